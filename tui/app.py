@@ -1,4 +1,4 @@
-"""The Textual app: one main screen over one session, frames as time passes, a clean exit, hints on Kafka's words."""
+"""Textual app of a session: frames, signals, exports, a clean exit, and hints that explain Kafka terms."""
 
 import asyncio
 import contextlib
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     from tui.tour import Guide
 
 
-# Hints: a word of Kafka is explained the first time that the cursor rests on it, and never again.
+# Hints: a Kafka term is explained the first time that the pointer or cursor rests on it.
 
 
 REST_S: Final = 0.5
-"""How long the pointer rests on a word before it is explained."""
+"""Seconds the pointer rests on a term before it is explained."""
 STANDS_S: Final = 12.0
-"""How long an explanation stands on the screen."""
+"""Seconds an explanation is shown."""
 
 
 class Hinting:
-    """Follows the pointer, and the cursor of the matrix."""
+    """Hints on terms under the pointer, or at the cursor of the matrix."""
 
     def __init__(self, app: "FloodmarkApp", seen: SeenWords) -> None:
         self._app = app
@@ -63,7 +63,7 @@ class Hinting:
         self._timer: Timer | None = None
 
     def moved(self, x: int, y: int) -> None:
-        """The pointer is there now."""
+        """Handle that the pointer moved."""
         word = self._under(x, y)
         if word == self._word:
             return
@@ -75,16 +75,16 @@ class Hinting:
             self._timer = self._app.set_timer(REST_S, self.rested)
 
     def rested(self) -> None:
-        """It has rested long enough."""
+        """Explain the term that the pointer has rested on."""
         self.looked_at(self._word)
 
     def looked_at(self, word: str) -> None:
-        """Explain a word, unless that was done before or is not wanted."""
+        """Explain a term, unless it was explained before or hints are off."""
         if not self._wants(word):
             return
         self._seen.add(word)
         keys = self._app.main.keys
-        more = f"{key_word('help', keys)}, g: all words; {key_word('settings', keys)}: no more of these"
+        more = f"{key_word('help', keys)}, g: glossary; {key_word('settings', keys)}: turn hints off"
         self._app.main.toast(f"{word}: {term(word).meaning} ({more})", seconds=STANDS_S)
 
     def _wants(self, word: str) -> bool:
@@ -102,16 +102,16 @@ class Hinting:
 
 
 NOTE_S: Final = 12
-"""How long what concerns the whole session stands on the screen."""
+"""Seconds that a message about the whole session is shown."""
 LOOK_S: Final = 0.1
-"""Between two looks of the tour's guide while nothing moves."""
+"""Seconds between two checks of the tour while paused."""
 FAILED: Final = 70
-"""Return code when something inside went wrong."""
+"""Exit code of an internal error."""
 SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def _later(module: str, name: str) -> Callable[[], type[Provider]]:
-    """A provider of the palette, read when that is opened, if ever."""
+    """Return a function that imports a palette provider when the palette is first opened."""
 
     def load() -> type[Provider]:
         found: type[Provider] = getattr(import_module(module), name)
@@ -132,11 +132,11 @@ PROVIDERS: Final = (
     ("tui.palette", "SettingsProvider"),
     ("tui.palette", "ViewProvider"),
 )
-"""Module and class of each."""
+"""Module and class of each palette provider."""
 
 
 class FloodmarkApp(App[None]):
-    """Shows and breaks a session. It neither starts nor seals one: see :mod:`tui.launcher`."""
+    """App of one session; starting and sealing the session is done by :mod:`tui.launcher`."""
 
     CSS_PATH = "tui.tcss"
     TITLE = "floodmark"
@@ -159,31 +159,31 @@ class FloodmarkApp(App[None]):
         recorder: Recorder | None = None,
         seen: SeenWords | None = None,
     ) -> None:
-        """``keep_errors``: leave with :data:`FAILED` and the error in :attr:`failure`, instead of printing it.
+        """``keep_errors``: exit with :data:`FAILED` and the error in :attr:`failure`, instead of printing it.
 
-        ``settings`` are the user's, of which the keys count here: what else they say was chosen between by then.
-        ``notes`` are told at the beginning; ``recorder`` is the one that writes the session down. ``seen`` are the
-        words that were explained before; without it none is.
+        ``settings`` are the user's; only their keys are used here, as options have already been resolved. ``notes`` are
+        shown at the start; ``recorder`` records the session. ``seen`` are the terms explained before; without it there
+        are no hints.
         """
-        # Without colour the terminal's own two colours are all there is; Textual's grey stand-in is still a colour.
+        # With NO_COLOR only the terminal's own two colours are used; Textual's grey replacement would be a colour.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.bridge = bridge
         self.failure: BaseException | None = None
         self.wish: Wish | None = None
-        """What is wanted next, once this is sealed."""
+        """Next destination, after the session is sealed."""
         self.back: Wish | None = None
-        """Where one came from."""
+        """Previous destination."""
         self.sessions: Path | None = None
-        """Where sessions are recorded; None: where they usually are."""
+        """Directory of recorded sessions; None: the default."""
         self.guide: Guide | None = None
-        """Leads through the tour."""
+        """Guide of the tour, None without a tour."""
         self.kept: list[SettingUndo] = []
-        """Settings that were changed and written down, the last one at the end."""
+        """Settings that were changed and written to the file, the latest last."""
         self.frames = 0
-        """Frames painted."""
+        """Number of frames painted."""
         self.recorder = recorder
         self.hinting = Hinting(self, seen) if seen is not None else None
-        """Explains words."""
+        """Hints on terms, None if they are off."""
         self._notes = tuple(notes)
         self._end_told = False
         self._painted_s = 0.0
@@ -203,11 +203,11 @@ class FloodmarkApp(App[None]):
         self.set_class(glyphs == "ascii", "-ascii")
 
     def set_look(self, look: Look) -> None:
-        """Draw everything in another look from now on, the pages that are open too."""
+        """Redraw everything, including open pages, in another look."""
         self.look = look
         self.set_class(look.glyphs == "ascii", "-ascii")
         self.theme = textual_name(look.theme)
-        self.refresh_css(animate=False)  # of every screen, also where the theme is the same and only the glyphs are not
+        self.refresh_css(animate=False)  # for every screen, as only the glyphs may have changed
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen | LiveScreen):
                 screen.look = look
@@ -218,15 +218,15 @@ class FloodmarkApp(App[None]):
         self.main.present()
 
     def get_default_screen(self) -> Screen[None]:
-        """The main screen is the only one underneath."""
+        """Return the main screen."""
         return self.main
 
     def get_driver_class(self) -> type[Driver]:
-        """The terminal's, in few bytes."""
+        """Return the terminal driver that saves bytes."""
         return frugal_driver(super().get_driver_class())
 
     def on_mount(self) -> None:
-        """Get ready to move."""
+        """Show notes, and set up animation, title, tour and signal handlers."""
         for note in self._notes:
             self.main.toast(note, "warning", seconds=NOTE_S)
         if self.bridge.clock.automatic:
@@ -238,20 +238,20 @@ class FloodmarkApp(App[None]):
             loop = asyncio.get_running_loop()
             for number in SIGNALS:
                 with contextlib.suppress(RuntimeError, ValueError):
-                    loop.add_signal_handler(number, self._told_to_stop, number)
+                    loop.add_signal_handler(number, self._stop_by_signal, number)
 
     def on_ready(self) -> None:
-        """The screen is laid out; its first picture comes next."""
+        """Start frames after the first paint."""
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        """The first picture stands; what moves, moves from here."""
+        """Start frames, as the first paint is done."""
         painted()
         if self.bridge.clock.automatic:
             self.run_worker(self._drive(), name="frames", exit_on_error=True)
 
     def frame(self) -> float | None:
-        """One frame; seconds until the next, None while nothing moves."""
+        """Run one frame; return seconds until the next one, None while paused."""
         if not self.bridge.rough:
             self.main.scrubbing.forget()
         dragged = self.main.scrubbing.frame()
@@ -264,13 +264,13 @@ class FloodmarkApp(App[None]):
             self._paint()
         if done.paint and self.bridge.ran_out:
             self.bridge.ran_out = False
-            self.main.toast("nothing notable in the next two minutes", "warning")
+            self.main.toast("no notable event in the next two minutes", "warning")
         if self.bridge.news:
             self.main.branches.tell_news()
         if self.bridge.stopped_at_loss:
             self.bridge.stopped_at_loss = False
             self.main.toast(
-                f"paused: an acknowledged record went missing; {key_of('finding', self.main.keys)} tells why",
+                f"paused: an acknowledged record went missing; {key_of('finding', self.main.keys)} opens the autopsy",
                 "warning",
                 seconds=NOTE_S,
             )
@@ -280,12 +280,12 @@ class FloodmarkApp(App[None]):
             self.main.toast(at_end(), seconds=NOTE_S)
         if self.guide is not None:
             self.guide.look()
-        self._tell_terminal()
+        self._update_title()
         delay = FRAME_S if stands and not self.main.motion.resting(self._painted_s) else done.delay
         return delay if dragged is None else min(dragged, delay or dragged)
 
     def _paint(self) -> None:
-        """Show what the bridge saw last."""
+        """Present the latest view."""
         self.frames += 1
         self._painted_s = self.bridge.clock.now()
         self.main.present()
@@ -294,12 +294,12 @@ class FloodmarkApp(App[None]):
                 screen.present()
 
     def _moves_on(self) -> bool:
-        """Whether a frame is due because something moves on the screen, while time stands still."""
+        """Return whether a frame is due for an animation while time is paused."""
         due = self.bridge.clock.now() - self._painted_s >= FRAME_S / 2
         return due and not self.bridge.away and not self.main.motion.resting(self._painted_s)
 
-    def _tell_terminal(self) -> None:
-        """Title it."""
+    def _update_title(self) -> None:
+        """Update the title of the terminal."""
         if self._title is not None:
             bridge = self.bridge
             running = not (bridge.paused or bridge.ended)
@@ -307,35 +307,37 @@ class FloodmarkApp(App[None]):
             self._title.show(text, bridge.clock.now(), at_once=not running)
 
     def on_app_blur(self) -> None:
-        """Nobody looks: fewer frames."""
+        """Paint fewer frames while the terminal is not focused."""
         self.bridge.away = True
 
     def on_app_focus(self) -> None:
-        """Somebody looks again."""
+        """Paint at the normal rate again."""
         self.bridge.away = False
         self._wake.set()
 
     def on_unmount(self) -> None:
-        """The terminal has its own title again."""
+        """Restore the title of the terminal."""
         if self._title is not None:
             self._title.give_back()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """A word may be rested on."""
+        """Track the pointer for hints."""
         if self.hinting is not None:
             self.hinting.moved(event.screen_x, event.screen_y)
 
     def on_wake(self, _message: Wake) -> None:
-        """A key may have set things going again."""
+        """Run the next frame at once."""
         self._wake.set()
 
     def action_export(self) -> None:
-        """Write a playbook of the session so far; a word on the screen says where."""
+        """Export the session so far as a playbook."""
         recorded = self.bridge.session.recorded
         if self.recorder is None and recorded is None:
-            self.main.toast("this session is not being recorded: no playbook can be made of it", "warning")
+            self.main.toast("this session is not recorded, so it cannot be exported", "warning")
             return
-        self.main.toast(f"making a playbook of {'the session so far' if recorded is None else 'the whole recording'}")
+        self.main.toast(
+            f"exporting {'the session so far' if recorded is None else 'the whole recording'} as a playbook"
+        )
         self.run_worker(self._export(), group="export", exclusive=True, exit_on_error=False)
 
     async def _export(self) -> None:
@@ -350,45 +352,45 @@ class FloodmarkApp(App[None]):
         self.main.toast(text, "information" if good else "error", seconds=NOTE_S)
 
     def action_leave(self) -> None:
-        """Quit; whoever started the app seals the session."""
+        """Quit; the launcher seals the session."""
         self.exit(return_code=0)
 
     def begin_tour(self) -> None:
-        """Have somebody led through the session."""
+        """Start the guided tour."""
         from tui.tour import Guide  # noqa: PLC0415 - seldom wanted
 
         self.guide = Guide(self)
 
     def action_tour(self) -> None:
-        """Leave the tour, or go on with it."""
+        """Leave or resume the tour."""
         if self.guide is None:
             where = f"tour among the playbooks ({key_word('playbooks', self.main.keys)})"
-            self.main.toast(f"this is not the tour: t on the welcome page, or {where}", "warning")
+            self.main.toast(f"the tour is not running: start it with t on the welcome page, or {where}", "warning")
         elif told := self.guide.toggle():
             self.main.toast(told)
 
     def leave_for(self, wish: Wish) -> None:
-        """Leave, to see something else next."""
+        """Quit for another destination."""
         self.wish = wish
         self.exit(return_code=0)
 
     def action_hint(self) -> None:
-        """Name the key that quits: ctrl+c copies in many terminals, and q is a slip away from others."""
-        self.main.toast(f"{key_word('quit', self.main.keys)} quits and seals the session")
+        """Show the key that quits: ctrl+c copies in many terminals, and q is easily pressed by mistake."""
+        self.main.toast(f"{key_word('quit', self.main.keys)} quits and saves the session")
 
     async def _drive(self) -> None:
-        """Frames, as the bridge asks for them, until the screen goes away piece by piece."""
+        """Run frames as the session controller requests them, until the app ends."""
         while self.is_running:
             self._wake.clear()
             delay = self.frame()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), delay)
 
-    def _told_to_stop(self, number: int) -> None:
+    def _stop_by_signal(self, number: int) -> None:
         self.exit(return_code=128 + number)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Leave a clean terminal first; the account of what happened goes beside the session."""
+        """Exit and restore the terminal first; the launcher writes the error beside the session."""
         if not self._keep_errors:
             super()._handle_exception(error)
             return

@@ -1,7 +1,7 @@
-"""``floodmark serve --tui``: the gateway and the screen over one session, which the wall clock moves.
+"""``floodmark serve --tui``: the gateway and the TUI over one session, which runs in wall-clock time.
 
-A client on a socket cannot be paused, hurried or taken back, so the keys for that say why they do nothing. Faults and
-operations go through the gateway, so that sockets feel them at once.
+Clients on sockets cannot be paused, sped up or rewound, so the keys for that only show the reason. Faults and
+operations go through the gateway, so that they affect sockets at once.
 """
 
 import asyncio
@@ -18,18 +18,18 @@ from tui.screen_choice import ScreenChoice
 from tui.session.session_controller import FrameResult, SimBridge
 from tui.terminal.frame_clock import FRAME_S, FrameClock, MonotonicClock, frame_s
 
-WITH_THE_WALL: Final = "real clients are served: time goes with the wall's, and neither stands still nor goes back"
+WITH_THE_WALL: Final = "not available while serving real clients: time follows the wall clock"
 COMPLAINTS: Final = 20
-"""How often bad requests are told one by one."""
+"""Maximum number of bad requests reported one by one."""
 
 
 class ServingBridge(SimBridge):
-    """Shows what a gateway does to a session, and does to it what is asked for on the screen."""
+    """Session controller over a gateway's session, which performs actions through the gateway."""
 
     def __init__(
         self, session: Session, gateway: Gateway, heard: list[Event], clock: FrameClock, *, frame_s: float = FRAME_S
     ) -> None:
-        """The gateway is open; ``heard`` takes its events, and has those so far."""
+        """``gateway`` is open; ``heard`` is the list that receives its events."""
         self._gateway = gateway
         self._heard = heard
         self._complaints = 0
@@ -37,7 +37,7 @@ class ServingBridge(SimBridge):
         super().__init__(Branches(session), clock, frame_s=frame_s)
 
     def frame(self) -> FrameResult:
-        """Bring the model to the wall's time, and look."""
+        """Advance the model to the wall-clock time, and update the view."""
         self._gateway.engine.pump()
         if self._gateway.engine.failure is not None:
             raise self._gateway.engine.failure
@@ -64,88 +64,88 @@ class ServingBridge(SimBridge):
             self.fired.append((f"broker {broker} closed a connection: {text}"[:300], False))
 
     def act(self, action: Action) -> str:
-        """An operator's action, now. Refusals come as the session raises them."""
+        """Perform an operator's action now. Raises :class:`FaultError` as the session does."""
         try:
             return self._gateway.act(action)
         finally:
             self.look()
 
-    # -- what cannot be done to real clients ------------------------------------------------------------------------
+    # -- not available with real clients ----------------------------------------------------------------------------
 
     def _say_why(self) -> None:
         if not any(text == WITH_THE_WALL for text, _good in self.fired):
             self.fired.append((WITH_THE_WALL, False))
 
     def pause(self, paused: bool) -> None:
-        """Time cannot be stopped."""
+        """Show that time cannot be paused."""
         if paused:
             self._say_why()
 
     def set_speed(self, speed: float) -> float:
-        """Nor can it go otherwise."""
+        """Show that the speed cannot be changed."""
         if speed != self.speed:
             self._say_why()
         return self.speed
 
     def step(self) -> bool:
-        """Nor event by event."""
+        """Show that stepping is not available."""
         self._say_why()
         return True
 
     def seek(self) -> bool:
-        """Nor ahead."""
+        """Show that seeking is not available."""
         self._say_why()
         return True
 
     def to_time(self, at_us: int) -> None:
-        """Nor back."""
+        """Show that the past is not available."""
         if at_us != self.session.present_us:
             self._say_why()
 
     def back(self) -> bool:
-        """Nor an event back."""
+        """Show that stepping back is not available."""
         self._say_why()
         return True
 
     def previous(self) -> bool:
-        """Nor to what was notable."""
+        """Show that going back is not available."""
         self._say_why()
         return True
 
     def by(self, span_us: int) -> bool:
-        """Nor by any span."""
+        """Show that moving time is not available."""
         self._say_why()
         return True
 
     def fork(self) -> str:
-        """No branches: its clients would be in none. Raises :class:`FaultError`, as all that makes one."""
+        """Raise :class:`FaultError`: branches are not available, as real clients cannot be in them."""
         raise FaultError(WITH_THE_WALL, code="wall_clock")
 
     def otherwise(self, name: str, settings: Mapping[str, str]) -> str:
-        """As :meth:`fork`."""
+        """Raise :class:`FaultError`, as :meth:`fork`."""
         raise FaultError(WITH_THE_WALL, code="wall_clock")
 
     def undo(self) -> str:
-        """As :meth:`fork`."""
+        """Raise :class:`FaultError`, as :meth:`fork`."""
         raise FaultError(WITH_THE_WALL, code="wall_clock")
 
     def redo(self) -> str:
-        """As :meth:`fork`."""
+        """Raise :class:`FaultError`, as :meth:`fork`."""
         raise FaultError(WITH_THE_WALL, code="wall_clock")
 
     def compare(self, branch: Branch | None) -> None:
-        """There is nothing to compare with."""
+        """Show that comparing is not available."""
         if branch is not None:
             self._say_why()
 
 
-# ``floodmark serve --tui``: the gateway and the screen in one loop, over one session.
+# ``floodmark serve --tui``: the gateway and the TUI in one event loop, over one session.
 
 
 def show_serving(session: Session, screen: ScreenChoice, host: str, port: int) -> BaseException | None:
-    """Serve until the screen is left; what broke it, None where nothing did. Raises :class:`OSError` as listening does.
+    """Serve until the TUI is closed; return the error that ended it, or None. The caller seals the session.
 
-    The session is left as it stands, for whoever began it to seal.
+    Raises :class:`OSError` if the gateway cannot listen.
     """
     return asyncio.run(_show(session, screen, host, port))
 

@@ -1,6 +1,6 @@
-"""Opens a playbook or a recording on the screen, and seals the session at its end (``floodmark open``).
+"""Opens a playbook or a recording in the TUI, and seals the session at its end (``floodmark open``).
 
-It is never changed: what is done in it begins a branch, a live session with a recording of its own.
+A recording is never changed: any action in it starts a branch, a live session with a recording of its own.
 """
 
 import sys
@@ -38,9 +38,10 @@ END = "end of the recording"
 
 
 def look_at(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
-    """Open the recording that is wished for, by its path or id; ``back`` leads to what was before.
+    """Open a recording by its path or id; ``back`` is the previous destination.
 
-    The code is 0: looked at; 1: it came out differently, told on stderr; 2: bad input; 70: something broke inside.
+    Exit codes: 0: closed; 1: the replay differs from the recording (details on stderr); 2: bad input; 70: internal
+    error.
     """
     try:
         reopened = Reopened(read_session(find_session(wish.text, asked.parent)))
@@ -61,7 +62,7 @@ def look_at(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
     if app.failure is not None:
         for branch in branches:
             let_go(branch)
-        if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
+        if isinstance(app.failure, RecordingError):  # such as a full disk, not an internal error
             complain(str(app.failure))
             return ScreenExit(BAD_INPUT)
         return ScreenExit(keep(app.failure, branches.current.recorder))
@@ -69,7 +70,7 @@ def look_at(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
 
 
 def _left(reopened: Reopened, branches: Branches, code: int, wish: Wish | None) -> ScreenExit:
-    """Say how far it was looked at, and seal what branched off it."""
+    """Print how far the recording was viewed, and seal its branches."""
     path = reopened.recorded.path
     if reopened.difference:
         complain(reopened.difference)
@@ -86,8 +87,8 @@ def _left(reopened: Reopened, branches: Branches, code: int, wish: Wish | None) 
 def recording_app(
     reopened: Reopened, screen: ScreenChoice, branches: Branches | None = None, *, clock: "FrameClock | None" = None
 ) -> "FloodmarkApp":
-    """The app over a recording, in real time unless there is another clock; ``branches`` takes those that begin."""
-    from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
+    """Return the app over a recording, in real time unless ``clock`` is given; ``branches`` takes new branches."""
+    from tui.app import FloodmarkApp  # noqa: PLC0415 - reports bad input without importing Textual
     from tui.session.session_controller import SimBridge  # noqa: PLC0415
     from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
@@ -108,10 +109,10 @@ def recording_app(
 
 
 def parting(reopened: Reopened) -> str:
-    """How far it was looked at, the verdict it was sealed with, and how to read the whole of it."""
+    """Return how far the recording was viewed, its verdict, and the command for its report."""
     recorded = reopened.recorded
     at = END if reopened.over else f"left at {compact_duration(reopened.cluster.now_us)}"
-    verdict = "no verdict, not sealed" if recorded.manifest is None else recorded.manifest.verdict
+    verdict = "no verdict (incomplete recording)" if recorded.manifest is None else recorded.manifest.verdict
     path = printable(str(recorded.path))
     return (
         f"{path}: {at}\n"
@@ -122,17 +123,17 @@ def parting(reopened: Reopened) -> str:
 
 
 def words_at_end(reopened: Reopened) -> str:
-    """What is to be said where the recording ends."""
+    """Return the message at the end of the recording."""
     if reopened.difference:
-        return f"the rerun differs from the recording: {reopened.difference.splitlines()[0]}"
-    return f"{END}: it breaks off here" if reopened.recorded.cut_short else END
+        return f"the replay differs from the recording: {reopened.difference.splitlines()[0]}"
+    return f"{END}, which is incomplete" if reopened.recorded.cut_short else END
 
 
-# From a playbook to a live session on the screen, and from there to a sealed recording on the normal terminal.
+# From a playbook to a live session in the TUI, and from there to a sealed recording.
 
 
 TOUR: Final = "tour"
-"""The bundled playbook through which somebody is led."""
+"""Name of the bundled playbook of the guided tour."""
 
 
 def open_live(
@@ -145,18 +146,18 @@ def open_live(
     theme: str | None = None,
     fsync: Fsync = Fsync.INTERVAL,
 ) -> int:
-    """Open a live session on the screen; returns the exit code of the program.
+    """Open a live session in the TUI; returns the exit code of the program.
 
-    ``playbook_path`` is a file or the name of a bundled playbook, ``None`` for the sandbox; ``out`` the directory that
-    holds sessions; options of the screen that are ``None`` are as the user's settings have them. 0: left and sealed;
-    2: bad input, told on stderr; 70: something broke inside, the session is kept; 128 + n: told to stop by signal n,
-    sealed all the same; 130: sealing was interrupted, the session can be read.
+    ``playbook_path`` is a file or the name of a bundled playbook, ``None`` for the sandbox; ``out`` is the directory of
+    sessions; options that are ``None`` are taken from the user's settings. Exit codes: 0: closed and sealed; 2: bad
+    input (message on stderr); 70: internal error, the session is kept; 128 + n: stopped by signal n, and sealed; 130:
+    sealing was interrupted, the session can be read.
     """
     return perform(Wish(PLAYBOOK, playbook_path or SANDBOX, seed), ProgramOptions(out, glyphs, theme, speed, fsync))
 
 
 def play(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
-    """Open the playbook that is wished for, and seal its session when it is left; ``back`` leads to what was before."""
+    """Open a playbook, and seal its session at the end; ``back`` is the previous destination."""
     try:
         screen = check(asked.glyphs, asked.theme, asked.speed)
     except UnusableError as error:
@@ -181,8 +182,8 @@ def play(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
 
 
 def live_app(session: Session, screen: ScreenChoice, branches: Branches | None = None) -> "FloodmarkApp":
-    """The app over a session, in real time; ``branches`` takes those that begin there."""
-    from tui.session.session_controller import SimBridge  # noqa: PLC0415 - bad input is told without waiting for Textual
+    """Return the app over a live session, in real time; ``branches`` takes new branches."""
+    from tui.session.session_controller import SimBridge  # noqa: PLC0415 - reports bad input without importing Textual
     from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
     bridge = SimBridge(branches or session, MonotonicClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps))
@@ -191,7 +192,7 @@ def live_app(session: Session, screen: ScreenChoice, branches: Branches | None =
 
 
 def app_over(bridge: "SimBridge", session: Session, screen: ScreenChoice, *, name: str) -> "FloodmarkApp":
-    """The app over a bridge; ``name`` is what its session is called on the screen."""
+    """Return the app over a session controller; ``name`` is the name of the session in the TUI."""
     from tui.app import FloodmarkApp  # noqa: PLC0415
 
     return FloodmarkApp(
@@ -202,7 +203,7 @@ def app_over(bridge: "SimBridge", session: Session, screen: ScreenChoice, *, nam
 
 
 def main() -> None:
-    """``python -m tui.launcher [PLAYBOOK]``: the live screen with default settings."""
+    """``python -m tui.launcher [PLAYBOOK]``: open a live session with default settings."""
     raise SystemExit(open_live(sys.argv[1] if len(sys.argv) > 1 else None, seed=None, out=None, glyphs=None, speed=1.0))
 
 

@@ -1,4 +1,4 @@
-"""What the command palette offers: faults, keys, places, times, playbooks, configurations and settings."""
+"""Entries of the command palette: faults, keys, targets, times, playbooks, Kafka configs and TUI settings."""
 
 import asyncio
 import re
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
     from tui.app import FloodmarkApp
 
 
-# A provider of the palette over a list of offers: words, what they mean, and what is done.
+# Providers of the palette over a list of entries.
 
 
 MOST_OFFERS: Final = 4_000
-"""More are not looked through with every letter."""
+"""Maximum number of entries searched with each letter."""
 MOST_OFFER_HITS: Final = 40
 FIRST: Final = 100.0
-"""What is worth more than any match."""
+"""Score above that of any match."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """One line of the palette."""
+    """Line of the palette: text, description and action."""
 
     words: str
     about: str
@@ -60,29 +60,29 @@ class PaletteEntry:
 
 
 def main_of(screen: Screen[Any]) -> MainScreen | None:
-    """The main screen, where the palette stands over it or over a mode; None over any other page."""
+    """Return the main screen if the palette is over it or over a mode; None over any other page."""
     found = screen.app.screen_stack[0] if isinstance(screen, ModeScreen) else screen
     return found if isinstance(found, MainScreen) and found.bridge.view.brokers else None
 
 
 class Offers(Provider):
-    """Those whose words match, the best first; a provider of these adds :meth:`offers`."""
+    """Provider that searches the entries of :meth:`offers`, the best matches first."""
 
     WORTH: ClassVar[float] = 0.5
-    """What a match is worth beside one among faults and keys, which are what people look for most."""
+    """Weight of a match compared with one of faults and keys, which are searched most."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
-        """Everything that there is."""
+        """Return all entries."""
         del main
         return ()
 
     def answers(self, main: MainScreen, query: str) -> Iterator[PaletteEntry]:
-        """What is meant by the query and stands in no list."""
+        """Yield entries that are computed from the query."""
         del main, query
         yield from ()
 
     async def search(self, query: str) -> Hits:
-        """The best."""
+        """Yield the best matches."""
         main = main_of(self.screen)
         if main is None:
             return
@@ -96,14 +96,14 @@ class Offers(Provider):
 
 
 NEVER: Final = "never"
-READ_ONLY: Final = "is read when a broker starts, and cannot be altered while it runs: set it in the playbook"
+READ_ONLY: Final = "is read-only: it is read when a broker starts; set it in the playbook"
 
 
 class SettingsProvider(Offers):
-    """The topic under the cursor comes first, then the others, then the brokers."""
+    """Kafka configs: those of the topic under the cursor first, then other topics, then brokers."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
-        """Of topics by their names; of brokers together where they agree, and one by one where they do not."""
+        """Return configs by topic; of all brokers together if equal, else by broker."""
         cluster = main.bridge.session.cluster
         brokers, profile = cluster.brokers, cluster.world.profile
         for topic in topics(main):
@@ -117,7 +117,7 @@ class SettingsProvider(Offers):
 
 
 def topics(main: MainScreen) -> list[str]:
-    """Every topic, that under the cursor first."""
+    """Return all topics, the one under the cursor first."""
     partitions = main.bridge.view.partitions
     found = list(dict.fromkeys(each.name.rpartition("-")[0] for each in partitions))
     chosen = main.partition
@@ -126,20 +126,20 @@ def topics(main: MainScreen) -> list[str]:
 
 
 def told_of(main: MainScreen, topic: str) -> TopicSettings:
-    """The settings as the leader of the topic's first partition has them, else any broker."""
+    """Return the topic's configs from the leader of its first partition, else from any broker."""
     partitions, brokers = main.bridge.view.partitions, main.bridge.session.cluster.brokers
     leaders = [each.leader for each in partitions if each.name.rpartition("-")[0] == topic and each.leader in brokers]
     return brokers[leaders[0] if leaders else next(iter(brokers))].settings
 
 
 def topic_offer(main: MainScreen, topic: str, setting: ConfigEntry) -> PaletteEntry:
-    """A topic's own configuration."""
+    """Return the entry of a topic config."""
     run = partial(ask, main, f"Topic {topic}", setting, f"alter_topic_config {topic}")
     return PaletteEntry(_words(f"{topic} ", setting), _about(setting), run)
 
 
 def broker_offer(main: MainScreen, broker: int, setting: ConfigEntry) -> PaletteEntry:
-    """A broker's, or that of all of them: -1."""
+    """Return the entry of a config of a broker, -1 for all brokers."""
     key = setting.key
     whose = f"broker {broker} " if broker >= 0 else "brokers "
     title, line = ("All brokers", "alter_broker_config") if broker < 0 else (
@@ -150,7 +150,7 @@ def broker_offer(main: MainScreen, broker: int, setting: ConfigEntry) -> Palette
 
 
 def ask(main: MainScreen, whose: str, setting: ConfigEntry, line: str) -> None:
-    """A form of one configuration; setting it is the operation of ``line``, which undo takes back."""
+    """Open the form of a config; it is set by the operation of ``line``, which can be undone."""
     key, now = setting.key, _written(setting)
 
     def check(text: str) -> str:
@@ -176,38 +176,38 @@ def _scope_of(line: str) -> Literal["topic", "broker"]:
 
 
 def fixed(key: ConfigKey) -> bool:
-    """Whether it cannot be altered while brokers run."""
+    """Return whether it cannot be changed while brokers are running."""
     return key.dynamic == "read-only"
 
 
 def _words(whose: str, setting: ConfigEntry) -> str:
-    return f"setting {whose}{setting.key.name} = {setting.value or 'its default'}"
+    return f"config {whose}{setting.key.name} = {setting.value or 'default'}"
 
 
 def _about(setting: ConfigEntry) -> str:
-    source = {"own": "its own", "brokers": "as the brokers have it", "start": "as brokers were started with"}
-    said = source.get(setting.source, setting.source)
-    return f"{setting.key.doc} ({said}{', read-only' if fixed(setting.key) else ''})"
+    sources = {"own": "set on it", "brokers": "from the brokers", "start": "from the broker start"}
+    source = sources.get(setting.source, setting.source)
+    return f"{setting.key.doc} ({source}{', read-only' if fixed(setting.key) else ''})"
 
 
 def _written(setting: ConfigEntry) -> str:
     return "" if setting.value == NEVER else setting.value
 
 
-# What the command palette offers: every fault on every node, and every key of the main screen.
+# Faults on every node, and keys of the main screen.
 
 
 ELSEWHERE: Final = 0.8
-"""What a match on another target than the one under the cursor is worth."""
+"""Weight of a match on a target other than the one under the cursor."""
 MOST_FAULT_HITS: Final = 60
-"""Faults times targets are thousands: more than these are not offered."""
+"""Maximum number of matches, as there are thousands of faults times targets."""
 
 
 class FaultProvider(Provider):
-    """Verb × target: brokers, other nodes of the control plane, clients; the one under the cursor first."""
+    """Faults × targets (brokers, other control-plane nodes, clients); the target under the cursor first."""
 
     async def search(self, query: str) -> Hits:
-        """The best of the faults whose words match, with the target's short name."""
+        """Yield the best matching faults, with the target's short name."""
         screen = self.screen
         if not isinstance(screen, Sheets):
             return
@@ -223,7 +223,7 @@ class FaultProvider(Provider):
             yield Hit(score, matcher.highlight(words), run, help=summary)
 
     def _offers(self, screen: Sheets) -> Iterator[tuple[str, str, int, str]]:
-        """Only what can be done to each."""
+        """Yield the faults that apply to each target."""
         if not screen.bridge.view.brokers or screen.nothing():
             return
         for node, short in sorted(screen.main.operator.targets(), key=lambda each: each[0] != screen.target):
@@ -240,10 +240,10 @@ class FaultProvider(Provider):
 
 
 class KeyProvider(Provider):
-    """The keys by what they do."""
+    """Keys by their descriptions."""
 
     async def search(self, query: str) -> Hits:
-        """Keys whose words match."""
+        """Yield the keys whose description matches."""
         matcher = self.matcher(query)
         for key in self._keys():
             score = matcher.match(key.words)
@@ -252,7 +252,7 @@ class KeyProvider(Provider):
                 yield Hit(score, matcher.highlight(key.words), run, help=f"key {key.shown}")
 
     def _keys(self) -> tuple[KeyBinding, ...]:
-        """Of the main screen, and of the mode that is looked at."""
+        """Return the keys of the main screen and of the current mode."""
         main, scope = main_of(self.screen), getattr(self.screen, "SCOPE", "")
         keys = all_keys() if main is None else main.keys
         return (*of_main(keys), *(keys_of(scope, keys) if scope else ()))
@@ -266,17 +266,17 @@ class KeyProvider(Provider):
 
 
 class FindingProvider(Provider):
-    """What went wrong with records so far, by its sentence."""
+    """Findings so far, by their sentences."""
 
     async def startup(self) -> None:
-        """The findings as the palette is opened."""
+        """Compute the findings when the palette is opened."""
         from tui.session.background_tasks import findings_so_far  # noqa: PLC0415
 
         screen = main_of(self.screen)
         self._findings = findings_so_far(screen.bridge) if screen is not None else ()
 
     async def search(self, query: str) -> Hits:
-        """Those whose sentences match."""
+        """Yield the findings whose sentences match."""
         matcher = self.matcher(query)
         for number, finding in enumerate(self._findings, 1):
             words = f"{_named(finding)}: {finding.sentence}"
@@ -295,7 +295,7 @@ def _named(finding: Finding) -> str:
     return f"autopsy {finding.kind}: {headline(finding)[0]}"
 
 
-# Going to things by their names: partitions, offsets of theirs, brokers, groups and producers.
+# Navigation by name: partitions, their offsets, brokers, groups and producers.
 
 
 GO_TO_NAME: Final = "go to "
@@ -303,10 +303,10 @@ _OFFSET: Final = re.compile(r"(?:go (?:to )?)?([A-Za-z0-9._-]+)[ :@]+([0-9]{1,15
 
 
 class GoProvider(Offers):
-    """By name; ``orders-3 124`` is an offset."""
+    """Navigation targets by name; ``orders-3 124`` is an offset."""
 
     def answers(self, main: MainScreen, query: str) -> Iterator[PaletteEntry]:
-        """The offset that was typed, as long as the partition's log has it."""
+        """Yield the typed offset, if the partition's log has it."""
         typed = _OFFSET.fullmatch(query.strip())
         if typed is None:
             return
@@ -314,12 +314,12 @@ class GoProvider(Offers):
         for each in main.bridge.view.partitions:
             if each.name == typed[1] and each.log_start <= offset < max(each.leo, 1):
                 yield PaletteEntry(
-                    f"{GO_TO_NAME}{each.name} offset {offset}", "in the log, under the microscope",
+                    f"{GO_TO_NAME}{each.name} offset {offset}", "in the log microscope",
                     partial(main.navigator.show_offset, each.name, offset),
                 )  # fmt: skip
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
-        """Everything that has a name."""
+        """Return all named targets."""
         view = main.bridge.view
         for each in view.brokers:
             yield PaletteEntry(
@@ -344,10 +344,10 @@ class GoProvider(Offers):
 
 
 class ViolationProvider(Offers):
-    """The instants at which a rule was found broken."""
+    """Times of violations."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
-        """Each rule and partition, the first time."""
+        """Return the first violation per invariant and partition."""
         bridge = main.bridge
         for each in bridge.chronicle.all_broken(bridge.session.present_us):
             where = f" of {each.partition}" if each.partition else ""
@@ -357,18 +357,18 @@ class ViolationProvider(Offers):
             )  # fmt: skip
 
 
-# Playbooks of the library, to be started in place of the session on the screen.
+# Playbooks of the library, to be started in place of the current session.
 
 
 class PlaybookProvider(Offers):
-    """By name, title and tags; those that are stepped by hand have no time to play."""
+    """Playbooks by name, title and tags, without those with manual steps."""
 
     async def startup(self) -> None:
-        """Read their heads, which takes half a second the first time, while somebody types."""
+        """Read the index, which takes half a second the first time, in a thread."""
         await asyncio.to_thread(shelf)
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
-        """The whole shelf."""
+        """Return all playbooks of the library."""
         for each in shelf():
             if not each.manual:
                 words = f"playbook {each.name} {' '.join(each.tags)}".rstrip()
@@ -383,23 +383,23 @@ class PlaybookProvider(Offers):
             cast("FloodmarkApp", self.app).leave_for(wish)
 
 
-# What the command palette offers of time: ``go 00:44`` to any instant, and the bookmarks.
+# Times: ``go 00:44``, and the bookmarks.
 
 
 GO_TO_TIME: Final = "go "
 
 
 class TimeProvider(Provider):
-    """Instants to go to."""
+    """Times to go to."""
 
     async def search(self, query: str) -> Hits:
-        """A time that was typed, and the bookmarks whose words match."""
+        """Yield a typed time, and the bookmarks that match."""
         screen = main_of(self.screen)
         if screen is None:
             return
         at_us = self._typed(screen, query)
         if at_us >= 0:
-            yield Hit(FIRST, f"{GO_TO_TIME}{clock(at_us)}", lambda: screen.go_to(at_us), help="show this instant")
+            yield Hit(FIRST, f"{GO_TO_TIME}{clock(at_us)}", lambda: screen.go_to(at_us), help="go to this time")
         matcher = self.matcher(query)
         for mark in screen.branches.bookmarks:
             words = f"{GO_TO_TIME}{mark.words}"
@@ -411,7 +411,7 @@ class TimeProvider(Provider):
 
     @staticmethod
     def _typed(screen: MainScreen, query: str) -> int:
-        """The instant that ``go 00:44`` names, -1 for anything else."""
+        """Return the time of ``go 00:44``, -1 for any other query."""
         if not query.startswith(GO_TO_TIME):
             return -1
         session = screen.bridge.session
@@ -421,19 +421,19 @@ class TimeProvider(Provider):
             return -1
 
 
-# The five most useful actions on what is under the cursor, shown before anything is typed.
+# The five most useful actions on the target under the cursor, shown before anything is typed.
 
 
 MOST: Final = 5
 USUAL: Final = ("crash", "gc_pause", "isolate", "lag")
-"""Faults of a broker that runs, the most instructive first."""
+"""Faults offered for a running broker, the most instructive first."""
 
 
 class UsefulProvider(Offers):
-    """Nothing of this is found by typing: the other providers have it all."""
+    """Most useful entries before anything is typed; typing finds them by the other providers."""
 
     async def discover(self) -> Hits:
-        """By what is wrong with it, else what could be done to it."""
+        """Yield entries for current problems, then faults and modes."""
         main = main_of(self.screen)
         if main is None:
             return
@@ -442,9 +442,9 @@ class UsefulProvider(Offers):
 
 
 def useful(main: MainScreen) -> Iterator[PaletteEntry]:
-    """The most useful first."""
-    yield from _mending(main)
-    yield from _looking(main)
+    """Yield the entries, the most useful first."""
+    yield from _fixes(main)
+    yield from _inspections(main)
     name = dict(main.operator.targets())[main.target]
     fitting = () if _is_down(main) else main.fitting()
     for fault in USUAL:
@@ -454,14 +454,14 @@ def useful(main: MainScreen) -> Iterator[PaletteEntry]:
                 f"{CATALOGUE[fault].title} {name}", about, partial(main.operator.inject, fault, main.target)
             )
     for mode in ("timeline", "report", "clients"):
-        yield PaletteEntry(f"the {mode}", mode_of(mode).words, partial(main.action_mode, mode))
+        yield PaletteEntry(f"mode {mode}", mode_of(mode).words, partial(main.action_mode, mode))
 
 
 def _is_down(main: MainScreen) -> bool:
     return any(each.id == main.target and each.state == "down" for each in main.bridge.view.brokers)
 
 
-def _mending(main: MainScreen) -> Iterator[PaletteEntry]:
+def _fixes(main: MainScreen) -> Iterator[PaletteEntry]:
     target = main.target
     findings = findings_so_far(main.bridge)
     if findings:
@@ -479,7 +479,7 @@ def _mending(main: MainScreen) -> Iterator[PaletteEntry]:
         except FaultError:
             return
         yield PaletteEntry(
-            f"elect a leader of {partition.name}", "unclean where need be", partial(main.operator.do, action)
+            f"elect a leader of {partition.name}", "unclean if necessary", partial(main.operator.do, action)
         )
 
 
@@ -488,29 +488,29 @@ def _autopsy(main: MainScreen, findings: tuple[Finding, ...]) -> PaletteEntry:
     return PaletteEntry(f"autopsy: {headline(last)[0]}", last.sentence, partial(main.open_autopsy, len(findings)))
 
 
-def _looking(main: MainScreen) -> Iterator[PaletteEntry]:
+def _inspections(main: MainScreen) -> Iterator[PaletteEntry]:
     partition = main.partition
     if partition is None:
         return
-    yield PaletteEntry(f"the log of {partition.name}", "under the microscope", partial(main.action_mode, "log"))
+    yield PaletteEntry(f"log of {partition.name}", "in the log microscope", partial(main.action_mode, "log"))
     topic = partition.name.rpartition("-")[0]
     for each in of_topic(told_of(main, topic), main.bridge.session.cluster.world.profile, topic):
         if each.key.name == MIN_ISR:
             yield topic_offer(main, topic, each)
 
 
-# The settings of the screen by name: a form for each, its choices one by one, and undoing the last one.
+# The TUI settings by name: a form for each, choices of looks, and undo.
 
 
 class ViewProvider(Offers):
-    """What is chosen is in force at once, and written into the user's file at once."""
+    """TUI settings; a choice is applied and written to the user's file at once."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
-        """Every setting, every choice of looks, and the way back."""
+        """Return all settings, choices of looks, and the undo of the last change."""
         app = cast("FloodmarkApp", self.app)
         for option in OPTIONS:
             now = text_of(settings_changes.in_force(app).value(option.name))
-            words = f"setting of the screen {option.name} = {now}"
+            words = f"TUI setting {option.name} = {now}"
             yield PaletteEntry(words, option.words, partial(self._ask, option))
             if option.name in ("theme", "glyphs"):
                 for choice in option.choices:
@@ -519,8 +519,8 @@ class ViewProvider(Offers):
                     )
         if app.kept:
             last = app.kept[-1]
-            words = f"undo setting of the screen: {last.name} = {text_of(last.before)} again"
-            yield PaletteEntry(words, "in the file too", lambda: main.toast(settings_changes.undo(app)))
+            words = f"undo TUI setting: {last.name} = {text_of(last.before)}"
+            yield PaletteEntry(words, "also in the settings file", lambda: main.toast(settings_changes.undo(app)))
 
     def _keep(self, option: Option, value: Value) -> None:
         app = cast("FloodmarkApp", self.app)
@@ -541,19 +541,19 @@ class ViewProvider(Offers):
             return ""
 
         choices = option.choices or (("true", "false") if isinstance(option.default, bool) else ())
-        asked = SettingPrompt(f"The screen's {option.name}", option.words, now, allowed, check, use, choices)
+        asked = SettingPrompt(f"TUI setting {option.name}", option.words, now, allowed, check, use, choices)
         app.push_screen(ValueForm(app.look, asked))
 
 
 def text_of(value: Value) -> str:
-    """As it is typed."""
+    """Return a value as it is typed."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else f"{value:g}"
 
 
 def value_of(option: Option, text: str) -> Value:
-    """What was typed, in the setting's own type where it can be read so."""
+    """Return a typed text in the type of the setting, unchanged if it does not parse."""
     if isinstance(option.default, bool):
         return text == "true" if text in ("true", "false") else text
     if isinstance(option.default, float):

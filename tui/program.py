@@ -1,4 +1,4 @@
-"""One run of the program: what is opened after what, how the screen is drawn, and a fast start."""
+"""One run of the program: the sequence of destinations (welcome page, playbooks, sessions)."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,7 +13,7 @@ from tui.startup import starting
 
 @dataclass(frozen=True, slots=True)
 class ProgramOptions:
-    """What was asked for on the command line; it holds for everything that is opened."""
+    """Options of the command line, valid for everything that is opened."""
 
     out: Path | None
     glyphs: str | None
@@ -23,15 +23,15 @@ class ProgramOptions:
 
     @property
     def parent(self) -> Path:
-        """Where sessions are recorded."""
+        """Directory of recorded sessions."""
         return self.out or sessions_root()
 
 
 class Opener(Protocol):
-    """Opens what is wished for, and returns when it is left; ``back`` leads to what was on the screen before."""
+    """Opens a destination, and returns when it is closed; ``back`` is the previous destination."""
 
     def __call__(self, wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
-        """See above."""
+        """Open the destination, and return how it was left."""
 
 
 _OPENERS: Final = {
@@ -39,11 +39,11 @@ _OPENERS: Final = {
     PLAYBOOK: ("tui.launcher", "play"),
     SESSION: ("tui.launcher", "look_at"),
 }
-"""Kind of wish → who grants it, read when it is first wanted."""
+"""Kind of destination → module and function that opens it, imported when first needed."""
 
 
 def perform(wish: Wish, asked: ProgramOptions) -> int:
-    """Grant a wish and those that follow from it; returns the exit code of the program, that of the last."""
+    """Open a destination and those that follow; return the exit code of the last one."""
     back: Wish | None = None
     while True:
         module, name = _OPENERS[wish.kind]

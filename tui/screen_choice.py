@@ -1,4 +1,4 @@
-"""How the TUI is to be drawn: what was typed, else what the user's settings say. It loads nothing of the model."""
+"""Theme, glyphs and speed of the TUI from command-line options and settings; does not import the model."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 
 
 MOST_NOTES: Final = 3
-"""Lines about the file of settings that come up on the screen; more are counted."""
+"""Maximum number of notes about the settings file shown in the TUI; more are counted."""
 
 
 class UnusableError(Exception):
-    """Bad input: the text says what was found and what is allowed."""
+    """Invalid option, or no terminal; the message has what was found and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenChoice:
-    """How the screen is to be: what was typed, else what the user's settings say."""
+    """Glyphs, theme and speed of the TUI, from options or else from the user's settings."""
 
     glyphs: GlyphSet
     theme: "ThemeName"
     speed: float
     settings: Settings
     notes: tuple[str, ...] = ()
-    """What is wrong with the file of settings."""
+    """Problems of the settings file."""
 
 
 def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenChoice:
-    """How the screen is to be, once everything about the terminal and the options is in order.
+    """Check the terminal and the options, and return the resolved choice.
 
-    What is wrong in the user's file is told, and everything else in it is in force.
+    Problems in the user's settings file are printed; valid entries apply.
     """
     found = read_settings()
     settings = found.settings
@@ -55,7 +55,7 @@ def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenC
     if speed is not None and not SPEEDS[0] <= speed <= SPEEDS[-1]:
         raise UnusableError(f"--speed: found {speed:g}, allowed are {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
     if not has_terminal():
-        raise UnusableError("the screen needs a terminal; without one use: floodmark run PLAYBOOK")
+        raise UnusableError("the TUI needs a terminal; without one use: floodmark run PLAYBOOK")
     for problem in found.problems:
         say(people(), f"note: {problem}", "yellow")
     rest = len(found.problems) - MOST_NOTES
@@ -68,5 +68,5 @@ def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenC
 
 
 def has_terminal() -> bool:
-    """Whether there is somebody to look at a screen: Textual reads stdin and draws on stderr."""
+    """Return whether stdin and stderr are terminals: Textual reads stdin and draws on stderr."""
     return sys.stdin.isatty() and sys.stderr.isatty()

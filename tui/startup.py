@@ -1,7 +1,7 @@
-"""Startup up to the first picture: garbage collection is off until it is painted, and modules are read ahead.
+"""Startup up to the first paint: garbage collection is off, and modules are imported ahead.
 
-Nearly everything that is made during startup stays. Looking for garbage meanwhile costs a tenth of the start and finds
-none. What exists when the picture is painted is left out of every later look too.
+Nearly all objects created during startup stay alive, and collections would take a tenth of the startup time. Objects
+that exist at the first paint are frozen, so later collections skip them.
 """
 
 import gc
@@ -12,13 +12,13 @@ from threading import Thread
 from typing import Final
 
 SESSIONS: Final = ("tui.launcher", "tui.app")
-"""What every session on the screen needs, the whole model with it."""
+"""Modules that every session in the TUI needs, including the whole model."""
 
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Look for no garbage until :func:`painted` is called, or until this is left."""
-    gc.unfreeze()  # of a screen before this one in the same run
+    """Disable garbage collection until :func:`painted` is called, or the context is left."""
+    gc.unfreeze()  # objects of a previous session in the same run
     gc.disable()
     try:
         yield
@@ -27,26 +27,26 @@ def starting() -> Iterator[None]:
 
 
 def painted() -> None:
-    """The first picture stands. It does nothing where no start was announced."""
+    """Enable garbage collection after the first paint; does nothing outside of :func:`starting`."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
 class ReadingAhead:
-    """Reads modules while somebody makes a choice that will need them."""
+    """Imports modules in a thread while the user makes a choice that will need them."""
 
     def __init__(self, names: tuple[str, ...] = SESSIONS) -> None:
         self._names = names
         self._thread: Thread | None = None
 
     def begin(self) -> None:
-        """Go on beside what the screen does."""
+        """Start the thread."""
         self._thread = Thread(target=self._read, name="reading ahead", daemon=True)
         self._thread.start()
 
     def wait(self) -> None:
-        """Until all are read; at once where none are. Whoever reads any of them has to: two at a time may meet."""
+        """Wait until all modules are imported; required before importing any of them, to avoid concurrent imports."""
         if self._thread is not None:
             self._thread.join()
 

@@ -1,4 +1,4 @@
-"""The tour: one thing to do at a time, explained in a small pane that follows what is done, never a clock."""
+"""Guided tour: one task at a time, explained in a small pane that advances with what the user does, never by time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from tui.app import FloodmarkApp
 
 NAME: Final = "tour"
-"""The bundled playbook that it is about."""
+"""Name of the bundled playbook that the tour runs."""
 WIDTH: Final = 66
-LEAVE: Final = "{tour} leaves"
+LEAVE: Final = "{tour} leaves the tour"
 
 
 @dataclass(frozen=True, slots=True)
 class TourContext:
-    """What the tour looks at."""
+    """State of session and TUI that decides whether a task of the tour is done."""
 
     now_us: int
     paused: bool
@@ -35,134 +35,135 @@ class TourContext:
     """Whether the cursor is on the follower."""
     follower_paused: bool
     in_sync: int
-    """How many replicas are in the ISR."""
+    """Number of replicas in the ISR."""
     leader_down: bool
     missing: int
-    """Acknowledged records that the leader does not hold, or that are lost for good."""
+    """Acknowledged records that are missing on the leader, or lost."""
     autopsy: bool
     asked: bool
-    """Whether the autopsy is asked, or tells, what would have saved them."""
+    """Whether the autopsy is computing, or shows, what would have prevented the loss."""
     in_past: bool
     amiss: str = ""
-    """A broker that is down or paused without having been asked for, and which of the two; empty for none."""
+    """Brokers that are down or paused although the tour did not request it, as text; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class TourStop:
-    """One thing to do."""
+    """Task of the tour: text, keys to press, and when it is done."""
 
     text: str
     keys: str
     done: Callable[[TourContext], bool]
     again: Callable[[TourContext], bool] = lambda sight: False
-    """Whether the chance is gone, so that the tour goes back to :data:`PAUSE_IT`."""
+    """Whether the task can no longer be done, so that the tour returns to :data:`PAUSE_IT`."""
     stops_time: bool = False
-    """Whether time stands still once it is done."""
+    """Whether time is paused once the task is done."""
     past: bool = False
-    """Whether the past counts, where otherwise nothing is looked at."""
+    """Whether the task is also checked while the past is shown."""
 
 
 def _whole(sight: TourContext) -> bool:
-    """Nothing is broken any more."""
+    """Return whether the partition is healthy again."""
     return sight.in_sync > 1 and not sight.leader_down and not sight.missing
 
 
 STOPS: Final = (
     TourStop(
-        "A producer is about to write orders. Two of three brokers keep them, and acks=all waits for both."
-        " Time stands still: let it run.",
+        "A producer will write orders with acks=all: both replicas, on two of three brokers, must have a record"
+        " before it is acknowledged. Time is paused: start it.",
         "{pause}",
         lambda sight: sight.now_us > 0 and not sight.paused,
     ),
     TourStop(
-        f"A row is a partition. {glyphs.LEADER} leads, with the end of its log; {glyphs.IN_SYNC} follows, and = says"
-        " that it has all of it. Go to {tour_follower}.",
+        f"A row is a partition. {glyphs.LEADER} is the leader with its log end offset; {glyphs.IN_SYNC} is an in-sync"
+        " follower, = means fully caught up. Move the cursor to {tour_follower}.",
         "{right}",
         lambda sight: sight.at_follower,
     ),
     TourStop(
-        "Now pause the process of {tour_follower} for 15 s, as a long garbage collection does: {fault} opens the"
-        " faults, g is that one.",
+        "Now pause the process of {tour_follower} for 15 s, like a long garbage collection: {fault} opens the"
+        " fault sheet, g is the GC pause.",
         "{fault}, then g",
         lambda sight: sight.follower_paused,
     ),
     TourStop(
-        "It fetches nothing. After 4 s the leader stops waiting for it and takes it out of the ISR:"
-        f" {glyphs.IN_SYNC} becomes {glyphs.LAGGING}, and acks=all means one copy. Watch.",
-        "only watch",
+        "It no longer fetches. After 4 s (replica.lag.time.max.ms) the leader removes it from the ISR:"
+        f" {glyphs.IN_SYNC} becomes {glyphs.LAGGING}, and acks=all now means a single copy. Watch.",
+        "nothing, just watch",
         lambda sight: sight.in_sync == 1,
         lambda sight: sight.in_sync > 1 and not sight.follower_paused,
         stops_time=True,
     ),
     TourStop(
-        "I stopped time. What is acknowledged from here on is on the leader alone. Go back to {tour_leader} and crash"
-        " it: min.insync.replicas=1 lets that happen.",
+        "Time is paused. From now on acknowledged records are on the leader only, which min.insync.replicas=1 allows."
+        " Move back to {tour_leader} and crash it.",
         "{left}, then {fault}, then c",
         lambda sight: sight.leader_down,
         _whole,
     ),
     TourStop(
-        "Let time run. The dead leader's session ends after 9 s; then the one that slept is elected, behind or not:"
-        " unclean.leader.election.enable=true.",
+        "Start time again. The leader's session times out after 9 s; then the paused follower is elected although it"
+        " lags: unclean.leader.election.enable=true.",
         "{pause}; {faster} is faster",
         lambda sight: sight.missing > 0,
         _whole,
     ),
     TourStop(
-        f"{glyphs.LOST} counts records that were acknowledged and that the leader does not have. Nobody has told the"
-        " producer. Open the autopsy.",
+        f"{glyphs.LOST} counts acknowledged records that the leader does not have. The producer got no error."
+        " Open the autopsy.",
         "{finding}",
         lambda sight: sight.autopsy,
     ),
     TourStop(
-        "Who had them, who left, who took over: that is why they are gone. Ask what would have saved them.",
+        "The frames show which replicas had the records at each event, and where the last copy was dropped. Find out"
+        " what would have prevented it.",
         "s",
         lambda sight: sight.asked,
     ),
     TourStop(
-        f"It is run again with one setting changed at a time, a minute or so. Each {glyphs.OK} keeps them; the price"
-        " beside it counts until all has recovered (↓ scrolls). Then close the page, and go back in time.",
+        f"The session is run again with one setting changed per run; this takes about a minute. {glyphs.OK} prevents"
+        " the loss, with its cost beside it (↓ scrolls). Then close the page and go back in time.",
         "esc, then {previous}",
         lambda sight: sight.in_past and not sight.autopsy,
         past=True,
     ),
     TourStop(
-        "{previous} and {seek} go from one notable event to the next, {present} to the present. {export} saves what you"
-        " did as a playbook, {playbooks} opens the library, {help} shows every key. That was the tour.",
-        "{quit} seals this session",
+        "{previous} and {seek} go to the previous and next notable event, {present} to the present. {export} exports"
+        " the session as a playbook, {playbooks} opens the library, {help} shows all keys. The tour ends here.",
+        "{quit} to quit and save the session",
         lambda sight: False,
     ),
 )
 PAUSE_IT: Final = 2
-"""The stop at which the follower is paused."""
+"""Index of the task to pause the follower."""
 CRASH_IT: Final = 4
-"""The stop at which the leader is crashed."""
-AMISS: Final = "{broker}: the tour did not ask for that; {heal} heals it"
+"""Index of the task to crash the leader."""
+AMISS: Final = "{broker}, which is not part of the tour; {heal} heals it"
 
 
 class Tour:
-    """How far it has come. Kept as long as the program runs."""
+    """Progress of the tour, kept as long as the program runs."""
 
     def __init__(self, keys: Sequence[KeyBinding] = KEYS) -> None:
         self.at = 0
         self.leader, self.follower = 1, 2
-        """The brokers that it asks for."""
+        """Brokers that the tasks name."""
         self.amiss = ""
-        """Which broker is down or paused without having been asked for."""
+        """Brokers that are down or paused although the tour did not request it, as text."""
         self._names = {key.id: key.shown.replace(" ", " or ") for key in keys}
 
     @property
     def stop(self) -> TourStop:
-        """What is to be done."""
+        """Current task."""
         return STOPS[self.at]
 
     @property
     def over(self) -> bool:
-        """Whether it is at its end."""
+        """Whether the tour is at its last task."""
         return self.at == len(STOPS) - 1
 
     def look(self, sight: TourContext) -> bool:
-        """Go on past everything that is done; whether time has to stand still for what comes."""
+        """Advance past all tasks that are done; return whether time has to be paused for the next one."""
         halt = False
         self.amiss = "" if sight.in_past or self.over else sight.amiss
         if sight.in_past and not self.stop.past:
@@ -175,41 +176,41 @@ class Tour:
         return halt
 
     def title(self) -> str:
-        """Above the pane."""
+        """Return the title of the pane."""
         return f"Tour {glyphs.NOTHING} {self.at + 1} of {len(STOPS)}"
 
     def rows(self, width: int) -> tuple[Row, ...]:
-        """The text, and the keys below it."""
+        """Return the text of the task, and the keys below it."""
         lines = [Row(((line, "text"),)) for line in wrap(self.told(self.stop.text), width)]
         if self.amiss:
-            words = AMISS.format(broker=self.amiss, heal=self._names["heal"])
-            lines += [Row(((line, "warning"),)) for line in wrap(words, width)]
+            warning = AMISS.format(broker=self.amiss, heal=self._names["heal"])
+            lines += [Row(((line, "warning"),)) for line in wrap(warning, width)]
         return (
             *lines,
             Row((("press ", "quiet"), (self.told(self.stop.keys), "key")), (f"{self.told(LEAVE)} ", "quiet")),
         )
 
     def told(self, text: str) -> str:
-        """A text with the keys that its actions have now, and the brokers it asks for."""
+        """Return a text with the current keys and the brokers filled in."""
         brokers = {"tour_leader": f"b{self.leader}", "tour_follower": f"b{self.follower}"}
         return text.format_map(self._names | brokers)
 
 
-# The guide of the tour: looks at the screen, and keeps its pane on whichever screen is on top.
+# The guide of the tour: observes session and TUI, and keeps the pane of the tour on the topmost screen.
 
 
 STATUS_LINES = 2
 
 
 class CoachPane(Pane):
-    """Tells what is to be done."""
+    """Pane that shows the current task of the tour."""
 
     def __init__(self, look: Look) -> None:
         self.rows = Rows(look, "coach")
         super().__init__(self.rows, look, title="", id="coach-pane")
 
     def present(self, tour: Tour, at_top: bool) -> None:
-        """Show it in the lower right corner of the screen, or at the top."""
+        """Show the task in the lower right corner, or at the top."""
         width, height = self.screen.size
         own = min(WIDTH, width)
         rows = tour.rows(own - 4)
@@ -221,10 +222,10 @@ class CoachPane(Pane):
 
 
 class Guide:
-    """Leads through a session of the tour's playbook."""
+    """Guide of the tour through a session of its playbook."""
 
     def __init__(self, app: "FloodmarkApp") -> None:
-        """Time stands still, to begin with; it does again where records go missing."""
+        """Pause time at the start, and let it pause again where records go missing."""
         self.tour = Tour(app.main.keys)
         self.hidden = False
         self._app = app
@@ -232,7 +233,7 @@ class Guide:
         app.bridge.stops_at_loss = True
 
     def look(self) -> None:
-        """Go on past what was done, and show what is to be done."""
+        """Advance past tasks that are done, and show the current one."""
         screen = self._app.screen
         if not self.hidden and self.tour.look(self._sight()):
             self._app.bridge.pause(True)
@@ -251,17 +252,17 @@ class Guide:
 
     @staticmethod
     def _in_the_way(screen: Screen[object]) -> bool:
-        """Whether what matters on the screen stands at its bottom."""
+        """Return whether the important part of the screen is at its bottom."""
         if isinstance(screen, AutopsyScreen):
             return screen.busy or screen.answered
         return isinstance(screen, Sheets) and screen.sheet.has_focus
 
     def toggle(self) -> str:
-        """Leave the tour, or go on with it where it was left; what to say."""
+        """Leave the tour, or resume it; return the message to show."""
         self.hidden = not self.hidden
         self.look()
         key = key_of("tour", self._app.main.keys)
-        return f"the tour is left, the session goes on; {key} goes on with the tour" if self.hidden else ""
+        return f"tour closed, the session continues; {key} resumes the tour" if self.hidden else ""
 
     def _sight(self) -> TourContext:
         bridge, main = self._app.bridge, self._app.main

@@ -1,4 +1,4 @@
-"""The welcome page: what to see first. Nothing of the model is loaded before something is chosen."""
+"""Welcome page: tour, bundled playbooks, sandbox, recorded sessions. It does not load the cluster model."""
 
 import os
 from dataclasses import dataclass
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     from tui.program import ProgramOptions
 
 
-# The gallery of the welcome page: the tour, eight disasters, an empty stage, recorded sessions.
+# The choices of the welcome page: the tour, eight incidents, the sandbox, recorded sessions.
 
 
 TOUR: Final = "tour"
 SANDBOX: Final = "sandbox"
 SESSIONS: Final = "sessions"
-"""Stands for the list of recorded sessions where others have a playbook's name."""
+"""Key of the list of recorded sessions, in place of a playbook's name."""
 
 GALLERY: Final = (
     ("acks-1-lost-tail", "Lose an acknowledged record"),
     ("both-followers-paused", "Why min.insync.replicas=2 saved you"),
-    ("zombie-leader", "A zombie leader, and who believes it"),
-    ("zone-loss", "An availability zone goes dark"),
-    ("rolling-restart-blind", "A rolling restart that nobody watched"),
-    ("quorum-lost", "Nobody left to elect a leader"),
+    ("zombie-leader", "A zombie leader and stale clients"),
+    ("zone-loss", "An availability zone loses power"),
+    ("rolling-restart-blind", "Rolling restart without health checks"),
+    ("quorum-lost", "Controller quorum lost: no elections"),
     ("consumer-bounce-eager", "A deployment that stops all consumers"),
-    ("exactly-once", "Bill each order once, whatever dies"),
+    ("exactly-once", "Exactly-once billing despite crashes"),
 )
-"""Bundled playbook → its promise."""
+"""Bundled playbook and its description."""
 
 
 @dataclass(frozen=True, slots=True)
 class WelcomeEntry:
-    """A line that can be chosen, or a heading or blank line without a key."""
+    """Line that can be selected, or a heading or blank line without a key."""
 
     key: str
     text: str
@@ -53,31 +53,31 @@ class WelcomeEntry:
 
 
 OFFERS: Final = (
-    WelcomeEntry(TOUR, "Tour", "four minutes: lose a record, see why"),
+    WelcomeEntry(TOUR, "Tour", "4 min: lose a record and see why"),
     WelcomeEntry("", ""),
-    WelcomeEntry("", "See what goes wrong"),
+    WelcomeEntry("", "Watch an incident"),
     *(WelcomeEntry(name, promise, name) for name, promise in GALLERY),
     WelcomeEntry("", ""),
-    WelcomeEntry("", "Or go your own way"),
+    WelcomeEntry("", "Explore"),
     WelcomeEntry(SANDBOX, "Sandbox", "healthy, under load, yours to break"),
-    WelcomeEntry(SESSIONS, "Recorded sessions", "look at what was"),
+    WelcomeEntry(SESSIONS, "Recorded sessions", "replay a past session"),
 )
 CHOICES: Final = tuple(number for number, offer in enumerate(OFFERS) if offer.key)
-"""The lines that can be chosen."""
+"""Indexes of the lines that can be selected."""
 COLUMN: Final = 39
 HEADER: Final = (
     (f"{glyphs.LOGO} floodmark", "strong"),
-    ("a whole Kafka cluster in this terminal, there to be broken", "quiet"),
+    ("a chaos lab for Kafka: a whole cluster in your terminal", "quiet"),
 )
 
 
 def gallery_header() -> tuple[Row, ...]:
-    """What it is."""
+    """Return the header of the page."""
     return (Row(), *(Row(((f"  {text}", role),)) for text, role in HEADER), Row())
 
 
 def gallery_rows(at: int) -> tuple[Row, ...]:
-    """The offers, the one at ``at`` of the choices marked."""
+    """Return the lines of the page, with choice number ``at`` marked."""
     chosen = CHOICES[at]
     return tuple(_row(offer, number == chosen) for number, offer in enumerate(OFFERS))
 
@@ -99,9 +99,9 @@ BACK_WORDS: Final = f"{CHOOSE} esc back {QUIT}"
 
 
 def welcome(_wish: Wish, asked: "ProgramOptions", _back: Wish | None) -> ScreenExit:
-    """Show the page; leaving it without a choice ends the program."""
-    from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only where something is wrong
-    from tui.output.console import complain  # noqa: PLC0415 - only where something is wrong
+    """Run the welcome page; leaving it without a choice ends the program."""
+    from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only on errors
+    from tui.output.console import complain  # noqa: PLC0415 - only on errors
     from tui.screen_choice import UnusableError, check  # noqa: PLC0415
 
     try:
@@ -119,7 +119,7 @@ def welcome(_wish: Wish, asked: "ProgramOptions", _back: Wish | None) -> ScreenE
 
 
 class WelcomeApp(App[Wish]):
-    """Returns what was chosen."""
+    """Textual app of the welcome page; its result is the choice."""
 
     CSS_PATH = "tui.tcss"
     TITLE = "floodmark"
@@ -129,7 +129,7 @@ class WelcomeApp(App[Wish]):
     def __init__(
         self, look: Look, sessions: Path, ahead: ReadingAhead | None = None, keys: Wanted | None = None
     ) -> None:
-        """``ahead`` begins to read what a choice needs once the page is there; ``keys`` are those of the user."""
+        """``ahead`` starts to import what a choice needs after the first paint; ``keys`` are the user's own."""
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self._keys = remapped(keys or {}, scope_of("welcome").keys)
         self.set_keymap({key.id: key.keys for key in self._keys if keys})
@@ -137,25 +137,25 @@ class WelcomeApp(App[Wish]):
         self._sessions = sessions
         self._ahead = ahead
         self._paths: list[Path] | None = None
-        """The recorded sessions, once they are wanted."""
+        """Paths of the recorded sessions, once their list is open."""
         self._at = self._first = self._top = 0
         self._said = ""
-        """Why the session that was chosen cannot be looked at."""
+        """Why the selected session cannot be opened."""
         for each in textual_themes():
             self.register_theme(each)
         self.theme = textual_name(look.theme)
         self.stylesheet = ParsedOnce(variables=self.get_css_variables())
 
     def compose(self) -> ComposeResult:
-        """One page."""
+        """Yield the rows of the page."""
         yield self._rows
 
     def on_mount(self) -> None:
-        """The first look, when the size is known."""
+        """Present the page once the size is known."""
         self.call_after_refresh(self.present)
 
     def on_ready(self) -> None:
-        """The page is laid out: from its first picture on there is time for more."""
+        """Start to import ahead after the first paint."""
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
@@ -164,16 +164,16 @@ class WelcomeApp(App[Wish]):
             self._ahead.begin()
 
     def _read(self) -> None:
-        """Before anything of the model is used."""
+        """Wait until the imports are done, before the model is used."""
         if self._ahead is not None:
             self._ahead.wait()
 
     def on_resize(self) -> None:
-        """Another number of lines fits."""
+        """Present the page again for the new size."""
         self.call_after_refresh(self.present)
 
     def present(self) -> None:
-        """Show the page."""
+        """Show header, choices and key hints."""
         height = self.size.height
         header = gallery_header() if height > len(OFFERS) + 5 else ()
         body, words = self._body(height - len(header) - 2)
@@ -202,14 +202,14 @@ class WelcomeApp(App[Wish]):
         )
 
     def action_move(self, lines: int) -> None:
-        """Another line."""
+        """Select another line."""
         count = len(CHOICES) if self._paths is None else len(self._paths)
         self._at = max(0, min(self._at + lines, count - 1))
         self._said = ""
         self.present()
 
     def action_choose(self) -> None:
-        """Open what is marked."""
+        """Open the selected line."""
         if self._paths is not None:
             if self._paths:
                 self._look_at(self._paths[self._at])
@@ -218,7 +218,7 @@ class WelcomeApp(App[Wish]):
 
     def _look_at(self, path: Path) -> None:
         self._read()
-        from tui.session.destination_check import DestinationError, session_wish  # noqa: PLC0415 - the model is read for it
+        from tui.session.destination_check import DestinationError, session_wish  # noqa: PLC0415 - imports the model
 
         try:
             self.exit(session_wish(path))
@@ -227,7 +227,7 @@ class WelcomeApp(App[Wish]):
             self.present()
 
     def action_open(self, key: str) -> None:
-        """Open a playbook, or the list of sessions."""
+        """Open a playbook, or the list of recorded sessions."""
         if key != SESSIONS:
             self.exit(Wish(PLAYBOOK, key))
             return
@@ -239,7 +239,7 @@ class WelcomeApp(App[Wish]):
         self.present()
 
     def action_leave(self) -> None:
-        """Back to the choices; from there, out."""
+        """Return from the sessions to the choices, or quit."""
         if self._paths is None:
             self.exit()
             return
@@ -248,7 +248,7 @@ class WelcomeApp(App[Wish]):
         self.present()
 
     def on_rows_line_clicked(self, message: Rows.LineClicked) -> None:
-        """A line was clicked: it is marked, and opened when it was marked already."""
+        """Select the clicked line, and open it if it was already selected."""
         line = message.line - self._top + self._first
         places = CHOICES if self._paths is None else tuple(range(len(self._paths)))
         if line not in places:

@@ -85,7 +85,7 @@ async def test_the_sheet_names_every_fault_and_what_to_expect_and_escape_leaves_
         await driver.press("f")
         first = text = driver.text()
         assert driver.sheet() == ("faults", "b1")
-        assert "Expected now" in text
+        assert "Impact now" in text
         for _page in range(4):
             await driver.press("pagedown")
             text += driver.text()

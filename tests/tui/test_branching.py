@@ -168,11 +168,11 @@ def test_the_list_of_branches_has_its_columns(width):
     assert line.startswith("▌ C ▶    main at 00:44.000")
     numbers = [row.lost, row.missing, row.failed, row.unknown, row.broken]
     heading = text_of(branches.heading(width))
-    assert heading.split()[:4] == ["branch", "left", "come", "to"]
-    for name, number in zip(("lost", "missing", "failed", "unknown", "broken"), numbers, strict=True):
+    assert heading.split()[:5] == ["branch", "forked", "at", "now", "at"]
+    for name, number in zip(("lost", "missing", "failed", "unknown", "violated"), numbers, strict=True):
         end = heading.index(name) + len(name)
         assert line[:end].split()[-1] == str(number)
-    assert ("began with" in heading) == ("crash" in line) == (width >= branches.ROOMY)
+    assert ("first action" in heading) == ("crash" in line) == (width >= branches.ROOMY)
     assert len(branches.about_branch(row, width)) <= width
 
 

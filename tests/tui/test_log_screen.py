@@ -79,7 +79,7 @@ async def test_records_lost_then_logs_that_differ_then_the_moment_of_writing(gol
         await at_every_size(driver, golden, "log-diverged")
         while not driver.bridge.log_book.cuts("payments-0", driver.bridge.view.now_us):
             await driver.seconds(0.5)
-        assert "↺ b1 cut" in driver.text()
+        assert "↺ b1 truncated" in driver.text()
         gone = [line for line in driver.shown("#log-record-pane") if "†" in line]
         assert (len(lost), len(gone)) == (1, 1)
         assert [*lost, *gone] == snapshot
@@ -97,7 +97,7 @@ async def test_records_lost_then_logs_that_differ_then_the_moment_of_writing(gol
         assert driver.app.screen is screen
         await driver.press("backspace")
         assert not driver.bridge.session.in_past
-        assert "↺ b1 cut" in driver.text()
+        assert "↺ b1 truncated" in driver.text()
 
 
 async def test_it_is_drawn_in_ascii_too(golden):
@@ -185,7 +185,7 @@ async def test_a_click_into_the_whole_log_goes_there(snapshot):
         assert told[-1] == snapshot
         last = len(scope.rows) - 1
         await driver.pilot.click(scope, offset=(20 + 3, last))
-        assert scope.log_offset == 3
+        assert scope.log_offset == 3 * scope._over.zoom
         assert driver.main.matrix.cursor[1] == 2
 
 

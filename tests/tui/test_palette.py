@@ -73,8 +73,8 @@ async def test_settings_stand_with_their_values_and_open_a_form_that_lets_throug
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(1)
         hits = await found(driver, SettingsProvider, "min.insync.replicas")
-        assert text_of(hits[0]).startswith("setting ")
-        orders = next(hit for hit in hits if text_of(hit) == "setting orders min.insync.replicas = 2")
+        assert text_of(hits[0]).startswith("config ")
+        orders = next(hit for hit in hits if text_of(hit) == "config orders min.insync.replicas = 2")
         orders.command()
         await driver.settle()
         form = driver.app.screen
@@ -91,21 +91,21 @@ async def test_settings_stand_with_their_values_and_open_a_form_that_lets_throug
         assert [*said, driver.toasts()[-1]] == snapshot
         await driver.seconds(1)
         hits = await found(driver, SettingsProvider, "min.insync.replicas")
-        assert "setting orders min.insync.replicas = 1" in [text_of(hit) for hit in hits]
+        assert "config orders min.insync.replicas = 1" in [text_of(hit) for hit in hits]
         assert driver.bridge.view.partitions[0].min_isr == 1
 
 
 async def test_brokers_that_differ_are_told_one_by_one_and_what_is_read_at_the_start_says_so(snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(1)
-        segments = [text_of(hit) for hit in await found(driver, SettingsProvider, "setting brokers log.segment.bytes")]
-        assert segments[0] == "setting brokers log.segment.bytes = 1073741824"
+        segments = [text_of(hit) for hit in await found(driver, SettingsProvider, "config brokers log.segment.bytes")]
+        assert segments[0] == "config brokers log.segment.bytes = 1073741824"
         change = {"broker": 2, "set": (("log.segment.bytes", 3_000),)}
         driver.bridge.act(Action("admin", "alter_broker_config", "", change))
         await driver.seconds(1)
-        hits = await found(driver, SettingsProvider, "setting broker log.segment.bytes")
-        two = next(hit for hit in hits if text_of(hit) == "setting broker 2 log.segment.bytes = 3000")
-        assert "setting broker 1 log.segment.bytes = 1073741824" in [text_of(hit) for hit in hits]
+        hits = await found(driver, SettingsProvider, "config broker log.segment.bytes")
+        two = next(hit for hit in hits if text_of(hit) == "config broker 2 log.segment.bytes = 3000")
+        assert "config broker 1 log.segment.bytes = 1073741824" in [text_of(hit) for hit in hits]
         two.command()
         await driver.settle()
         assert "Broker 2: log.segment.bytes" in driver.text()
@@ -148,27 +148,27 @@ async def test_the_look_is_changed_by_name():
 
 async def test_a_setting_of_the_screen_has_a_form_is_kept_at_once_and_undone(snapshot):
     async with driving() as driver:
-        await chosen(driver, await found(driver, ViewProvider, "setting of the screen speed"))
+        await chosen(driver, await found(driver, ViewProvider, "TUI setting speed"))
         said = [driver.shown("#value")]
         await driver.press("backspace", *"fast", "enter")
         said.append(driver.shown("#value-page"))
         await driver.press(*["backspace"] * 4, "5", "enter")
         assert driver.bridge.speed == 5
         assert read_settings().settings.speed == 5
-        await chosen(driver, await found(driver, ViewProvider, "setting of the screen theme"))
+        await chosen(driver, await found(driver, ViewProvider, "TUI setting theme"))
         await driver.press("down")
         assert "light" in driver.text()
         await driver.press("enter")
         assert driver.app.look.theme == read_settings().settings.theme == "light"
-        hits = await found(driver, ViewProvider, "undo setting")
+        hits = await found(driver, ViewProvider, "undo TUI setting")
         said.append(text_of(hits[0]))
         await chosen(driver, hits)
         assert driver.app.look.theme == read_settings().settings.theme == "dark"
         await driver.press("S", "u")
         assert driver.bridge.speed == read_settings().settings.speed == 1
         await driver.press("u")
-        assert driver.app.screen._said[0] in driver.text()
-        assert [*said, driver.app.screen._said[0]] == snapshot
+        assert driver.app.screen._message[0] in driver.text()
+        assert [*said, driver.app.screen._message[0]] == snapshot
 
 
 @pytest.mark.parametrize("size", SIZES)

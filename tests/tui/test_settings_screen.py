@@ -33,7 +33,7 @@ async def with_settings(settings, size=(120, 40), theme="dark"):
 
 def said(driver):
     """What the page says of what was done last."""
-    text, _role = driver.app.screen._said
+    text, _role = driver.app.screen._message
     assert text in driver.text()
     return text
 

@@ -1,6 +1,6 @@
-"""Where keys work: the scopes (modes, pages, sheets) with keys of their own, and the user's remapped keys.
+"""Scopes of keys (modes, pages, sheets) with keys of their own, and the user's remapped keys.
 
-The same key may do something else in another scope. A mode's own key hides the main screen's key there.
+The same key may have another action in another scope. A mode's own key hides the main screen's key there.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 
 from tui.keybindings.keymap import FIRST, GROUPS, KEYS, KeyBinding, KeyPage, PageKey, key, manual_rows, shown
 
-# The keys that each mode has for itself alone.
+# Keys of each mode.
 
 
 _LIST_OF_MODE: Final = (
@@ -23,73 +23,73 @@ _LIST_OF_MODE: Final = (
 )
 
 LOG: Final = (
-    PageKey("left", "left,h", "offset(-1)", "a cell back"),
-    PageKey("right", "right,l", "offset(1)", "a cell on"),
+    PageKey("left", "left,h", "offset(-1)", "one cell back"),
+    PageKey("right", "right,l", "offset(1)", "one cell forward"),
     PageKey("back", "shift+left", "offset(-10)", "ten cells back"),
-    PageKey("on", "shift+right", "offset(10)", "ten cells on"),
-    PageKey("page_up", "pageup", "window(-1)", "a window back"),
-    PageKey("page_down", "pagedown", "window(1)", "a window on"),
+    PageKey("on", "shift+right", "offset(10)", "ten cells forward"),
+    PageKey("page_up", "pageup", "window(-1)", "one window back"),
+    PageKey("page_down", "pagedown", "window(1)", "one window forward"),
     PageKey("up", "up,k", "replica(-1)", "replica above"),
     PageKey("down", "down,j", "replica(1)", "replica below"),
     PageKey("next_partition", "tab", "partition(1)", "next partition"),
-    PageKey("partition_before", "shift+tab", "partition(-1)", "partition before"),
-    PageKey("more", "plus,equals_sign", "zoom(1)", "more offsets to a cell"),
-    PageKey("fewer", "minus", "zoom(-1)", "fewer offsets to a cell"),
-    PageKey("hw", "t", "high_watermark", "around the high watermark"),
-    PageKey("fork", "F", "fork", "where the logs part"),
-    PageKey("start", "g", "log_start", "where the log begins"),
+    PageKey("partition_before", "shift+tab", "partition(-1)", "previous partition"),
+    PageKey("more", "plus,equals_sign", "zoom(1)", "zoom out: more offsets per cell"),
+    PageKey("fewer", "minus", "zoom(-1)", "zoom in: fewer offsets per cell"),
+    PageKey("hw", "t", "high_watermark", "go to the high watermark"),
+    PageKey("fork", "F", "fork", "go to the first offset where the logs differ"),
+    PageKey("start", "g", "log_start", "go to the log start offset"),
     PageKey("tail", "end", "tail", "follow the end of the log"),
-    PageKey("written", "enter", "written", "back to the moment at which the record was written"),
-    PageKey("peek", "p", "peek", "the record whole"),
-    PageKey("internal", "i", "internal", "show or hide Kafka's own topics"),
+    PageKey("written", "enter", "written", "go to the time at which the record was written"),
+    PageKey("peek", "p", "peek", "page of the record"),
+    PageKey("internal", "i", "internal", "show or hide internal topics"),
 )
 CLIENTS: Final = (
     PageKey("close", "c,q", "main(\"mode('cluster')\")", "back to the cluster"),
-    PageKey("up", "up,k", "move(-1)", "the client above; a group is all its members"),
-    PageKey("down", "down,j", "move(1)", "the client below"),
+    PageKey("up", "up,k", "move(-1)", "client above; a group means all its members"),
+    PageKey("down", "down,j", "move(1)", "client below"),
     PageKey("page_up", "pageup", "move(-10)", "ten clients up"),
     PageKey("page_down", "pagedown", "move(10)", "ten clients down"),
 )
 LANES: Final = {"faults": "t", "cluster": "c", "clients": "i", "safety": "x", "load": "o"}
-"""Lane of the timeline → the key that shows and hides it; none of them is a key that acts."""
+"""Lane of the timeline → the key that shows or hides it, distinct from keys that act."""
 TIMELINE: Final = (
-    PageKey("left", "left,h", "mark(-1)", "the mark before"),
-    PageKey("right", "right,l", "mark(1)", "the next mark"),
-    PageKey("up", "up,k", "across(-1)", "the nearest mark of the lane above"),
-    PageKey("down", "down,j", "across(1)", "the nearest mark of the lane below; below them, the branches"),
-    PageKey("go", "enter", "go", "go to that instant; again: back to the present; over to a branch"),
-    PageKey("nearer", "plus,equals_sign", "zoom(1)", "zoom: nearer"),
-    PageKey("farther", "minus", "zoom(-1)", "zoom: farther"),
-    PageKey("whole", "z", "whole", "the whole session"),
-    PageKey("page_up", "pageup", "scroll(-1)", "back by half a window"),
-    PageKey("page_down", "pagedown", "scroll(1)", "on by half a window"),
-    PageKey("follow", "end", "follow", "let go of the mark, follow time"),
-    PageKey("back", "shift+left", "nudge(-1)", "one second back; the end of a span one column"),
-    PageKey("on", "shift+right", "nudge(1)", "one second on; the end of a span one column"),
-    PageKey("span", "v", "span", "begin a span here, whose end the arrows move; or let go of it"),
-    PageKey("export", "e", "export_span", "write the events of the span beside the recording"),
+    PageKey("left", "left,h", "mark(-1)", "previous mark"),
+    PageKey("right", "right,l", "mark(1)", "next mark"),
+    PageKey("up", "up,k", "across(-1)", "nearest mark of the lane above"),
+    PageKey("down", "down,j", "across(1)", "nearest mark of the lane below; below the lanes: branches"),
+    PageKey("go", "enter", "go", "go to the mark's time; again: return to the present; on a branch: switch to it"),
+    PageKey("nearer", "plus,equals_sign", "zoom(1)", "zoom in"),
+    PageKey("farther", "minus", "zoom(-1)", "zoom out"),
+    PageKey("whole", "z", "whole", "zoom out to the whole session"),
+    PageKey("page_up", "pageup", "scroll(-1)", "half a window back"),
+    PageKey("page_down", "pagedown", "scroll(1)", "half a window forward"),
+    PageKey("follow", "end", "follow", "drop the selection and follow time"),
+    PageKey("back", "shift+left", "nudge(-1)", "one second back; with a span: move its end one column back"),
+    PageKey("on", "shift+right", "nudge(1)", "one second forward; with a span: move its end one column forward"),
+    PageKey("span", "v", "span", "start a span here, whose end the arrows move; again: drop it"),
+    PageKey("export", "e", "export_span", "export the events of the span to a file beside the recording"),
     *(
-        PageKey(f"lane_{lane}", each, f"lane({lane!r})", f"hide the lane {lane}, or show it")
+        PageKey(f"lane_{lane}", each, f"lane({lane!r})", f"show or hide the lane {lane}")
         for lane, each in LANES.items()
     ),
 )
 PLAYBOOKS: Final = (
     PageKey("close", "P", "main(\"mode('cluster')\")", "back to the cluster"),
     *_LIST_OF_MODE,
-    PageKey("text_down", "J", "text(5)", "the text: five lines down"),
-    PageKey("text_up", "K", "text(-5)", "the text: five lines up"),
-    PageKey("other", "tab", "other", "playbooks, or sessions"),
-    PageKey("filter", "slash", "filter", "choose by words; ! before a word: without it"),
+    PageKey("text_down", "J", "text(5)", "scroll the text five lines down"),
+    PageKey("text_up", "K", "text(-5)", "scroll the text five lines up"),
+    PageKey("other", "tab", "other", "switch between playbooks and sessions"),
+    PageKey("filter", "slash", "filter", "filter by words; ! before a word excludes"),
     PageKey("open", "o", "open", "open a file, a name or a session"),
-    PageKey("start", "enter", "start", "start the playbook, or open the session; that on the screen is sealed first"),
-    PageKey("back", "b", "back", "back to what was on the screen before"),
+    PageKey("start", "enter", "start", "start the playbook, or open the session; the current session is saved first"),
+    PageKey("back", "b", "back", "back to the previous session"),
 )
 REPORT: Final = (
     *_LIST_OF_MODE,
-    PageKey("left", "left,h", "choose(-1)", "the finding before"),
-    PageKey("right", "right,l", "choose(1)", "the next finding"),
-    PageKey("open", "enter", "open", "the autopsy of the finding"),
-    PageKey("export", "e", "app.export", "a playbook of the session so far"),
+    PageKey("left", "left,h", "choose(-1)", "previous finding"),
+    PageKey("right", "right,l", "choose(1)", "next finding"),
+    PageKey("open", "enter", "open", "autopsy of the finding"),
+    PageKey("export", "e", "app.export", "export the session so far as a playbook"),
 )
 COMPARE: Final = (
     PageKey("close", "q", "main(\"mode('cluster')\")", "back to the cluster"),
@@ -98,7 +98,7 @@ COMPARE: Final = (
 )
 
 
-# The keys that each page over the screen has for itself alone.
+# Keys of each page over the main screen.
 
 
 _CLOSE: Final = "app.pop_screen"
@@ -109,23 +109,26 @@ _LIST_OF_PAGE: Final = (
 
 AUTOPSY: Final = (
     PageKey("out", "escape", "leave", "close"),
-    PageKey("left", "left,h", "frame(-1)", "the frame before"),
-    PageKey("right", "right,l", "frame(1)", "the next frame"),
-    *(PageKey(f"frame_{number}", str(number), f"go({number})", f"to frame {number}") for number in range(1, 6)),
+    PageKey("left", "left,h", "frame(-1)", "previous frame"),
+    PageKey("right", "right,l", "frame(1)", "next frame"),
+    *(
+        PageKey(f"frame_{number}", str(number), f"go({number})", f"go to the time of frame {number}")
+        for number in range(1, 6)
+    ),
     PageKey("up", "up,k", "scroll(-1)", "a line up"),
     PageKey("down", "down,j", "scroll(1)", "a line down"),
     PageKey("page_up", "pageup", "scroll(-10)", "ten lines up"),
     PageKey("page_down", "pagedown", "scroll(10)", "ten lines down"),
-    PageKey("finding", "n", "finding(1)", "the next finding"),
-    PageKey("finding_before", "N", "finding(-1)", "the finding before"),
-    PageKey("what_if", "w", "what_if", "a branch from the marked frame on"),
-    PageKey("saves", "s", "why", "what would have saved it"),
+    PageKey("finding", "n", "finding(1)", "next finding"),
+    PageKey("finding_before", "N", "finding(-1)", "previous finding"),
+    PageKey("what_if", "w", "what_if", "what if: branch at the marked frame"),
+    PageKey("saves", "s", "why", "what would have prevented it"),
     PageKey("next_change", "tab", "mark(1)", "mark the next change"),
-    PageKey("change_before", "shift+tab", "mark(-1)", "mark the change before"),
+    PageKey("change_before", "shift+tab", "mark(-1)", "mark the previous change"),
     PageKey("take", "enter", "take", "run the marked change as a branch"),
     PageKey("playbook", "c", "copy_playbook", "copy the session so far as a playbook"),
-    PageKey("copy", "y", "copy", "copy the sentence"),
-    PageKey("export", "e", "app.export", "a playbook of the session so far"),
+    PageKey("copy", "y", "copy", "copy the sentence of the finding"),
+    PageKey("export", "e", "app.export", "export the session so far as a playbook"),
 )
 
 PAGES: Final = (
@@ -135,10 +138,10 @@ PAGES: Final = (
         (
             PageKey("out", "escape,p,q", _CLOSE, "close"),
             PageKey("left", "left,h", "move(-1)", "one offset back"),
-            PageKey("right", "right,l", "move(1)", "one offset on"),
+            PageKey("right", "right,l", "move(1)", "one offset forward"),
             PageKey("back", "shift+left", "move(-10)", "ten offsets back"),
-            PageKey("on", "shift+right", "move(10)", "ten offsets on"),
-            PageKey("copy", "y", "copy", "copy it"),
+            PageKey("on", "shift+right", "move(10)", "ten offsets forward"),
+            PageKey("copy", "y", "copy", "copy the record as text"),
         ),
     ),
     KeyPage(
@@ -146,8 +149,8 @@ PAGES: Final = (
         (
             PageKey("out", "escape,q,b", "leave", "close"),
             *_LIST_OF_PAGE,
-            PageKey("take", "enter", "take", "change over to it"),
-            PageKey("compare", "c", "compare", "compare it with the one on the screen"),
+            PageKey("take", "enter", "take", "switch to it"),
+            PageKey("compare", "c", "compare", "compare it with the current branch"),
         ),
     ),
     KeyPage(
@@ -155,31 +158,31 @@ PAGES: Final = (
         (
             PageKey("out", "escape,q,ctrl+b", "leave", "close"),
             *_LIST_OF_PAGE,
-            PageKey("take", "enter", "take", "go there"),
-            PageKey("forget", "d,delete", "forget", "forget it"),
+            PageKey("take", "enter", "take", "go to it"),
+            PageKey("forget", "d,delete", "forget", "delete it"),
         ),
     ),
     KeyPage(
         "setting", "In the settings",
         (
             PageKey("out", "escape,S,q", _CLOSE, "close"),
-            PageKey("up", "up,k", "mark(-1)", "the one above"),
-            PageKey("down", "down,j", "mark(1)", "the one below"),
-            PageKey("left", "left,h", "change(-1)", "the value before"),
-            PageKey("right", "right,l", "change(1)", "the next value"),
-            PageKey("write", "w", "write", "write the file"),
-            PageKey("undo", "u", "undo", "undo what was set last, in the file too"),
+            PageKey("up", "up,k", "mark(-1)", "setting above"),
+            PageKey("down", "down,j", "mark(1)", "setting below"),
+            PageKey("left", "left,h", "change(-1)", "previous value"),
+            PageKey("right", "right,l", "change(1)", "next value"),
+            PageKey("write", "w", "write", "write the settings file"),
+            PageKey("undo", "u", "undo", "undo the last change, also in the file"),
         ),
     ),
     KeyPage(
         "help", "In this help",
         (
             PageKey("out", "escape,question_mark,q", _CLOSE, "close"),
-            PageKey("glossary", "g", "glossary", "all words"),
+            PageKey("glossary", "g", "glossary", "glossary"),
         ),
     ),
-    KeyPage("growing", "While a branch is on its way", (PageKey("out", "escape", "give_up", "never mind"),)),
-    KeyPage("label", "While there are letters over the screen", (PageKey("out", "escape", _CLOSE, "never mind"),)),
+    KeyPage("growing", "While a branch is created", (PageKey("out", "escape", "give_up", "cancel"),)),
+    KeyPage("label", "While jump labels are shown", (PageKey("out", "escape", _CLOSE, "cancel"),)),
     KeyPage(
         "word", "In the glossary",
         (
@@ -194,40 +197,40 @@ PAGES: Final = (
         "form", "In the form of a fault",
         (
             PageKey("out", "escape", _CLOSE, "back"),
-            PageKey("up", "up", "app.focus_previous", "the field above"),
-            PageKey("down", "down", "app.focus_next", "the field below"),
-            PageKey("queue", "ctrl+n", "queue", "queue it while the cluster is paused"),
+            PageKey("up", "up", "app.focus_previous", "field above"),
+            PageKey("down", "down", "app.focus_next", "field below"),
+            PageKey("queue", "ctrl+n", "queue", "queue the fault while paused"),
         ),
     ),
     KeyPage(
         "value", "In the form of a setting",
         (
             PageKey("out", "escape", _CLOSE, "back"),
-            PageKey("up", "up", "step(-1)", "the value before, where they can be counted"),
-            PageKey("down", "down", "step(1)", "the next value"),
+            PageKey("up", "up", "step(-1)", "previous value, if there is a list"),
+            PageKey("down", "down", "step(1)", "next value, if there is a list"),
         ),
     ),
     KeyPage(
-        "to_time", "Where a time is asked for",
+        "to_time", "In the prompt for a time",
         (
             PageKey("out", "escape,ctrl+g", "leave", "close"),
-            PageKey("up", "up", "choose(-1)", "the bookmark above"),
-            PageKey("down", "down", "choose(1)", "the bookmark below"),
+            PageKey("up", "up", "choose(-1)", "bookmark above"),
+            PageKey("down", "down", "choose(1)", "bookmark below"),
         ),
     ),
     KeyPage(
-        "line", "In the line of commands",
+        "line", "In the command line",
         (
             PageKey("out", "escape", _CLOSE, "close"),
             PageKey("complete", "tab", "complete", "complete the word"),
-            PageKey("up", "up", "before(-1)", "the line before"),
-            PageKey("down", "down", "before(1)", "the next line"),
+            PageKey("up", "up", "before(-1)", "previous line of the history"),
+            PageKey("down", "down", "before(1)", "next line of the history"),
         ),
     ),
-    KeyPage("question", "In a question about the future",
-            (PageKey("out", "escape", "leave", "never mind, then close"),)),
+    KeyPage("question", "In the is-it-safe prompt",
+            (PageKey("out", "escape", "leave", "cancel, then close"),)),
     KeyPage(
-        "words", "In the line of a filter",
+        "words", "In the filter line",
         (
             PageKey("out", "escape", "leave(False)", "drop the filter"),
             PageKey("keep", "enter", "leave(True)", "keep the filter"),
@@ -238,45 +241,45 @@ PAGES: Final = (
 )  # fmt: skip
 
 BARE: Final = ("growing", "label", "words")
-"""Names of those in which nothing else can be done."""
+"""Scopes without any keys of the main screen."""
 TYPED: Final = ("word", "form", "value", "to_time", "line", "question", "words")
-"""Names of those in which something is typed."""
+"""Scopes with text input."""
 
 Kind = Literal["mode", "page", "typed", "sheet", "program"]
 
 THROUGH: Final = ("time", "mode")
-"""Groups of keys that are the main screen's on every mode."""
+"""Groups of keys that act on the main screen in every mode."""
 THROUGH_TOO: Final = ("finding", "finding_before", "command", "settings", "help")
-"""Ids of further ones."""
+"""Ids of further keys that do."""
 OWN: Final = ("maximise", "jump", "yank", "out")
-"""Ids of keys that a mode answers by itself, in the way of the main screen."""
+"""Ids of keys that a mode handles itself, as the main screen does."""
 ACTS: Final = tuple(each.id for each in KEYS if each.group == "act" or each.id in ("bookmark", "playbooks"))
-"""Ids of keys that act on what is selected in a mode."""
+"""Ids of keys that act on the selection of a mode."""
 OF_PAGES: Final = ("jump", "command", "help")
-"""Ids of keys that work in every page too; where something is typed only the first does."""
+"""Ids of keys that work in every page; with text input only the first one does."""
 NOWHERE: Final = "unbound"
-"""A key that no terminal sends: for what has no key left."""
+"""Key that no terminal sends, for actions without a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyScope:
-    """Keys that work in one place alone, and those of the main screen that do there too."""
+    """Scope of keys: a mode, page or sheet with its own keys, and those of the main screen that work in it."""
 
     name: str
     title: str
     kind: Kind
     keys: tuple[KeyBinding, ...]
     through: tuple[str, ...] = ()
-    """Ids of keys of the main screen."""
+    """Ids of keys of the main screen that work in it."""
 
     @property
     def typed(self) -> bool:
-        """Whether characters are typed there, so that none of them can be a key."""
+        """Whether it has text input, so that characters cannot be keys."""
         return self.kind == "typed"
 
 
 def _through_mode() -> tuple[str, ...]:
-    """In the order of the key map."""
+    """Return the ids of the main screen's keys that work in modes, in the order of the key map."""
     more = (*THROUGH_TOO, *OWN, *ACTS)
     return tuple(each.id for each in KEYS if each.group in THROUGH or each.id in more)
 
@@ -289,12 +292,12 @@ def _scope(name: str, title: str, kind: Kind, own: Sequence[PageKey], more: tupl
 
 
 SCOPES: Final[tuple[KeyScope, ...]] = (
-    _scope("microscope", "In the log", "mode", LOG),
-    _scope("clients", "Among the clients", "mode", CLIENTS, ("filter",)),
-    _scope("timeline", "On the timeline", "mode", TIMELINE),
-    _scope("playbooks", "On the page of playbooks", "mode", PLAYBOOKS),
-    _scope("report", "On the report", "mode", REPORT),
-    _scope("compare", "While two branches are compared", "mode", COMPARE),
+    _scope("microscope", "In log mode", "mode", LOG),
+    _scope("clients", "In clients mode", "mode", CLIENTS, ("filter",)),
+    _scope("timeline", "In timeline mode", "mode", TIMELINE),
+    _scope("playbooks", "In playbooks mode", "mode", PLAYBOOKS),
+    _scope("report", "In report mode", "mode", REPORT),
+    _scope("compare", "In the comparison of branches", "mode", COMPARE),
     *(_scope(each.name, each.title, "page", each.keys) for each in PAGES if each.name not in TYPED),
     *(_scope(each.name, each.title, "typed", each.keys) for each in PAGES if each.name in TYPED),
     _scope(
@@ -305,65 +308,65 @@ SCOPES: Final[tuple[KeyScope, ...]] = (
             PageKey("page_up", "pageup", "move(-10)", "ten lines up"),
             PageKey("page_down", "pagedown", "move(10)", "ten lines down"),
             PageKey("choose", "enter", "choose", "open it"),
-            PageKey("tour", "t", "open('tour')", "the tour"),
-            PageKey("sandbox", "s", "open('sandbox')", "the sandbox"),
+            PageKey("tour", "t", "open('tour')", "guided tour"),
+            PageKey("sandbox", "s", "open('sandbox')", "sandbox"),
             PageKey("out", "escape", "leave", "back, or quit"),
             PageKey("quit", "q,ctrl+q", "quit", "quit"),
         ),
     ),
 )  # fmt: skip
-"""Those of everything but the sheets."""
+"""All scopes but the sheets."""
 
 
 @cache
 def scopes() -> tuple[KeyScope, ...]:
-    """All of them. Those of the sheets read the catalogue of faults, which the welcome page does without."""
+    """Return all scopes, including the sheets, which import the fault catalogue (not needed by the welcome page)."""
     from tui.keybindings.sheet_keys import FAULTS, OPERATIONS  # noqa: PLC0415
 
     return (
         *SCOPES,
-        _scope("faults", "In the sheet of faults", "sheet", FAULTS),
-        _scope("operations", "In the sheet of operations", "sheet", OPERATIONS),
+        _scope("faults", "In the fault sheet", "sheet", FAULTS),
+        _scope("operations", "In the operation sheet", "sheet", OPERATIONS),
     )
 
 
 @cache
 def all_keys() -> tuple[KeyBinding, ...]:
-    """Every key of the program."""
+    """Return every key of the program."""
     return (*KEYS, *(each for scope in scopes() for each in scope.keys))
 
 
 def scope_of(name: str) -> KeyScope:
-    """The one of a name; KeyError: there is none."""
+    """Return the scope with that name; raises KeyError."""
     light = {each.name: each for each in SCOPES}
     return light[name] if name in light else {each.name: each for each in scopes()}[name]
 
 
 def keys_of(name: str, keys: Sequence[KeyBinding]) -> tuple[KeyBinding, ...]:
-    """A scope's own keys, as ``keys`` has them."""
+    """Return the own keys of a scope among ``keys``."""
     return tuple(each for each in keys if each.group == name)
 
 
 def in_force(app: object) -> tuple[KeyBinding, ...]:
-    """All keys of a running program, with those that the user has otherwise."""
+    """Return all keys of a running app, including the user's own."""
     found: tuple[KeyBinding, ...] = getattr(getattr(app, "main", None), "keys", ())
     return found or all_keys()
 
 
 def of_main(keys: Sequence[KeyBinding]) -> tuple[KeyBinding, ...]:
-    """Those of the main screen and of the program alone."""
+    """Return the keys of the main screen and of the app."""
     return tuple(each for each in keys if each.group in GROUPS)
 
 
 def there(scope: str, name: str) -> str:
-    """Id of the binding by which a key of the main screen works in a scope too."""
+    """Return the id of the binding of a main-screen key in a scope."""
     return f"{scope}:{name}"
 
 
 def bindings_of(name: str) -> list[BindingType]:
-    """A scope's own bindings, before those that it shares with the main screen: the first on a key counts.
+    """Return a scope's own bindings, then those shared with the main screen; the first one on a key counts.
 
-    Where something is typed they go before the field, which would take them; escape goes the usual way.
+    With text input they take precedence over the input field, except for escape.
     """
     scope = scope_of(name)
     early = scope.typed or scope.kind == "program"
@@ -387,7 +390,7 @@ def _shared(scope: KeyScope) -> Iterator[Binding]:
 
 
 def keymap_of(keys: Sequence[KeyBinding]) -> dict[str, str]:
-    """Every binding by its id → its keys, such that in no scope two have the same one."""
+    """Return binding id → keys, such that no two bindings of a scope have the same key."""
     found = {each.id: each.keys for each in keys}
     by_id = {each.id: each for each in keys}
     for scope in scopes():
@@ -399,22 +402,22 @@ def keymap_of(keys: Sequence[KeyBinding]) -> dict[str, str]:
 
 
 def manual() -> str:
-    """The key tables of the manual, in Markdown."""
+    """Return the key tables of the manual in Markdown."""
     main = manual_rows([(title, [each for each in KEYS if each.group == group]) for group, title in GROUPS.items()])
     scoped = manual_rows([(each.title, list(each.keys)) for each in scopes()])
-    return f"{main}\n\nKeys of one place alone, which elsewhere may do something else:\n\n{scoped}\n"
+    return f"{main}\n\nKeys of one scope, which may have another action elsewhere:\n\n{scoped}\n"
 
 
-# Remapped keys: from the user's file to a key map without conflicts.
+# Remapped keys: from the settings file to a key map without conflicts.
 
 
 Wanted = Mapping[str, tuple[str, ...]]
-"""Id of an action → the keys it is to have, as Textual names them."""
+"""Id of an action → its requested keys, as Textual names them."""
 HELP: Final = "see: floodmark settings --example"
 
 
 class Conflict(NamedTuple):
-    """Two actions of one scope on one key; the one that was changed keeps its own keys."""
+    """Conflict of two actions of one scope on one key; the remapped one keeps its default keys."""
 
     id: str
     key: str
@@ -422,12 +425,12 @@ class Conflict(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What was found, and what is allowed."""
-        return f"found {shown(self.key)!r}, which is the key of {self.other} already; allowed is one that is free"
+        """Message: what was found, and what is allowed."""
+        return f"found {shown(self.key)!r}, which is already the key of {self.other}; allowed is an unused key"
 
 
 def remapped(wanted: Wanted, keys: Sequence[KeyBinding] | None = None) -> tuple[KeyBinding, ...]:
-    """The key map with those keys instead; whoever asks has taken the conflicts out."""
+    """Return the key map with the requested keys, which must be free of conflicts."""
     return tuple(
         replace(key, keys=",".join(wanted[key.id]), shown=shown(",".join(wanted[key.id]))) if key.id in wanted else key
         for key in (all_keys() if keys is None else keys)
@@ -437,29 +440,29 @@ def remapped(wanted: Wanted, keys: Sequence[KeyBinding] | None = None) -> tuple[
 def without_conflicts(
     wanted: Wanted, keys: Sequence[KeyBinding] | None = None
 ) -> tuple[dict[str, tuple[str, ...]], list[Conflict]]:
-    """What of it can be had, and why not the rest.
+    """Return the requested keys without conflicts, and the conflicts.
 
-    Giving an action its own keys back can bring the next conflict, so this goes on until there is none.
+    Restoring an action's default keys can cause another conflict, so this repeats until there is none.
 
     Raises:
-        ValueError: two actions of one scope are declared with one key, which nobody has changed.
+        ValueError: the default keys of two actions of one scope conflict.
     """
-    kept, told = dict(wanted), list[Conflict]()
+    kept, conflicts = dict(wanted), list[Conflict]()
     while (found := next(_conflicts(kept, keys), None)) is not None:
         if found.id not in kept:
             raise ValueError(
-                f"found the key {shown(found.key)!r} in the declarations of {found.other} and {found.id}, which are "
-                "keys of one place; allowed is one that no other has there (tui/keybindings)"
+                f"found the key {shown(found.key)!r} in the declarations of {found.other} and {found.id}, which have "
+                "the same scope; allowed is a key that is unused there (tui/keybindings)"
             )
-        told.append(found)
+        conflicts.append(found)
         del kept[found.id]
-    return kept, told
+    return kept, conflicts
 
 
 def _conflicts(wanted: Wanted, keys: Sequence[KeyBinding] | None) -> Iterator[Conflict]:
-    """In every scope by itself: the main screen with the program, then each mode, page and sheet.
+    """Yield the conflicts of each scope: the main screen with the app, then each mode, page and sheet.
 
-    What comes first wherever one is, the palette and quitting, cannot have a key of any of them.
+    Palette and quit take precedence everywhere, so they must not share a key with any scope.
     """
     found = remapped(wanted, keys)
     first = [each for each in found if each.id in FIRST]
@@ -480,9 +483,9 @@ def _clashes(wanted: Wanted, keys: Sequence[KeyBinding]) -> Iterator[Conflict]:
 
 
 def hidden(wanted: Wanted, keys: Sequence[KeyBinding] | None = None) -> list[tuple[str, str]]:
-    """Id of a changed action, and a sentence: where a mode's own key hides one of the main screen's there."""
+    """Return (id of a remapped action, note) where a mode's own key hides a key of the main screen."""
     found = {each.id: each for each in remapped(wanted, keys)}
-    told = []
+    notes = []
     for scope in (each for each in scopes() if each.kind == "mode"):
         own = {key: each.id for each in found.values() if each.group == scope.name for key in each.keys.split(",")}
         for name in scope.through:
@@ -491,5 +494,5 @@ def hidden(wanted: Wanted, keys: Sequence[KeyBinding] | None = None) -> list[tup
                 if over is not None and (over in wanted or name in wanted):
                     changed = over if over in wanted else name
                     where = scope.title[0].lower() + scope.title[1:]
-                    told.append((changed, f"{shown(pressed)!r} is {over} {where}, and not {name} as elsewhere"))
-    return told
+                    notes.append((changed, f"{shown(pressed)!r} is {over} {where}, instead of {name}"))
+    return notes

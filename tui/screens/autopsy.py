@@ -1,4 +1,4 @@
-"""The autopsy of one finding, and the "is it safe?" prompt, over the main screen."""
+"""Autopsy page of one finding, and the "is it safe?" prompt."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ from tui.viewmodel.row import LabelPosition
 from tui.widgets.panes import Pane, SidePane
 
 FRAMES: Final = "{autopsy_left} {autopsy_right} frame"
-SAVES: Final = f"{{autopsy_what_if}} what if {glyphs.NOTHING} {{autopsy_saves}} what saves {glyphs.NOTHING}"
+SAVES: Final = f"{{autopsy_what_if}} what if {glyphs.NOTHING} {{autopsy_saves}} prevention {glyphs.NOTHING}"
 AUTOPSY_KEYS_HELP: Final = (
     f"{FRAMES} {glyphs.NOTHING} {{autopsy_frame_1}}-{{autopsy_frame_5}} go there {glyphs.NOTHING} {SAVES}"
     f" {{autopsy_finding}} {{autopsy_finding_before}} finding {glyphs.NOTHING} {{autopsy_playbook}} copy as playbook"
@@ -46,40 +46,42 @@ SHORT_WORDS: Final = (
     f" {{autopsy_finding}} {{autopsy_finding_before}} {glyphs.NOTHING} {{autopsy_playbook}} copy {glyphs.NOTHING}"
     " {autopsy_export} export"
 )
-ASK_WORDS: Final = "{autopsy_saves}: run it again with one thing set otherwise at a time; takes a while, time goes on"
-UNCHOSEN: Final = (
-    "no change is marked: {autopsy_saves} finds out what saves, {autopsy_next_change} marks one, {autopsy_take} runs it"
-    " as a branch"
+ASK_WORDS: Final = (
+    "{autopsy_saves}: run the session again with one setting changed per run; takes a while, time continues"
 )
-NO_FRAMES: Final = "no frame is known of it to go to"
-UNRECORDED: Final = "this session is not being recorded: it cannot be run again"
-NONE_LEFT: Final = "it is whole again: nothing is wrong with records any more"
+UNCHOSEN: Final = (
+    "no change marked: {autopsy_saves} finds changes that prevent it, {autopsy_next_change} marks one, {autopsy_take}"
+    " runs it as a branch"
+)
+NO_FRAMES: Final = "this finding has no frames"
+UNRECORDED: Final = "this session is not recorded, so it cannot be run again"
+NONE_LEFT: Final = "no findings any more: the missing records are back"
 
 Lines = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Onward:
-    """What is wanted when the page is left."""
+    """Navigation request after the page is closed: a time, a branch, or a branch with a changed setting."""
 
     at_us: int
-    """The instant of a frame that is to be gone to."""
+    """Time of the frame to go to."""
     branches: bool = False
-    """Whether a branch is to begin there."""
+    """Whether to start a branch there."""
     told: str = ""
-    """What to say then."""
+    """Message to show then."""
     change: finding_page.RemedyChoice | None = None
-    """What is to be set otherwise from the beginning, in a branch up to the instant on the screen; None: nothing."""
+    """Setting to change from the beginning, in a branch up to the time shown; None: no change."""
 
 
 class AutopsyScreen(ModalScreen[Onward | None], Reachable):
-    """One finding at a time. Returns what is wanted next, None when it is just left."""
+    """Autopsy page of one finding at a time; its result is a navigation request, None if it is just closed."""
 
     SCOPE = "autopsy"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("autopsy")
 
     def __init__(self, look: Look, bridge: SimBridge, number: int, recorder: Recorder | None) -> None:
-        """``number`` is that of the finding, from 1; there has to be one of that number."""
+        """``number`` is that of the finding, from 1, which has to exist."""
         super().__init__()
         self._bridge = bridge
         self._recorder = recorder
@@ -87,35 +89,35 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         self._pane = Pane(self._grid, look, title="Autopsy", id="autopsy-pane")
         self.case = case_of(bridge, findings_so_far(bridge), number)
         self.at = 0
-        """The frame that is marked, from 0."""
+        """Index of the marked frame."""
         self.answered = False
-        """Whether the page tells what would have saved the records."""
+        """Whether the page shows what would have prevented the finding."""
         self.choices: tuple[finding_page.RemedyChoice, ...] = ()
         """Changes that can be run as a branch."""
         self.marked = -1
-        """Which of them is marked, -1: none."""
+        """Index of the marked change, -1: none."""
         self._first = 0
         self._follows = False
-        """Whether the marked change is to be brought into sight."""
+        """Whether to scroll to the marked change."""
         self._found: dict[str, Any] | None = None
         self._saved: Lines = self._unasked()
         self._work: Worker[None] | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether it is being found out what would have saved the records."""
+        """Whether the search for changes that prevent the finding is running."""
         return self._work is not None and self._work.is_running
 
     def compose(self) -> ComposeResult:
-        """One page."""
+        """Yield the page."""
         yield self._pane
 
     def on_mount(self) -> None:
-        """The first look, when the size is known."""
+        """Present once the size is known."""
         self.call_after_refresh(self.present)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Another number of frames and lines fits."""
+        """Present for the new size."""
         self.call_after_refresh(self.present)
 
     def present(self) -> None:
@@ -136,7 +138,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         self._pane.caption(finding_page.title(self.case), words)
 
     def spots(self) -> list[LabelPosition]:
-        """The frames and the changes that are in sight."""
+        """Return the visible frames and changes as jump targets."""
         left, top = self._grid.region.offset
         width, height = self._grid.size
         found = [
@@ -152,7 +154,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         return found
 
     def go_to_spot(self, place: LabelPosition) -> None:
-        """Look at that frame, or mark that change."""
+        """Mark that frame or that change."""
         if place.kind == "frame":
             self.at = int(place.key)
         else:
@@ -160,20 +162,20 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         self.present()
 
     def action_frame(self, frames: int) -> None:
-        """Another frame."""
+        """Mark another frame."""
         self.at = max(0, min(self.at + frames, len(self.case.frames) - 1))
         self.present()
 
     def action_go(self, number: int) -> None:
-        """Leave the page for the instant of a frame."""
+        """Close the page and go to the time of a frame."""
         if number > len(self.case.frames):
-            self.notify(f"there is no frame {number}: the last one is {len(self.case.frames)}")
+            self.notify(f"no frame {number}; the last one is {len(self.case.frames)}")
             return
         self._stop()
         self.dismiss(Onward(self.case.frames[number - 1].at_us))
 
     def action_what_if(self) -> None:
-        """Leave the page for the instant of the marked frame, and begin a branch there."""
+        """Close the page, and start a branch at the time of the marked frame."""
         if not self.case.frames:
             self.notify(NO_FRAMES)
             return
@@ -181,7 +183,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         self.dismiss(Onward(self.case.frames[self.at].at_us, True, finding_page.in_short(self._found)))
 
     def action_mark(self, changes: int) -> None:
-        """Mark another change, and bring it into sight."""
+        """Mark another change, and scroll to it."""
         if not self.choices:
             self.notify(self.keyed(UNCHOSEN))
             return
@@ -191,7 +193,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         self.present()
 
     def action_take(self) -> None:
-        """Leave the page for a branch with the marked change."""
+        """Close the page, and start a branch with the marked change."""
         if self.marked < 0:
             self.notify(self.keyed(UNCHOSEN))
             return
@@ -199,20 +201,20 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         self.dismiss(Onward(self.case.now_us, change=self.choices[self.marked]))
 
     def on_mouse_scroll_down(self) -> None:
-        """The wheel."""
+        """Scroll."""
         self.action_scroll(WHEEL)
 
     def on_mouse_scroll_up(self) -> None:
-        """The wheel."""
+        """Scroll."""
         self.action_scroll(-WHEEL)
 
     def action_scroll(self, lines: int) -> None:
-        """Scroll; :meth:`present` knows where the page ends."""
+        """Scroll; :meth:`present` limits it to the page."""
         self._first = max(0, self._first + lines)
         self.present()
 
     def action_finding(self, findings: int) -> None:
-        """Another finding of the session so far, which may have more of them by now, or none."""
+        """Show another finding; the session may have more or fewer of them by now."""
         found = findings_so_far(self._bridge)
         if not found:
             self.notify(NONE_LEFT)
@@ -225,17 +227,17 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         self.present()
 
     def action_copy(self) -> None:
-        """Copy the sentence."""
+        """Copy the sentence of the finding."""
         self.app.copy_to_clipboard(self.case.finding.sentence)
-        self.notify("copied the sentence")
+        self.notify("copied the finding")
 
     def action_copy_playbook(self) -> None:
-        """Copy what has been done so far as a playbook."""
+        """Copy the session so far as a playbook."""
         path = self._path()
         if path is None:
             self.notify(UNRECORDED)
         else:
-            self.notify("making a playbook of it")
+            self.notify("exporting the session as a playbook")
             self.run_worker(self._copy(path), group="copy", exclusive=True, exit_on_error=False)
 
     async def _copy(self, path: Path) -> None:
@@ -247,7 +249,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             self.notify(f"copied the playbook, {counted(text.count(chr(10)), 'line')}")
 
     def action_why(self) -> None:
-        """Find out what would have saved the records."""
+        """Search for setting changes that would have prevented the finding."""
         path = self._path()
         if path is not None and not self.busy:
             self._forget()
@@ -255,7 +257,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
 
     async def _explain(self, path: Path) -> None:
         case = self.case
-        self._tell("running it again")
+        self._tell("running the session again")
         found = await explain(case.number, path, case.now_us, self._recorder, self._tell)
         if found.found is None:
             self._say(((found.refusal, "warning"),))
@@ -265,11 +267,11 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             self._say(finding_page.lines(found.found, self.keyed(finding_page.HEAD_WORDS)))
 
     def action_leave(self) -> None:
-        """Stop asking; leave when nothing is asked."""
+        """Cancel a running search, else close the page."""
         if self.busy:
             self._stop()
             self._forget()
-            self._say((("never mind", "text"), *self._saved))
+            self._say((("cancelled", "text"), *self._saved))
         else:
             self.dismiss(None)
 
@@ -279,7 +281,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             self._work = None
 
     def _forget(self) -> None:
-        """Another finding, or none, is asked about."""
+        """Reset the results of the search."""
         self._saved, self._found, self.choices, self.marked = self._unasked(), None, (), -1
 
     def _path(self) -> Path | None:
@@ -289,7 +291,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         return ((UNRECORDED, "quiet"),) if self._path() is None else ((self.keyed(ASK_WORDS), "quiet"),)
 
     def _tell(self, text: str) -> None:
-        self._say(((text, "text"), (f"time goes on {glyphs.NOTHING} esc: never mind", "quiet")))
+        self._say(((text, "text"), (f"time continues {glyphs.NOTHING} esc: cancel", "quiet")))
 
     def _say(self, lines: Lines) -> None:
         self._saved = lines
@@ -297,20 +299,20 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             self.present()
 
 
-# Is it safe to ...? A prompt over the main screen, and the answer below it. The session goes on behind it.
+# "Is it safe to ...?": a prompt over the main screen, with the answer below it. The session continues.
 
 
 TITLE: Final = "Is it safe to"
 HINT: Final = (
-    "as crash leader(orders-0) for 10s, elect_leaders orders-0, heal all;"
-    " several by ; with after 30s or when CONDITION in front"
+    "for example: crash leader(orders-0) for 10s, elect_leaders orders-0, heal all;"
+    " separate several by ; and prefix them with after 30s or when CONDITION"
 )
 ASK_KEYS_HELP: Final = f"enter: ask {glyphs.NOTHING} esc"
-BUSY_WORDS: Final = f"time goes on {glyphs.NOTHING} esc: never mind"
+BUSY_WORDS: Final = f"time continues {glyphs.NOTHING} esc: cancel"
 
 
 class AskScreen(ModalScreen[None], Reachable):
-    """One question at a time, about the instant at which it is put."""
+    """Prompt for one "is it safe?" question at a time, about the current time."""
 
     SCOPE = "question"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("question")
@@ -327,32 +329,32 @@ class AskScreen(ModalScreen[None], Reachable):
 
     @property
     def busy(self) -> bool:
-        """Whether a question is being answered."""
+        """Whether a question is being evaluated."""
         return self._work is not None and self._work.is_running
 
     def compose(self) -> ComposeResult:
-        """The prompt, and a page that grows."""
+        """Yield the prompt, and the page of the answer."""
         with VerticalScroll(id="ask"):
             yield Static(self._styled(TITLE, "calm"))
             yield self._prompt
             yield self._page
 
     def on_mount(self) -> None:
-        """Ready to be typed at."""
+        """Focus the prompt."""
         session = self._bridge.session
-        then = f"about {compact_duration(session.cluster.now_us)}, the instant on the screen, and not about the present"
+        then = f"evaluated at {compact_duration(session.cluster.now_us)}, the time shown, not at the present"
         self._show([*[(then, "warning")] * session.in_past, (HINT, "text"), (ASK_KEYS_HELP, "quiet")])
         self._prompt.focus()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Put the question, as of now."""
+        """Evaluate the question at the current time."""
         text = message.value.strip()
         if text and not self.busy:
             self._work = self.run_worker(self._ask(text), name="ask", exclusive=True, exit_on_error=False)
 
     async def _ask(self, text: str) -> None:
         at_us = self._bridge.session.cluster.now_us
-        self._tell(f"asking about {compact_duration(at_us)}")
+        self._tell(f"evaluating at {compact_duration(at_us)}")
         reply = await put_question(text, self._path, at_us, self._recorder, self._tell)
         self._answer(at_us, reply)
 
@@ -365,11 +367,11 @@ class AskScreen(ModalScreen[None], Reachable):
         self._show([*lines, (ASK_KEYS_HELP, "quiet")])
 
     def action_leave(self) -> None:
-        """Stop asking; leave when nothing is asked."""
+        """Cancel a running search, else close the page."""
         if self.busy and self._work is not None:
             self._work.cancel()
             self._work = None
-            self._show([("never mind", "text"), (ASK_KEYS_HELP, "quiet")])
+            self._show([("cancelled", "text"), (ASK_KEYS_HELP, "quiet")])
         else:
             self.dismiss()
 

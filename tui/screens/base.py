@@ -1,6 +1,6 @@
 """Base classes of all screens: panes, jumping, filters, lists to choose from, and the frame of a mode.
 
-A mode moves with the session, back in time too; keys that it does not know are the main screen's.
+A mode follows the session, also back in time; keys that it does not define are those of the main screen.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,18 +30,18 @@ from tui.widgets.panes import FilterBar, ModeBar, ModeBarRow, Pane, Status, mode
 if TYPE_CHECKING:
     pass
 
-# What lies beneath see-through pages is painted through all of them.
+# Screens below transparent pages.
 
 
 class StackedScreen(Screen[Any]):
-    """A screen whose changes are seen through every page above it.
+    """Screen whose changes are visible through every transparent page above it.
 
-    Textual keeps a picture of what is beneath in each page, and renews only that of the page at the top: with two pages
-    open, the lower one would show the session as it was when the upper one opened.
+    Textual keeps a background image in each page, and updates only that of the top page: with two pages open, the lower
+    one would show the session as it was when the upper one opened.
     """
 
     def _compositor_refresh(self) -> None:
-        """Paint what changed, and have the pages between this one and the top take a new picture of it."""
+        """Paint what changed, and update the background image of the pages above."""
         changed = tuple(self._compositor._dirty_regions)
         super()._compositor_refresh()
         beneath = self.app._background_screens
@@ -50,28 +50,28 @@ class StackedScreen(Screen[Any]):
                 page._set_dirty(*changed)
 
 
-# The key of filters: on every screen that has a list of its own.
+# Filters, on every screen that has a list of its own.
 
 
 class Filtering(Screen[Any]):
-    """A screen with a :class:`FilterBar`, which its body has to have."""
+    """Screen with a filter; its body has to contain the :class:`FilterBar`."""
 
     filter_bar: FilterBar
 
     @property
     def filter_words(self) -> str:
-        """What is filtered by."""
+        """Words of the current filter."""
         return ""
 
     def filter_by(self, words: str) -> None:
-        """Show what fits these words, and nothing else."""
+        """Show only what matches these words."""
 
     def action_filter(self) -> None:
-        """Type a filter, or change the one that there is."""
+        """Open the filter line with the current filter."""
         self.filter_bar.open(self.filter_words)
 
     def unfiltered(self) -> bool:
-        """Show everything again, and close the line; False where everything is shown already."""
+        """Drop the filter and close the line; return False if there is no filter."""
         if not self.filter_bar.display and not self.filter_words:
             return False
         self.filter_bar.display = False
@@ -79,20 +79,20 @@ class Filtering(Screen[Any]):
         return True
 
     def on_filter_bar_typed(self, message: FilterBar.Typed) -> None:
-        """Filter as one types."""
+        """Apply the filter while it is typed."""
         self.filter_by(message.words)
 
     def on_filter_bar_filter_closed(self, message: FilterBar.FilterClosed) -> None:
-        """The keys are the screen's again."""
+        """Drop the filter unless it is kept."""
         if not message.kept:
             self.filter_by("")
 
 
-# Labels over whatever is beneath: a letter goes there.
+# Jump labels over the screen below.
 
 
 class JumpScreen(ModalScreen[None]):
-    """Leaves at the first key that is no letter of a label, at a click, and when the size changes."""
+    """Jump labels over the screen below; closes at a key that is no letter of a label, a click, or a resize."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("label")
 
@@ -111,11 +111,11 @@ class JumpScreen(ModalScreen[None]):
             self._labels.append(label)
 
     def compose(self) -> ComposeResult:
-        """One label for each place."""
+        """Yield one label for each target."""
         yield from self._labels
 
     def on_key(self, event: events.Key) -> None:
-        """Narrow it down, and go where one is left."""
+        """Narrow down the labels, and jump once one is left."""
         if event.key == "escape":
             return
         event.stop()
@@ -131,79 +131,79 @@ class JumpScreen(ModalScreen[None]):
             self._go(self._places[found[0]])
 
     def on_click(self, _event: events.Click) -> None:
-        """Never mind."""
+        """Close without a jump."""
         self.dismiss()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Everything stands somewhere else."""
+        """Close, as the labels would be at wrong positions."""
         if self._size_before not in (None, event.size):
             self.dismiss()
         self._size_before = event.size
 
 
-# A screen over the main one that moves with the session.
+# A screen over the main one that follows the session.
 
 
 class LiveScreen(ModalScreen[None], StackedScreen):
-    """The app has it painted anew with every frame."""
+    """Screen over the main one that the app presents again with every frame."""
 
     look: Look
 
     def present(self) -> None:
-        """Show the session as it is now; a page without anything that moves shows nothing new."""
+        """Show the current state of the session; pages without live content do nothing."""
 
 
-# Screens of panes: choose one, maximize it, jump to what is in sight, copy.
+# Screens of panes: choose one, maximise it, jump, copy.
 
 
 CHOSEN = "-chosen"
 COPIED = 60
-"""So much of what was copied is told."""
+"""Maximum characters in the message about a copy."""
 
 
 class Paned(StackedScreen):
-    """A screen of panes; the first one is chosen until another is."""
+    """Screen of panes, one of which is chosen; the first one by default."""
 
     look: Look
     maximised = ""
-    """Id of the pane that has the whole room, empty while all have some."""
+    """Id of the maximised pane, empty for none."""
     chosen_pane = ""
-    """Id of the pane that was chosen, empty for the first one."""
+    """Id of the chosen pane, empty for the first one."""
 
     def panes(self) -> list[Pane]:
-        """Those in sight, in the order in which they are read."""
+        """Return the visible panes in reading order."""
         found = [pane for pane in self.query(Pane) if pane.id != "coach-pane" and pane.region.area]
         return sorted(found, key=lambda pane: (pane.region.y, pane.region.x))
 
     @property
     def pane(self) -> Pane | None:
-        """The chosen one, None where there is none in sight."""
+        """Chosen pane, None if no pane is visible."""
         panes = self.panes()
         return next((pane for pane in panes if pane.id == self.chosen_pane), panes[0] if panes else None)
 
     def choose_pane(self, name: str) -> None:
-        """Choose the pane of an id."""
+        """Choose the pane with this id."""
         self.chosen_pane = name
         for pane in self.query(Pane):
             pane.set_class(pane.id == name, CHOSEN)
 
     def action_pane(self, steps: int) -> None:
-        """The next pane, or the one before."""
+        """Choose the next pane, or the previous one."""
         panes, pane = self.panes(), self.pane
         if pane is not None and not self.maximised:
             self.choose_pane(panes[(panes.index(pane) + steps) % len(panes)].id or "")
 
     def on_click(self, event: events.Click) -> None:
-        """A click chooses the pane, beside what else it does."""
+        """Choose the pane that was clicked."""
         inside = event.widget.ancestors_with_self if event.widget is not None else ()
         pane = next((each for each in inside if isinstance(each, Pane)), None)
         if pane is not None and pane in self.panes():
             self.choose_pane(pane.id or "")
 
-    # -- the whole room ---------------------------------------------------------------------------------------------
+    # -- maximising -------------------------------------------------------------------------------------------------
 
     def action_maximise(self) -> None:
-        """Give the chosen pane the whole room, or all of them theirs again."""
+        """Maximise the chosen pane, or restore all panes."""
         if self.minimised():
             return
         pane = self.pane
@@ -213,7 +213,7 @@ class Paned(StackedScreen):
             self.lay_out()
 
     def minimised(self) -> bool:
-        """Give every pane its room again; False where it has it."""
+        """Restore all panes; return False if none is maximised."""
         if not self.maximised:
             return False
         self.maximised = ""
@@ -221,19 +221,19 @@ class Paned(StackedScreen):
         return True
 
     def lay_out(self) -> None:
-        """Share the room out anew."""
+        """Lay out the panes again."""
 
     # -- jumping ----------------------------------------------------------------------------------------------------
 
     def places(self) -> list[LabelPosition]:
-        """What can be gone to, beside the panes."""
+        """Return jump targets besides the panes."""
         return []
 
     def go_to_place(self, place: LabelPosition) -> None:
-        """Go to one of them."""
+        """Go to a jump target."""
 
     def action_jump(self) -> None:
-        """Put letters over everything that can be gone to."""
+        """Show jump labels."""
         panes = [LabelPosition(pane.region.x + 1, pane.region.y, "pane", pane.id or "") for pane in self.panes()]
         places = [*panes, *self.places()]
         if places:
@@ -248,57 +248,58 @@ class Paned(StackedScreen):
     # -- copying ----------------------------------------------------------------------------------------------------
 
     def under_cursor(self) -> tuple[str, str]:
-        """What it is, and its text, where the chosen pane has a cursor; nothing otherwise."""
+        """Return name and text of the item under the cursor, if the chosen pane has a cursor; else empty texts."""
         return "", ""
 
     def action_yank(self) -> None:
-        """Copy what is under the cursor, or else all that the chosen pane shows."""
+        """Copy the item under the cursor, or else the text of the chosen pane."""
         what, text = self.under_cursor()
         pane = self.pane
         if not text and pane is not None:
             what, text = f"the pane: {pane.heading}", pane.text()
         if not text.strip():
-            self.app.notify("there is nothing here to copy", severity="warning", markup=False)
+            self.app.notify("nothing to copy here", severity="warning", markup=False)
             return
         self.app.copy_to_clipboard(text)
-        told = f"copied {what}"
-        self.app.notify(self.look.text(told if len(told) <= COPIED else f"{told[: COPIED - 1]}…"), markup=False)
+        message = f"copied {what}"
+        message = message if len(message) <= COPIED else f"{message[: COPIED - 1]}…"
+        self.app.notify(self.look.text(message), markup=False)
 
 
 WHEEL = 3
-"""Lines that a turn of the wheel scrolls by."""
+"""Lines per turn of the mouse wheel."""
 ROOM = ("display", "width", "height")
-"""What a pane has otherwise while another one, or it itself, has the whole room."""
+"""Styles of panes that change while one is maximised."""
 
 
 BY_SHEET: Final = ("fault", "admin", "control")
-"""Ids of the keys that open a sheet on this screen; all others are pressed on the main one."""
+"""Ids of the keys that open a sheet on this screen; all others act on the main screen."""
 THERE: Final = ("heal", "undo", "what_if", "ask", "bookmark")
-"""Ids of those that are about the instant that is selected."""
+"""Ids of the keys that act at the selected time."""
 LASTING: Final = ("ask", "bookmark")
-"""Those after which it stays selected."""
+"""Ids of the keys after which the time stays selected."""
 
 
 def led_by(view: ClusterView, name: str, otherwise: int) -> int:
-    """Id of the broker that leads a partition; another where nobody does."""
+    """Return the id of the leader of a partition, ``otherwise`` without one."""
     leaders = (each.leader for each in view.partitions if each.name == name and each.leader >= 0)
     return next(leaders, otherwise)
 
 
 class ModeScreen(LiveScreen, Paned, Sheets):
-    """The frame of a mode, which adds :meth:`body` and :meth:`show`. What is selected in it is the target of faults.
+    """Frame of a mode, which defines :meth:`body` and :meth:`show`. Its selection is the target of faults.
 
-    A mode with nodes to choose from has its own :meth:`chosen`; the keys that act work as on the main screen.
+    A mode with nodes to select has its own :meth:`chosen`; keys that act work as on the main screen.
     """
 
     AUTO_FOCUS = ""  # not the closed sheet
 
     MODE: ClassVar[str] = ""
-    """Its name in :data:`tui.keybindings.keymap.MODES`."""
+    """Name of the mode in :data:`tui.keybindings.keymap.MODES`."""
     HINTS: ClassVar[tuple[str, ...]] = ()
-    """Its own keys for the bar at the bottom, those that matter most first; ``{id}`` is the key of an action."""
+    """Hints of its own keys for the mode bar, the most important first; ``{id}`` is the key of an action."""
     SCOPE: ClassVar[str] = ""
-    """Its name in :data:`tui.keybindings.scopes.SCOPES`."""
+    """Name of its scope in :data:`tui.keybindings.scopes.SCOPES`."""
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__()
@@ -308,33 +309,33 @@ class ModeScreen(LiveScreen, Paned, Sheets):
         self.make_sheets()
 
     def compose(self) -> ComposeResult:
-        """The bars, the body between them, and the sheets over it."""
+        """Yield the bars, the body between them, and the sheets over it."""
         yield self.status
         yield from self.body()
         yield ModeBar(self.look, mode_of(self.MODE), self.hints())
         yield from self.sheet_panes()
 
     def hints(self) -> tuple[str, ...]:
-        """Those on the bar, with the keys that are in force."""
+        """Return the hints on the bar with the current keys."""
         return tuple(self.keyed(each) for each in self.HINTS)
 
     def body(self) -> list[Widget]:
-        """The panes of the mode, from top to bottom."""
+        """Return the panes of the mode, from top to bottom."""
         return []
 
     def show(self) -> None:
-        """Show the session in them as it is now; their sizes are known."""
+        """Show the current state of the session in the panes; their sizes are known."""
 
     def on_mount(self) -> None:
-        """The first look, when the size is known."""
+        """Present once the size is known."""
         self.call_after_refresh(self.present)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Another number of lines fits."""
+        """Present for the new size."""
         self.call_after_refresh(self.present)
 
     def present(self) -> None:
-        """Show the session as it is now, and in an open sheet what would be done to it."""
+        """Show the current state of the session, and the predicted impact in an open sheet."""
         if self.is_mounted and self.status.size.width:
             self.status.show(self.main.status_rows(self.size.width))
             self.show()
@@ -344,25 +345,25 @@ class ModeScreen(LiveScreen, Paned, Sheets):
             self.show_sheet()
 
     def resized(self) -> None:
-        """Sizes that :meth:`show` gave once have to be given again."""
+        """Reset sizes that :meth:`show` sets only once."""
 
     def lay_out(self) -> None:
-        """Take back what a pane had when it had the whole room; :meth:`present` gives it."""
+        """Reset the styles of maximising; :meth:`present` sets them again if needed."""
         for widget in self._movable():
             for rule in ROOM:
                 widget.styles.inline.clear_rule(rule)
             widget.refresh(layout=True)
         self.resized()
         self.call_after_refresh(self.present)
-        self.call_after_refresh(self.present)  # with the sizes that follow from it
+        self.call_after_refresh(self.present)  # again, with the sizes that result from it
 
     def _movable(self) -> list[Widget]:
-        """The panes and what they stand in."""
+        """Return the panes and their containers."""
         found = [each for each in self.walk_children(Widget) if isinstance(each, Container | Horizontal | Vertical)]
         return [each for each in found if not isinstance(each, FilterBar)]
 
     def _give_all_room(self) -> None:
-        """Hide whatever neither is nor holds nor belongs to the pane that has the whole room."""
+        """Hide everything that does not contain, or belong to, the maximised pane."""
         chosen = self.query_one(f"#{self.maximised}", Pane)
         path = (*chosen.ancestors_with_self, *chosen.walk_children(Widget))
         for widget in self._movable():
@@ -373,16 +374,16 @@ class ModeScreen(LiveScreen, Paned, Sheets):
                 widget.styles.width = widget.styles.height = "1fr"
 
     async def action_out(self) -> None:
-        """One step back."""
+        """Restore a maximised pane, else leave the mode."""
         if not self.minimised():
             await self.leave()
 
     async def leave(self) -> None:
-        """Back to the cluster."""
+        """Return to the cluster."""
         await self.action_main("mode('cluster')")
 
     def places(self) -> list[LabelPosition]:
-        """The modes, on the bar of them, and what the mode has."""
+        """Return the modes on the bar, and the targets of this mode, as jump targets."""
         row = self.size.height - 1
         bar = ModeBarRow(self.MODE, self.hints())
         modes = [
@@ -391,29 +392,29 @@ class ModeScreen(LiveScreen, Paned, Sheets):
         return [*modes, *self.spots()]
 
     def spots(self) -> list[LabelPosition]:
-        """What the mode has to go to."""
+        """Return the jump targets of this mode."""
         return []
 
     def go_to_spot(self, place: LabelPosition) -> None:
-        """Go to one of them."""
+        """Go to a jump target of this screen."""
 
     def go_to_place(self, place: LabelPosition) -> None:
-        """To another mode, or a spot of this one."""
+        """Change to another mode, or go to a target of this one."""
         if place.kind == "mode":
             self.main.action_mode(place.key)
         else:
             self.go_to_spot(place)
 
     async def action_main(self, action: str) -> None:
-        """A key that is the main screen's."""
+        """Run an action of the main screen."""
         await self.main.run_action(action)
 
     def chosen(self) -> int:
-        """The broker under the main screen's cursor, where the mode has no node of its own to choose."""
+        """Return the broker under the main screen's cursor; modes with nodes of their own override it."""
         return self.main.broker_under_cursor
 
     async def action_act(self, name: str) -> None:
-        """A key that acts, on what is selected here."""
+        """Perform a key that acts, on the selection of this mode."""
         if name in BY_SHEET:
             await self.run_action(name)
             return
@@ -424,7 +425,7 @@ class ModeScreen(LiveScreen, Paned, Sheets):
             self.done()
 
     async def press(self, name: str) -> None:
-        """Do what the key of an id does here."""
+        """Perform the key with this id."""
         if name in ACTS:
             await self.action_act(name)
             return
@@ -435,75 +436,75 @@ class ModeScreen(LiveScreen, Paned, Sheets):
             await self.main.run_action(found.action)
 
     def keyed(self, text: str) -> str:
-        """``text`` with the key of an action where its id stands in braces."""
+        """Return ``text`` with ids in braces replaced by the keys of their actions."""
         return with_keys(text, self.main.keys)
 
     async def on_status_word_clicked(self, message: Status.WordClicked) -> None:
-        """A word of the status bar that stands for a key."""
+        """Press the key of a clicked field of the status bar."""
         await self.press(message.key)
 
     def on_status_node_clicked(self, message: Status.NodeClicked) -> None:
-        """A node of the control plane: the sheet on it, here where there is one."""
+        """Open the fault sheet on a clicked node of the control plane."""
         if not isinstance(self, Sheets):
             self.main.fault_on(message.node)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The wheel."""
+        """Scroll."""
         self.wheeled(WHEEL, event.widget)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The wheel."""
+        """Scroll."""
         self.wheeled(-WHEEL, event.widget)
 
     def wheeled(self, lines: int, over: Widget | None) -> None:
-        """Scroll what the pointer is over by so many lines, in a mode that has pages."""
+        """Scroll the widget under the pointer, in a mode that has pages."""
 
     async def on_mode_bar_mode_clicked(self, message: ModeBar.ModeClicked) -> None:
-        """A mode was clicked."""
+        """Change to the clicked mode."""
         await self.main.run_action(message.action)
 
 
-# Pages: jump by letters, typed commands, help about the page.
+# Pages: jump labels, typed commands, help about the page.
 
 
 FOCUS = "focus"
-"""Kind of the places that take what is typed, or scroll."""
+"""Kind of jump targets that take focus."""
 
 
 class Reachable(StackedScreen):
-    """A page; it adds its own places by :meth:`spots`."""
+    """Page over the main screen; it adds its own jump targets by :meth:`spots`."""
 
     SCOPE: ClassVar[str] = ""
-    """Its name in :data:`tui.keybindings.scopes.SCOPES`."""
+    """Name of its scope in :data:`tui.keybindings.scopes.SCOPES`."""
 
     @property
     def keys_in_force(self) -> tuple[KeyBinding, ...]:
-        """All keys, with those that the user has otherwise."""
+        """All keys, including the user's own."""
         return in_force(self.app)
 
     def keyed(self, text: str) -> str:
-        """``text`` with the key of an action where its id stands in braces."""
+        """Return ``text`` with ids in braces replaced by the keys of their actions."""
         return with_keys(text, self.keys_in_force)
 
     async def action_main(self, action: str) -> None:
-        """A key that is the main screen's."""
+        """Run an action of the main screen."""
         await self.app.screen_stack[0].run_action(action)
 
     # -- jumping ----------------------------------------------------------------------------------------------------
 
     def spots(self) -> list[LabelPosition]:
-        """What the page has to go to, beside what can be focused."""
+        """Return jump targets besides the widgets that take focus."""
         return []
 
     def go_to_spot(self, place: LabelPosition) -> None:
-        """Go to one of them."""
+        """Go to a jump target of this screen."""
 
     def _focusable(self) -> list[Widget]:
         found = [each for each in self.walk_children(Widget) if each.focusable and each.region.area]
         return sorted(found, key=lambda each: (each.region.y, each.region.x))
 
     def action_jump(self) -> None:
-        """Put letters over everything that can be gone to."""
+        """Show jump labels."""
         found = self._focusable()
         places = [LabelPosition(each.region.x, each.region.y, FOCUS, str(at)) for at, each in enumerate(found)]
         places += self.spots()
@@ -518,17 +519,17 @@ class Reachable(StackedScreen):
             look: Look = self.app.look  # type: ignore[attr-defined]
             self.app.push_screen(JumpScreen(look, places, go))
         else:
-            self.notify("there is nothing here to go to", markup=False)
+            self.notify("nothing to jump to here", markup=False)
 
 
-# A list over the main screen, one line of which is chosen by the arrows. The session goes on behind it.
+# A list over the main screen, with one line selected by the arrows. The session continues.
 
 
 Piece = tuple[str, str]
 
 
 class ChoiceScreen(LiveScreen, Reachable):
-    """What every such list has; one of them adds its lines."""
+    """Base of lists over the main screen; subclasses define the lines."""
 
     TITLE_WORDS: ClassVar[str] = ""
     KEYS_WORDS: ClassVar[str] = ""
@@ -541,41 +542,41 @@ class ChoiceScreen(LiveScreen, Reachable):
         self._scroll = VerticalScroll(self._page, id="choice", can_focus=False)
 
     def compose(self) -> ComposeResult:
-        """One page."""
+        """Yield the page."""
         yield self._scroll
 
     def head(self, width: int) -> list[Piece]:
-        """The line above the list."""
+        """Return the line above the list."""
         return []
 
     def lines(self, width: int) -> list[list[Piece]]:
-        """The list."""
+        """Return the lines of the list."""
         return []
 
     def foot(self, width: int) -> str:
-        """A sentence about the chosen line, or about there being none."""
+        """Return a sentence about the selected line, or about an empty list."""
         return ""
 
     def action_take(self) -> None:
-        """The chosen line."""
+        """Take the selected line."""
 
     def on_mount(self) -> None:
-        """The first look, when the size is known."""
+        """Present once the size is known."""
         self.call_after_refresh(self.present)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Another width has other columns."""
+        """Present for the new size."""
         self.call_after_refresh(self.present)
 
     def action_choose(self, lines: int) -> None:
-        """Another line; there is none beyond the ends."""
+        """Select another line; stops at the ends."""
         count = len(self.lines(self._width))
         self.chosen = max(0, min(self.chosen + lines, count - 1))
         self.present()
         self._scroll.scroll_to(y=max(0, self.chosen + 3 - self._scroll.size.height // 2), animate=False)
 
     def on_click(self, event: events.Click) -> None:
-        """Once chooses a line, twice takes it."""
+        """Select the clicked line; a double click takes it."""
         above = 2 if self.head(self._width) else 1
         at = event.screen_y - self._page.region.y - above
         if 0 <= at < len(self.lines(self._width)):
@@ -585,7 +586,7 @@ class ChoiceScreen(LiveScreen, Reachable):
                 self.action_take()
 
     def spots(self) -> list[LabelPosition]:
-        """The lines of the list that are in sight."""
+        """Return the visible lines of the list as jump targets."""
         first = self._page.region.y + (2 if self.head(self._width) else 1)
         seen = self._scroll.region
         lines = range(len(self.lines(self._width)))
@@ -594,16 +595,16 @@ class ChoiceScreen(LiveScreen, Reachable):
         ]
 
     def go_to_spot(self, place: LabelPosition) -> None:
-        """Choose that line."""
+        """Select that line."""
         self.chosen = int(place.key)
         self.present()
 
     def action_leave(self) -> None:
-        """Back to the screen below."""
+        """Close the list."""
         self.dismiss()
 
     def present(self) -> None:
-        """Show the list as it is now."""
+        """Show the current list."""
         if not self._page.is_attached or not self._scroll.size.width:
             return
         width = self._width

@@ -1,4 +1,4 @@
-"""Branches of the session that the main screen shows: begun, changed to, compared, and bookmarks in them."""
+"""Branches of the session on the main screen (create, switch, compare), and bookmarks in them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 LONG_S: Final = 8
-"""How long what is to be tried stands on the screen."""
+"""Seconds that the message with a change to try is shown."""
 
 
 class BranchController:
-    """Begins branches for the main screen and changes over to them; keeps the bookmarks."""
+    """Creates and switches branches for the main screen; keeps the bookmarks."""
 
     def __init__(self, screen: "MainScreen") -> None:
         self._screen = screen
@@ -26,19 +26,19 @@ class BranchController:
         self.bookmarks = Bookmarks()
 
     def undo(self) -> None:
-        """Back to right before the last action, without it."""
+        """Start a branch from right before the last action, without it."""
         self.begin(self._bridge.undo)
 
     def redo(self) -> None:
-        """Back to the branch in which it stands."""
+        """Return to the branch that contains the undone action."""
         self.begin(self._bridge.redo)
 
     def what_if(self) -> None:
-        """A branch from this instant on, in which nothing is done yet."""
+        """Start a branch at the current time."""
         self.begin(self._bridge.fork)
 
     def open_branches(self) -> None:
-        """The list of branches."""
+        """Open the list of branches."""
         from tui.screens.time_travel import BranchesScreen  # noqa: PLC0415 - first paint does without it
 
         if not self._screen.toosmall.display:
@@ -47,12 +47,12 @@ class BranchController:
             )
 
     def switch(self, branch: Branch) -> None:
-        """Change over to another branch."""
+        """Switch to another branch."""
         if branch is not self._bridge.branches.current:
             self.begin(lambda: self._bridge.switch(branch))
 
     def compare(self, branch: Branch) -> None:
-        """Put another branch beside this one."""
+        """Open the comparison with another branch."""
         from tui.screens.time_travel import CompareScreen  # noqa: PLC0415 - first paint does without it
 
         self._screen.action_mode("cluster")
@@ -60,7 +60,7 @@ class BranchController:
         self._screen.app.push_screen(CompareScreen(self._screen.look, self._bridge))
 
     def go_onward(self, onward: "Onward") -> None:
-        """From an autopsy to the instant of a frame, to a branch from there on, or to one with something else set."""
+        """Leave an autopsy for the time of a frame, for a branch from there, or for a branch with a changed setting."""
         change = onward.change
         if change is not None:
             self.begin(lambda: self._bridge.otherwise(change.name, change.settings))
@@ -74,7 +74,7 @@ class BranchController:
                 self._screen.toast(onward.told, seconds=LONG_S)
 
     def branched(self) -> None:
-        """After something that may have begun a branch: show it on its way, or say that it has come."""
+        """After an action that may have started a branch: show its progress, or report that it is ready."""
         from tui.screens.time_travel import GrowingScreen  # noqa: PLC0415 - first paint does without it
 
         if self._bridge.growing is not None:
@@ -84,7 +84,7 @@ class BranchController:
             self.tell_news()
 
     def tell_news(self) -> None:
-        """Of branches that have come, or did not."""
+        """Report branches that are ready, or failed."""
         from tui.screens.time_travel import GrowingScreen  # noqa: PLC0415 - first paint does without it
 
         if not self._bridge.news:
@@ -100,20 +100,20 @@ class BranchController:
             self.compare(beside)
 
     def begin(self, begin: Callable[[], str]) -> None:
-        """Begin a branch, or change over to one; why not is a toast."""
+        """Start or switch to a branch; an error is shown as a toast."""
         try:
-            told = begin()
+            message = begin()
         except FaultError as error:
             self._screen.toast(str(error), "warning")
             return
-        if told:
-            self._screen.toast(told)
+        if message:
+            self._screen.toast(message)
             self.changed_over()
         else:
             self.branched()
 
     def changed_over(self) -> None:
-        """Another session may be looked at: what belongs to the one before is forgotten."""
+        """Reset state of the previous branch after a switch."""
         self._screen.finding = 0
         self._screen.app.recorder = self._bridge.branches.current.recorder  # type: ignore[attr-defined]
         self._screen.jumped()
@@ -121,14 +121,14 @@ class BranchController:
     # -- bookmarks ----------------------------------------------------------------------------------------------
 
     def put_bookmark(self) -> None:
-        """Remember this instant."""
+        """Bookmark the current time."""
         mark = Bookmark(self._bridge.view.now_us, self._bridge.branches.current.letter)
         new = self.bookmarks.put(mark)
-        listed = f"bookmark {mark.words}; {word_of('bookmarks', self._screen.keys)}: all of them"
-        self._screen.toast(listed if new else f"there is a bookmark at {mark.words}")
+        listed = f"bookmark added: {mark.words}; {word_of('bookmarks', self._screen.keys)} lists all"
+        self._screen.toast(listed if new else f"already bookmarked: {mark.words}")
 
     def open_bookmarks(self) -> None:
-        """The list of bookmarks."""
+        """Open the list of bookmarks."""
         from tui.screens.time_travel import BookmarksScreen  # noqa: PLC0415 - first paint does without it
 
         if not self._screen.toosmall.display:
@@ -137,7 +137,7 @@ class BranchController:
             )
 
     def go_to_bookmark(self, mark: Bookmark) -> None:
-        """Show that instant of that branch."""
+        """Go to the time and branch of a bookmark."""
         for branch in self._bridge.branches:
             if branch.letter == mark.letter:
                 self.switch(branch)

@@ -1,4 +1,4 @@
-"""The main screen: the whole cluster at a glance, its keys, its filter, and the mouse."""
+"""Main screen: the whole cluster, keys, filter and mouse."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from tui.screens.base import ModeScreen
 
 SHEETS: Final = ("whichkey-pane", "operations-pane")
-"""Panes that lie over the others while they are open."""
+"""Panes that are over the others while open."""
 MATRIX: Final = "matrix-pane"
 SHEET_HELP: Final = {"whichkey": help_text.SHEET, "operations": help_text.OPERATIONS}
 """Id of a sheet → its help."""
 SECOND_US: Final = 1_000_000
-PAST: Final = "this is the past: acting here begins a branch; {pause} plays it on, {present}: back to the present"
-BEGINNING: Final = "this is the beginning: there is nothing before it"
-PRESENT: Final = "this is the present already"
+PAST: Final = "showing the past: an action starts a branch; {pause} plays from here, {present} returns to the present"
+BEGINNING: Final = "already at the beginning of the session"
+PRESENT: Final = "already at the present"
 LANES_LEGEND: Final = (
     f"digit: epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
     f" {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked, missing"
@@ -55,20 +55,20 @@ LANES_LEGEND: Final = (
 
 
 def screen_class(mode: Mode) -> "type[ModeScreen]":
-    """The screen of a mode that has one of its own."""
+    """Return the screen class of a mode."""
     module, _colon, name = mode.where.partition(":")
     found: type[ModeScreen] = getattr(import_module(module), name)
     return found
 
 
 class Wake(Message):
-    """Frames may be needed again."""
+    """Message that frames may be needed again."""
 
 
 class MainScreen(Paned, Filtering, Sheets):
-    """Matrix, lanes, feed, side panes, status and keys over one session.
+    """Main screen of one session: matrix, lanes, feed, side panes, status and keys.
 
-    What it does to branches, faults and targets is with its collaborators; the keys' actions are here.
+    The actions of keys are here; work on branches, faults and targets is done by its collaborators.
     """
 
     AUTO_FOCUS = "#matrix"
@@ -80,24 +80,24 @@ class MainScreen(Paned, Filtering, Sheets):
     ) -> None:
         super().__init__()
         self.keys = keys
-        """The key map, with the keys that the user wants otherwise."""
+        """Key map, including the user's own keys."""
         self.bridge = bridge
         self.branches = BranchController(self)
         self.operator = FaultOperator(self)
         self.navigator = TargetNavigator(self)
         self.commands = CommandRunner(self)
         self.finding = 0
-        """Number of the finding that was looked at last, 0: none."""
+        """Number of the finding that was shown last, 0: none."""
         self.look = look
         self.playbook = playbook
         self.seed = seed
         self.motion = Motion()
-        """Off until somebody says otherwise."""
+        """Animations, off by default."""
         self.matrix = Matrix(look, self.motion)
         self.lanes = Lanes(look)
         self.feed = FeedPane(look)
         self.level = ALL
-        """Which events the feed shows."""
+        """Level of the events in the feed."""
         self.clients = SidePane(look, "clients")
         self.faults = SidePane(look, "faults")
         self.replica = SidePane(look, "replica")
@@ -118,7 +118,7 @@ class MainScreen(Paned, Filtering, Sheets):
         self.toosmall: LineGrid[Row] = LineGrid(row, look, id="toosmall")
 
     def compose(self) -> ComposeResult:
-        """All panes; :meth:`share_out` puts them in their places."""
+        """Yield all panes; :meth:`share_out` places them."""
         look, more = self.look, key_of("mode_timeline", self.keys)
         yield self.status
         yield Pane(self.matrix, look, title=f"Partitions {glyphs.TIMES} brokers", id="matrix-pane")
@@ -128,29 +128,29 @@ class MainScreen(Paned, Filtering, Sheets):
         yield Pane(self.control, look, title="Control plane", id="control-pane")
         yield Pane(self.lanes, look, title="Log", id="lanes-pane")
         yield Pane(self.feed, look, title="Events", id="feed-pane")
-        yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} {more}: more of it", id="timeline-pane")
+        yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} {more}: full view", id="timeline-pane")
         yield KeyBar(look, self.keys)
         yield self.filter_bar
         yield from self.sheet_panes()
         yield self.toosmall
 
     def grids(self) -> list[LineGrid[Any]]:
-        """Every live pane."""
+        """Return all live panes."""
         return list(self.query(LineGrid).results(LineGrid))
 
     # -- showing ------------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """The first picture."""
+        """Lay out the panes for the first paint."""
         self.choose_pane(self.chosen_pane)
         self.share_out()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Share the new size out."""
+        """Lay out the panes for the new size."""
         self.share_out()
 
     def share_out(self) -> None:
-        """Put the panes where they belong at this size."""
+        """Place the panes for the current size."""
         view = self.bridge.view
         width, height = self.size
         lines = len(side_panes.clients(view, self.bridge.rates, self.bridge.session.client_books))
@@ -174,11 +174,11 @@ class MainScreen(Paned, Filtering, Sheets):
         self.call_after_refresh(self.present)
 
     def lay_out(self) -> None:
-        """Share the room out anew."""
+        """Lay out the panes again."""
         self.share_out()
 
     def arranged(self, boxes: dict[str, Box]) -> dict[str, Box]:
-        """The places of the panes, of which one may have the whole room."""
+        """Return the boxes of the panes, one of which may be maximised."""
         if not boxes:
             return boxes
         if self.maximised not in boxes:
@@ -189,20 +189,20 @@ class MainScreen(Paned, Filtering, Sheets):
         return {self.maximised: Box(0, BARS, width, height - BARS - 1)} if self.maximised else boxes
 
     def panes(self) -> list[Pane]:
-        """Those in sight; a sheet is none of them."""
+        """Return the visible panes without sheets."""
         return [pane for pane in super().panes() if pane.display and pane.id not in SHEETS]
 
     def on_screen_resume(self) -> None:
-        """It is seen again: what happened meanwhile was not shown."""
+        """Present again, as the screen was not updated while hidden."""
         self.present()
 
     @property
     def covered(self) -> bool:
-        """Whether a screen above hides all of it."""
+        """Whether an opaque screen is above."""
         return any(above.styles.background.a == 1 for above in self.app.screen_stack[1:])
 
     def present(self) -> None:
-        """Show what the bridge saw last; widgets find out what changed. Nothing is built that nobody sees."""
+        """Show the latest view of the session in visible widgets, which detect what changed."""
         if not self.is_mounted or not self.size.width:
             return
         bridge, view = self.bridge, self.bridge.view
@@ -241,7 +241,7 @@ class MainScreen(Paned, Filtering, Sheets):
             self.show_sheet()
 
     def status_rows(self, width: int) -> tuple[status_bar.StatusBar | status_bar.ControlBar, ...]:
-        """The lines of the status bar, the same in every mode."""
+        """Return the lines of the status bar, the same in every mode."""
         bridge = self.bridge
         running = status_bar.RunStatus(
             self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
@@ -253,7 +253,7 @@ class MainScreen(Paned, Filtering, Sheets):
         return status_bar.build(bridge.view, running, width).told(self.motion), status_bar.bar(bridge.view, width)
 
     def _log(self, name: str, start: int, end: int) -> LogView:
-        """A window of a partition's logs, with what is left of what was just cut off them."""
+        """Return a window of a partition's logs, including truncated cells that are still visible."""
         bridge = self.bridge
         log = bridge.session.cluster.log_view(name, start, end)
         return self.motion.eaten("lanes", log, bridge.log_book.cuts(name, bridge.view.now_us))
@@ -262,22 +262,22 @@ class MainScreen(Paned, Filtering, Sheets):
         width, height = self.size
         lines = (
             f"floodmark needs {SMALLEST[0]}x{SMALLEST[1]}",
-            f"you have {width}x{height}",
-            "the session goes on",
+            f"this terminal has {width}x{height}",
+            "the session continues",
         )
         blank = [Row()] * max(0, (height - len(lines)) // 2)
         rows = [Row(((" " * max(0, (width - len(line)) // 2 - 1) + line, "text"),)) for line in lines]
         self.toosmall.show((*blank, *rows))
 
     def toast(self, text: str, severity: Any = "information", *, seconds: float = 4) -> None:
-        """One line about what the operator did; it goes away by itself."""
+        """Show one line about an operator's action for a few seconds."""
         self.app.notify(self.look.text(text), severity=severity, timeout=seconds, markup=False)
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
     @property
     def partition(self) -> PartitionView | None:
-        """The one under the cursor, None where there is none."""
+        """Partition under the cursor, None without one."""
         partitions = self.bridge.view.partitions
         return partitions[min(self.matrix.cursor[0], len(partitions) - 1)] if partitions else None
 
@@ -294,24 +294,24 @@ class MainScreen(Paned, Filtering, Sheets):
             hinting.looked_at(help_text.word_of(self.partition, view.brokers[self.matrix.cursor[1]].id))
 
     def on_matrix_moved(self) -> None:
-        """Another partition's log follows its tail; everything about the cursor changes."""
+        """Follow the tail of the log of the new partition."""
         self.lanes.follow()
         self.present()
 
     def action_internal(self) -> None:
-        """Show Kafka's own topics, or set them apart again."""
+        """Show or hide internal topics."""
         self.bridge.shows_internal = not self.bridge.shows_internal
         self.bridge.look()
         self.matrix.place(0, self.matrix.cursor[1])
         self.share_out()
 
     def action_events(self) -> None:
-        """Show only warnings and alarms among the events, then only alarms, then all again."""
+        """Cycle the level of the event feed: all, warnings and alarms, alarms."""
         self.level = level_after(self.level)
         self.present()
 
     def action_heat(self) -> None:
-        """Tell by colour and bars how far behind replicas and groups are; then all partitions at a glance; no more."""
+        """Cycle the matrix: heat map of the lag, overview of all partitions, normal."""
         shown = self.matrix
         shown.heat, shown.glance = not (shown.heat or shown.glance), shown.heat
         self.motion.forget()
@@ -324,7 +324,7 @@ class MainScreen(Paned, Filtering, Sheets):
             self.present()
 
     def action_fork(self) -> None:
-        """Show where the replicas differ."""
+        """Scroll the log to where the replicas differ."""
         if not self.bridge.view.partitions:
             return
         partition = self.bridge.view.partitions[self.matrix.cursor[0]]
@@ -338,7 +338,7 @@ class MainScreen(Paned, Filtering, Sheets):
         self.present()
 
     def action_peek(self) -> None:
-        """Show a record: the first one of a log that was scrolled, else the newest of the replica under the cursor."""
+        """Open a record: the first visible one of a scrolled log, else the newest of the replica under the cursor."""
         from tui.screens.record import RecordScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.bridge.view.partitions or self.toosmall.display:
@@ -353,58 +353,58 @@ class MainScreen(Paned, Filtering, Sheets):
 
     @property
     def filter_words(self) -> str:
-        """Of the matrix."""
+        """Words of the filter of the matrix."""
         return self.matrix.words
 
     def filter_by(self, words: str) -> None:
-        """Show the partitions that fit, and no others."""
+        """Show only the partitions that match."""
         self.matrix.words = words
         self.present()
 
     def action_filter(self) -> None:
-        """Type a filter, where there is a matrix to see it in."""
+        """Open the filter line."""
         if not self.toosmall.display:
             super().action_filter()
 
     def on_filter_bar_filter_closed(self, message: FilterBar.FilterClosed) -> None:
-        """The keys are the matrix's again."""
+        """Return the focus to the matrix."""
         super().on_filter_bar_filter_closed(message)
         self.set_focus(self.matrix)
 
     def on_filter_bar_stepped(self, message: FilterBar.Stepped) -> None:
-        """Move the cursor among what is shown."""
+        """Move the cursor among the matching partitions."""
         self.matrix.move(message.lines, 0)
 
     def action_out(self) -> None:
-        """One step back: out of the filter's line, of the pane that has the whole room, of the filter."""
+        """Go one step back: close the filter line, restore a maximised pane, or drop the filter."""
         if self.filter_bar.display or not self.minimised():
             self.unfiltered()
 
     # -- jumping and copying ------------------------------------------------------------------------------------------
 
     def places(self) -> list[LabelPosition]:
-        """Partitions and brokers of the matrix, where that is in sight."""
+        """Return partitions and brokers of the matrix as jump targets, if it is visible."""
         return self.matrix.places() if any(pane.id == MATRIX for pane in self.panes()) else []
 
     def go_to_place(self, place: LabelPosition) -> None:
-        """A partition, or a broker."""
+        """Move the cursor to a partition or a broker."""
         partition, broker = self.matrix.cursor
         number = int(place.key)
         self.matrix.place(*((number, broker) if place.kind == "row" else (partition, number)))
         self.choose_pane(MATRIX)
 
     def under_cursor(self) -> tuple[str, str]:
-        """The cell of the matrix."""
+        """Return name and text of the cell under the cursor."""
         view = self.bridge.view
         if self.chosen_pane != MATRIX or not view.partitions or not view.brokers:
             return "", ""
         partition, broker = view.partitions[self.matrix.cursor[0]], view.brokers[self.matrix.cursor[1]]
         return f"{partition.name} {glyphs.NOTHING} b{broker.id}", clipboard_text.replica_line(view, partition, broker)
 
-    # -- pages, which are read when they are first wanted, for the first paint's sake ---------------------------------
+    # -- pages, which are imported when first opened, to speed up the first paint -------------------------------------
 
     def action_mode(self, name: str) -> None:
-        """Another mode over the whole terminal, wherever anything fits; pages over this one are left."""
+        """Change to another mode; open pages are closed."""
         mode = mode_of(name)
         if self.toosmall.display:
             return
@@ -414,19 +414,19 @@ class MainScreen(Paned, Filtering, Sheets):
             self.app.push_screen(screen_class(mode)(self.look, self.bridge))
 
     def action_ask(self) -> None:
-        """Ask whether something is safe to do now."""
+        """Open the "is it safe to ...?" prompt."""
         from tui.screens.autopsy import AskScreen  # noqa: PLC0415
         from tui.session.background_tasks import recording_of  # noqa: PLC0415
 
         recorder = getattr(self.app, "recorder", None)
         path = recording_of(self.bridge.session.recorded, recorder)
         if path is None:
-            self.notify("this session is not being recorded: nothing can be asked about it", severity="warning")
+            self.notify("this session is not recorded, which is-it-safe questions require", severity="warning")
         elif not self.toosmall.display and self.bridge.view.brokers:
             self.app.push_screen(AskScreen(self.look, self.bridge, path, recorder, self.broker_meant()))
 
     def action_finding(self, findings: int) -> None:
-        """The autopsy of the next finding, or of the one before, as many as there are so far."""
+        """Open the autopsy of the next or previous finding."""
         from tui.session.background_tasks import findings_so_far  # noqa: PLC0415
 
         found = len(findings_so_far(self.bridge))
@@ -438,7 +438,7 @@ class MainScreen(Paned, Filtering, Sheets):
             self.open_autopsy((min(self.finding, found) - 1 + findings) % found + 1)
 
     def open_autopsy(self, number: int) -> None:
-        """The autopsy of the finding of a number from 1, of which there is one."""
+        """Open the autopsy of a finding by its number from 1, which has to exist."""
         from tui.screens.autopsy import AutopsyScreen  # noqa: PLC0415
 
         if self.toosmall.display:
@@ -454,17 +454,17 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def _nothing_found(self) -> str:
         violations = self.bridge.view.violations
-        broken = f"; the events tell of {violations} broken rules" if violations else ""
-        return f"no finding so far: nothing is wrong with any record{broken}"
+        others = f"; {violations} violations are among the events" if violations else ""
+        return f"no finding about any record so far{others}"
 
     def action_help(self) -> None:
-        """What is looked at, then keys and glyphs."""
+        """Open the help page about the current screen."""
         from tui.screens.help import HelpScreen  # noqa: PLC0415
 
         self.app.push_screen(HelpScreen(self.look, self.keys, self._here()))
 
     def _here(self) -> Here:
-        """What is looked at."""
+        """Return the help about the current screen."""
         focused = getattr(self.app.screen.focused, "id", "")
         if focused in SHEET_HELP:
             return SHEET_HELP[focused]
@@ -474,87 +474,87 @@ class MainScreen(Paned, Filtering, Sheets):
         return help_text.of_page(scope) if scope else help_text.CLUSTER
 
     def action_settings(self) -> None:
-        """Colours, glyphs, speed, and the file that keeps them."""
+        """Open the settings page."""
         from tui.screens.settings import SettingsScreen  # noqa: PLC0415
 
         if not self.toosmall.display:
             self.app.push_screen(SettingsScreen(self.look, self.bridge))
 
     def action_command(self) -> None:
-        """Open the line of commands."""
+        """Open the command line."""
         self.commands.open_command()
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
     def action_pause(self) -> None:
-        """Stop, or go on."""
+        """Pause or resume."""
         self.bridge.pause(not self.bridge.paused)
         self.moved()
 
     def action_step(self) -> None:
-        """One event."""
+        """Step by one event."""
         if not self.bridge.step():
-            self.toast("nothing is pending: no event is left", "warning")
+            self.toast("no pending event is left", "warning")
         self.moved()
 
     def action_seek(self) -> None:
-        """On to the next notable event."""
+        """Run to the next notable event."""
         was_past = self.bridge.session.in_past
         if not self.bridge.seek():
-            self.toast("nothing notable from there to the present")
+            self.toast("no notable event up to the present")
         self.jumped() if was_past else self.moved()
 
     def action_faster(self) -> None:
-        """One step faster."""
+        """Increase the speed by one step."""
         self.bridge.faster()
         self.moved()
 
     def action_slower(self) -> None:
-        """One step slower."""
+        """Decrease the speed by one step."""
         self.bridge.slower()
         self.moved()
 
     def action_speed_one(self) -> None:
-        """As fast as real time."""
+        """Set the speed to real time."""
         self.bridge.set_speed(1.0)
         self.moved()
 
     def action_take_over(self) -> None:
-        """Leave out what is left of the playbook's steps."""
+        """Skip the remaining steps of the playbook."""
         try:
             self.toast(self.bridge.take_over())
         except FaultError as error:
-            self.toast(f"refused: {error}", "warning")
+            self.toast(f"cannot take over: {error}", "warning")
         self.moved()
 
     def action_autopause(self) -> None:
-        """Pause by itself where the next acknowledged record goes missing, or no longer."""
+        """Toggle pausing when the next acknowledged record goes missing."""
         self.bridge.stops_at_loss = not self.bridge.stops_at_loss
-        armed = "pausing where the next acknowledged record goes missing"
-        self.notify(armed if self.bridge.stops_at_loss else "not pausing by itself any more")
+        armed = "auto-pause on: pauses when the next acknowledged record goes missing"
+        self.notify(armed if self.bridge.stops_at_loss else "auto-pause off")
 
     def action_back(self) -> None:
-        """One event back."""
+        """Go one event back."""
         self.jump(self.bridge.back)
 
     def action_previous(self) -> None:
-        """Back to the previous notable event."""
-        self.jump(self.bridge.previous, "nothing notable happened before this")
+        """Go back to the previous notable event."""
+        self.jump(self.bridge.previous, "no notable event before this time")
 
     def action_second(self, seconds: int) -> None:
-        """Seconds on, or back."""
+        """Go some seconds forward or back."""
         self.jump(lambda: self.bridge.by(seconds * SECOND_US))
 
     def action_beginning(self) -> None:
-        """Back to the beginning."""
+        """Go to the beginning."""
         self.go_to(self.bridge.session.timeline.first_us)
 
     def action_present(self) -> None:
-        """Back to the present."""
+        """Return to the present."""
         self.jump(self.bridge.to_present, PRESENT)
 
     def action_goto(self) -> None:
-        """Ask for a time."""
+        """Open the prompt for a time."""
         from tui.screens.time_travel import GotoScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.toosmall.display:
@@ -570,12 +570,12 @@ class MainScreen(Paned, Filtering, Sheets):
             self.go_to(chosen)
 
     def go_to(self, at_us: int | None) -> None:
-        """Show a time; None shows what is shown."""
+        """Go to a time; None does nothing."""
         if at_us is not None:
             self.jump(lambda: self.bridge.to_time(at_us))
 
     def jump(self, jump: Callable[[], object], failed: str = BEGINNING) -> None:
-        """Go to another time; what to say where that cannot be done."""
+        """Go to another time; ``failed`` is the message if that is not possible."""
         was_past = self.bridge.session.in_past
         if jump() is False:
             self.toast(failed)
@@ -584,8 +584,8 @@ class MainScreen(Paned, Filtering, Sheets):
         self.jumped()
 
     def jumped(self) -> None:
-        """Another instant may have other partitions, and shorter logs."""
-        self.motion.forget()  # nothing has moved in another picture
+        """Adjust to another time, which may have other partitions and shorter logs."""
+        self.motion.forget()  # changes between two times are not animated
         partitions = self.bridge.view.partitions
         shown = self.lanes.start
         at = min(self.matrix.cursor[0], len(partitions) - 1)
@@ -595,7 +595,7 @@ class MainScreen(Paned, Filtering, Sheets):
         self.share_out()
 
     def moved(self) -> None:
-        """Something changed by a key: show it, and let frames come again if they had stopped."""
+        """Present after a change by a key, and resume frames if they had stopped."""
         self.bridge.look()
         self.present()
         for screen in self.app.screen_stack:
@@ -606,31 +606,31 @@ class MainScreen(Paned, Filtering, Sheets):
     # -- branches and bookmarks ---------------------------------------------------------------------------------------
 
     def action_undo(self) -> None:
-        """Back to right before the last action, without it."""
+        """Undo: start a branch from right before the last action, without it."""
         self.branches.undo()
 
     def action_redo(self) -> None:
-        """Back to the branch in which it stands."""
+        """Redo: return to the branch that contains the undone action."""
         self.branches.redo()
 
     def action_what_if(self) -> None:
-        """A branch from this instant on, in which nothing is done yet."""
+        """Start a branch at the current time."""
         self.branches.what_if()
 
     def action_branches(self) -> None:
-        """The list of branches."""
+        """Open the list of branches."""
         self.branches.open_branches()
 
     def action_bookmark(self) -> None:
-        """Remember this instant."""
+        """Bookmark the current time."""
         self.branches.put_bookmark()
 
     def action_bookmarks(self) -> None:
-        """The list of bookmarks."""
+        """Open the list of bookmarks."""
         self.branches.open_bookmarks()
 
     def change_over(self, letter: str, at_us: int = -1) -> None:
-        """To a branch: to an instant of it that is its own, else to its present."""
+        """Switch to a branch: to ``at_us`` if that is after its fork, else to its present."""
         branch = next(each for each in self.bridge.branches if each.letter == letter)
         self.branches.switch(branch)
         if max(0, branch.left_us) <= at_us < branch.session.present_us:
@@ -639,38 +639,38 @@ class MainScreen(Paned, Filtering, Sheets):
     # -- acting -------------------------------------------------------------------------------------------------------
 
     def foremost(self) -> Sheets:
-        """The uppermost screen on which something can be selected, this one or a mode over it."""
+        """Return the topmost screen with a selection: a mode, or this one."""
         return next(each for each in reversed(self.app.screen_stack) if isinstance(each, Sheets))
 
     @property
     def target(self) -> int:
-        """Id of the node that is aimed at, by this screen or by a mode over it."""
+        """Id of the target node of this screen, or of the mode over it."""
         top = self.foremost()
         found = super().target if top is self else top.target
         return found if found >= 0 else self.chosen()
 
     def chosen(self) -> int:
-        """The broker under the cursor."""
+        """Return the broker under the cursor."""
         return self.broker_under_cursor
 
     def broker_meant(self) -> int:
-        """Of this screen, or of the mode over it."""
+        """Return the target broker of this screen, or of the mode over it."""
         return self.foremost().broker_id()
 
     def open_faults(self, node: int) -> None:
-        """The sheet of faults on a node."""
+        """Open the fault sheet on a node."""
         self.aim_at(node)
         self._show(self.whichkey)
 
     def fault_on(self, node: int) -> None:
-        """The sheet of faults on a node, over the cluster, whichever mode is looked at."""
+        """Change to the cluster mode, and open the fault sheet on a node."""
         if self.toosmall.display:
             return
         self.action_mode("cluster")
         self.open_faults(node)
 
     def fault_about(self, name: str) -> None:
-        """The same by a name: that of a client, of a group, whose first member it is then, or of a node."""
+        """Open the fault sheet on a client, on the first member of a group, or on a node, by its name."""
         view = self.bridge.view
         nodes = [each.node for each in view.clients if each.name == name]
         nodes += [each.node for each in view.controllers if each.name == name]
@@ -678,91 +678,91 @@ class MainScreen(Paned, Filtering, Sheets):
         if nodes:
             self.fault_on(nodes[0])
         else:
-            self.toast(f"{name} has no process that could be broken", "warning")
+            self.toast(f"{name} has no process to inject a fault into", "warning")
 
     def aim_at(self, node: int) -> None:
-        """Brokers are aimed at by the cursor."""
+        """Select the target; brokers are selected by the cursor."""
         ids = [each.id for each in self.bridge.view.brokers]
         self._aim = -1 if node in ids else node
         if node in ids:
             self.matrix.place(self.matrix.cursor[0], ids.index(node))
 
     def close_sheet(self) -> None:
-        """The keys are the matrix' again."""
+        """Close the sheet, and return the focus to the matrix."""
         super().close_sheet()
         self.set_focus(self.matrix)
 
     def action_heal(self) -> None:
-        """Heal everything."""
+        """Heal all faults."""
         self.operator.heal()
 
     # -- the mouse ----------------------------------------------------------------------------------------------------
 
     def scrub(self, at_us: int) -> None:
-        """Show an instant that the pointer is dragged to: now, or with the next frame that may."""
+        """Show the time that the pointer was dragged to, now or with the next frame."""
         if not self.scrubbing.want(at_us):
             self.post_message(Wake())
 
     def near(self, at_us: int) -> int:
-        """What costs little to show in the place of an instant."""
+        """Return a time near ``at_us`` that is cheap to show."""
         return self.bridge.session.timeline.near(at_us)
 
     def scrub_to(self, at_us: int, exact: bool) -> None:
-        """Show an instant: what was meant, or something near it on the way there."""
+        """Show a time exactly, or one near it while dragging."""
         if exact:
             self.go_to(at_us)
         else:
             self.jump(lambda: self.bridge.to_near(at_us))
 
     def on_time_lanes_released(self) -> None:
-        """The drag is over: exactly there."""
+        """Show the exact time at the end of a drag."""
         self.scrubbing.settle()
 
     def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
-        """The strip at the foot is a scrubber."""
+        """Move time by dragging in the strip at the foot."""
         self.scrub(self.timeline.window.instant(message.column, self.bridge.session.present_us))
 
     def timeline_shown(self) -> TimelineView:
-        """What the strip at the foot shows."""
+        """Return the view of the strip at the foot."""
         bridge = self.bridge
         return TimelineView(self.timeline.window, bridge.view.now_us, bridge.session.present_us, self.timeline.LANES)
 
     def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
-        """A rail of the strip: over to that branch."""
+        """Switch to the branch of a clicked rail."""
         lane, column = message.spot
         window, letter = self.timeline.window, letter_of(lane)
         if letter:
             self.change_over(letter, (window.first + column) * window.unit_us if column >= 0 else -1)
 
     async def press(self, name: str) -> None:
-        """Do what the key of an id does."""
+        """Perform the key with this id."""
         await self.run_action(next(key.action for key in self.keys if key.id == name))
 
     async def on_status_word_clicked(self, message: Status.WordClicked) -> None:
-        """A word of the status bar that stands for a key."""
+        """Press the key of a clicked field of the status bar."""
         await self.press(message.key)
 
     def on_side_pane_subject_clicked(self, message: SidePane.SubjectClicked) -> None:
-        """Somebody that a line is about: faults, or two clicks for the mode of all clients."""
+        """Open the fault sheet on the subject of a line, or the clients mode."""
         if message.faults:
             self.fault_about(message.about)
         elif message.about not in [each.name for each in self.bridge.view.controllers]:
             self.action_mode("clients")
 
     def on_side_pane_heal(self, message: SidePane.Heal) -> None:
-        """Heal one fault by the mouse."""
+        """Heal the clicked fault."""
         self.operator.do(Action("heal", str(message.fault)))
 
     def on_matrix_partition_right_clicked(self) -> None:
-        """The right button opens the sheet."""
+        """Open the fault sheet."""
         self.action_fault()
 
     def on_matrix_partition_double_clicked(self) -> None:
-        """Two clicks on a cell: its log."""
+        """Open the log of the cell."""
         self.action_mode("log")
 
     def on_lanes_lane_clicked(self, message: Lanes.LaneClicked) -> None:
-        """A log at the foot: its replica is chosen, with the right button for a fault, by two clicks for its mode."""
+        """Select the replica of a clicked lane; the right button opens its fault sheet, a double click its log."""
         view, spot = self.bridge.view, message.spot
         partitions, brokers = [each.name for each in view.partitions], [each.id for each in view.brokers]
         if message.faults:
@@ -773,9 +773,9 @@ class MainScreen(Paned, Filtering, Sheets):
             self.action_mode("log")
 
     def on_lanes_log_scrolled(self, message: Lanes.LogScrolled) -> None:
-        """The wheel over the log."""
+        """Scroll the log."""
         self.action_log(message.offsets)
 
     async def on_key_bar_key_clicked(self, message: KeyBar.KeyClicked) -> None:
-        """A key of the bar was clicked."""
+        """Perform the clicked key of the bar."""
         await self.run_action(message.action)

@@ -1,4 +1,4 @@
-"""The line of commands at the bottom: a prompt, what can be typed next, and what was wrong."""
+"""Command line at the bottom: a prompt with completions and error messages."""
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from tui.screens.cluster import MainScreen
 
 KEPT: Final = 50
-"""Lines that are remembered."""
+"""Lines kept in the history."""
 KEYS_WORDS: Final = (
-    f"enter {glyphs.NOTHING} {{line_complete}} completes {glyphs.NOTHING} {{line_up}} {{line_down}} lines before"
+    f"enter {glyphs.NOTHING} {{line_complete}} completes {glyphs.NOTHING} {{line_up}} {{line_down}} history"
     f" {glyphs.NOTHING} esc"
 )
 
 
 class CommandScreen(ModalScreen[None], Reachable):
-    """Stays open with the line as it is until that could be done. The session goes on behind it."""
+    """Command line; stays open with its text until the command succeeds. The session continues."""
 
     SCOPE = "line"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("line")
 
     def __init__(self, look: Look, main: "MainScreen", text: str = "", back: int = 0) -> None:
-        """``text`` stands there already, with the cursor so many characters ``back`` from its end."""
+        """``text`` is the initial text, with the cursor ``back`` characters before its end."""
         super().__init__()
         self._look = look
         self._main = main
@@ -47,7 +47,7 @@ class CommandScreen(ModalScreen[None], Reachable):
         self._wrong = ""
 
     def compose(self) -> ComposeResult:
-        """The prompt, and three lines."""
+        """Yield the prompt, and three lines."""
         with Vertical(id="command"):
             with Horizontal(id="command-line"):
                 yield Static(self._styled(":", "key"))
@@ -55,22 +55,22 @@ class CommandScreen(ModalScreen[None], Reachable):
             yield self._page
 
     def on_mount(self) -> None:
-        """Ready to be typed at."""
+        """Focus the prompt."""
         self._prompt.focus()
         self._prompt.cursor_position = len(self._prompt.value) - self._back
         self.call_after_refresh(self._show)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Another number of hints fits."""
+        """Show as many hints as fit the new width."""
         self.call_after_refresh(self._show)
 
     def on_input_changed(self, _message: Input.Changed) -> None:
-        """Other hints; what was wrong is being mended."""
+        """Show new hints instead of the last error."""
         self._wrong = ""
         self._show()
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Do it, or say what is wrong and keep the line."""
+        """Run the command, or show what is wrong and keep the line."""
         text = message.value.strip()
         if not text.lstrip(":"):
             self.dismiss()
@@ -83,7 +83,7 @@ class CommandScreen(ModalScreen[None], Reachable):
         except TypedError as error:
             self._refuse(str(error))
             return
-        if isinstance(typed, Press):  # what a key does may open a page, which belongs over the main screen
+        if isinstance(typed, Press):  # the key may open a page, which has to be over the main screen
             self.dismiss()
             self._main.call_later(self._main.commands.run, typed)
             return
@@ -94,12 +94,12 @@ class CommandScreen(ModalScreen[None], Reachable):
             self.dismiss()
 
     def action_complete(self) -> None:
-        """The last word as far as it can be meant."""
+        """Complete the last word as far as it is unambiguous."""
         self._prompt.value = completed(self._prompt.value, self._main.bridge.view)
         self._prompt.cursor_position = len(self._prompt.value)
 
     def action_before(self, lines: int) -> None:
-        """A line that was typed before."""
+        """Show another line of the history."""
         typed = self._main.commands.typed_before
         self._at = max(0, min(len(typed), self._at + lines))
         self._prompt.value = typed[self._at] if self._at < len(typed) else ""
@@ -126,7 +126,7 @@ class CommandScreen(ModalScreen[None], Reachable):
 
 
 def _fitting(words: tuple[str, ...], width: int) -> str:
-    """As many as fit, and how many there are beside them."""
+    """Return as many words as fit, and the number of others."""
     line = ""
     for at, word in enumerate(words):
         rest = f"  +{len(words) - at}"

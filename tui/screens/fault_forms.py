@@ -1,4 +1,4 @@
-"""Forms: a fault's target, duration and parameters, and a new value for a setting."""
+"""Forms: target, duration and parameters of a fault, and a new value of a setting."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from tui.screens.cluster import MainScreen
 
 VALUE_KEYS_HELP: Final = f"enter sets it {glyphs.NOTHING} esc"
-CHOICE_WORDS: Final = f"{{value_up}} {{value_down}} another one {glyphs.NOTHING} {VALUE_KEYS_HELP}"
+CHOICE_WORDS: Final = f"{{value_up}} {{value_down}} next value {glyphs.NOTHING} {VALUE_KEYS_HELP}"
 VALUE_LINES: Final = 7
 """Lines below the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingPrompt:
-    """A setting."""
+    """Setting to change in a form: title, description, current and allowed values."""
 
     title: str
     about: str
     now: str
     allowed: str
     check: Callable[[str], str]
-    """Why a text is no value of it; empty where it is one."""
+    """Returns why a text is not a valid value; empty if it is."""
     use: Callable[[str], Awaitable[str]]
-    """Set it; why not, where that was refused."""
+    """Sets the value; returns the error, empty for none."""
     choices: tuple[str, ...] = ()
 
 
 class ValueForm(ModalScreen[None], Reachable):
-    """Stays open until what stands in it can be set."""
+    """Form of one setting; stays open until the value is set."""
 
     SCOPE = "value"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("value")
@@ -63,7 +63,7 @@ class ValueForm(ModalScreen[None], Reachable):
         self._page = Static(id="value-page")
 
     def compose(self) -> ComposeResult:
-        """The field, and what there is to know."""
+        """Yield the field, and its description."""
         with Vertical(id="value"):
             yield Static(self._styled(self._asked.title, "calm"))
             label = Static(self._styled("value", "key"), classes="form-label")
@@ -71,24 +71,24 @@ class ValueForm(ModalScreen[None], Reachable):
             yield self._page
 
     def on_mount(self) -> None:
-        """Ready to be typed at."""
+        """Focus the field."""
         self._input.focus()
         self._input.cursor_position = len(self._input.value)
         self.call_after_refresh(self._show)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Lines break elsewhere."""
+        """Wrap the lines for the new size."""
         self.call_after_refresh(self._show)
 
     def on_input_changed(self, _message: Input.Changed) -> None:
-        """It may be right or wrong now."""
+        """Check the new text."""
         self._show()
 
     def action_step(self, by: int) -> None:
-        """The next of the allowed values, where they can be counted."""
+        """Select the next allowed value, if there is a list of them."""
         choices = self._asked.choices
         if not choices:
-            self._show("there is no list of values to choose from: type one")
+            self._show("no list of values: type one")
             return
         typed = self._input.value.strip()
         at = (choices.index(typed) + by) % len(choices) if typed in choices else 0
@@ -96,7 +96,7 @@ class ValueForm(ModalScreen[None], Reachable):
         self._input.cursor_position = len(choices[at])
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Set it, or say why not."""
+        """Set the value, or show the error."""
         text = message.value.strip()
         refused = self._asked.check(text) or await self._asked.use(text)
         if refused:
@@ -109,13 +109,13 @@ class ValueForm(ModalScreen[None], Reachable):
             return
         asked, text, width = self._asked, self._input.value.strip(), self._page.size.width
         wrong = refused or asked.check(text)
-        last = (wrong, "warning") if wrong else ("as it is now" if text == asked.now else "can be set", "calm")
-        told = (
+        last = (wrong, "warning") if wrong else ("current value" if text == asked.now else "valid", "calm")
+        texts = (
             (asked.about, "text"),
-            (f"now: {asked.now or 'its default'}", "quiet"),
-            (f"takes: {asked.allowed}", "text"),
+            (f"current: {asked.now or 'default'}", "quiet"),
+            (f"allowed: {asked.allowed}", "text"),
         )
-        lines = [self._styled(line, role) for each, role in (*told, last) for line in wrap(each, width)[:2]]
+        lines = [self._styled(line, role) for each, role in (*texts, last) for line in wrap(each, width)[:2]]
         lines = [*lines[:VALUE_LINES], *[self._styled("", "text")] * (VALUE_LINES - len(lines))]
         words = self.keyed(CHOICE_WORDS if asked.choices else VALUE_KEYS_HELP)
         self._page.update(Content("\n").join([*lines, self._styled(words, "quiet")]))
@@ -133,7 +133,7 @@ PATH: Final = "form"
 
 
 class FormFieldError(ValueError):
-    """What stands in a field is wrong; the message says what was found and what is allowed."""
+    """Invalid value of a field; the message names what was found and what is allowed."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}" if field else message)
@@ -142,21 +142,21 @@ class FormFieldError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One line of the form."""
+    """Field of the form: name, initial value, description."""
 
     name: str
     value: str
-    """What stands there at first."""
+    """Initial value."""
     words: str
-    """What it means, and what it takes."""
+    """Description and allowed values."""
 
 
 def fields(fault: Fault, target: str) -> tuple[Field, ...]:
-    """The form of a fault aimed at a target; what stands in it at first is what its letter would do."""
+    """Return the fields of a fault's form for a target; the initial values are those of the fault's letter."""
     found = [Field(TARGET, target, ACCEPTS[fault.accepts])]
     if fault.lasting:
         usual = value_text("duration", fault.usual_for_us) if fault.usual_for_us >= 0 else ""
-        found.append(Field(FOR, usual, "how long it lasts, such as 8s; empty: until it is healed"))
+        found.append(Field(FOR, usual, "duration, such as 8s; empty: until it is healed"))
     for each in fault.params:
         allowed = allowed_text(each)
         found.append(Field(each.name, default_text(each), f"{allowed}: {each.doc}" if allowed else each.doc))
@@ -164,10 +164,10 @@ def fields(fault: Fault, target: str) -> tuple[Field, ...]:
 
 
 def read_fields(fault: Fault, values: Mapping[str, str], place: CommandContext) -> Action:
-    """The action that filled fields make; what is empty or at its default is left out.
+    """Return the action of the filled-in fields; empty fields and defaults are left out.
 
     Raises:
-        FormFieldError: one of them is wrong.
+        FormFieldError: a field is invalid.
     """
     given = {name: " ".join(node(word, place) for word in text.split()) for name, text in values.items()}
     for each in fault.params:
@@ -187,7 +187,7 @@ def _scalar(text: str) -> Scalar:
     return Scalar(1, 1, text, plain=True, exact=0)
 
 
-# A fault's target, duration and parameters to be filled in, with what it would do then; enter injects it.
+# The form of a fault: target, duration and parameters, with the predicted impact; enter injects it.
 
 
 FAULT_KEYS_HELP: Final = (
@@ -195,11 +195,11 @@ FAULT_KEYS_HELP: Final = (
     f" field {glyphs.NOTHING} esc"
 )
 FAULT_LINES: Final = 4
-"""Lines for what it would do, or for what is wrong."""
+"""Lines for the predicted impact, or for the error."""
 
 
 class FaultForm(ModalScreen[None], Reachable):
-    """Stays as it is until what stands in it can be done."""
+    """Form of a fault; stays open until the fault is injected or queued."""
 
     SCOPE = "form"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("form")
@@ -216,7 +216,7 @@ class FaultForm(ModalScreen[None], Reachable):
         self._page = Static(id="form-page")
 
     def compose(self) -> ComposeResult:
-        """A line for each field, and what it would do."""
+        """Yield a line for each field, and the predicted impact."""
         with Vertical(id="form"):
             yield Static(self._styled(f"Inject {self._fault.title}", "calm"))
             for each in self._fields:
@@ -229,21 +229,21 @@ class FaultForm(ModalScreen[None], Reachable):
         return Horizontal(label, self._inputs[field.name], words, classes="form-row")
 
     def on_mount(self) -> None:
-        """The first of the parameters is what most people came for."""
+        """Focus the second field, which is the most likely to be changed."""
         named = list(self._inputs.values())
         named[min(1, len(named) - 1)].focus()
         self.call_after_refresh(self._show)
 
     def on_input_changed(self, _message: Input.Changed) -> None:
-        """It would do something else now."""
+        """Update the predicted impact."""
         self._show()
 
     def on_input_submitted(self, _message: Input.Submitted) -> None:
-        """Inject it, or say what is wrong."""
+        """Inject the fault, or show the error."""
         self._do(self._main.operator.injected)
 
     def action_queue(self) -> None:
-        """Have it injected as time goes on."""
+        """Queue the fault until time continues."""
         self._do(self._main.operator.queued)
 
     def _do(self, way: Callable[[Action], str]) -> None:
@@ -266,7 +266,7 @@ class FaultForm(ModalScreen[None], Reachable):
         except (FormFieldError, FaultError) as error:
             self._say(str(error), "warning")
         else:
-            self._say(f"Expected now: {found.sentence}", "text")
+            self._say(f"Impact now: {found.sentence}", "text")
 
     def _say(self, text: str, role: str) -> None:
         if not self._page.is_attached or not self._page.size.width:

@@ -1,4 +1,4 @@
-"""The sheets of faults and operations at the bottom of a screen: a second letter acts on what is selected there."""
+"""Sheets of faults and operations at the bottom of a screen; a second letter acts on the selected target."""
 
 from typing import TYPE_CHECKING, Final, cast
 
@@ -17,107 +17,107 @@ if TYPE_CHECKING:
     from tui.screens.cluster import MainScreen
 
 
-NOBODY: Final = "there is no broker yet that could be broken: let time go on first"
+NOBODY: Final = "there is no broker yet: let time run first"
 
 
-UNCONTROLLED: Final = "there is no controller that could be broken: let time go on first"
+UNCONTROLLED: Final = "there is no controller yet: let time run first"
 
 
 class Sheets(Screen[None]):
-    """A screen with something selected on it that can be struck; who does it is the main screen."""
+    """Screen with a selected target of faults; the main screen injects them."""
 
     look: Look
     bridge: SimBridge
     whichkey: WhichKey
     operations: OperationSheet
     sheet: WhichKey
-    """The one that is open, or was last."""
+    """Sheet that is open, or was last."""
     _aim = -1
-    """Node that the open sheet was aimed at, -1 for what is selected on the screen."""
+    """Target node of the open sheet, -1 for the selection of the screen."""
 
     def make_sheets(self) -> None:
-        """Both of them, closed."""
+        """Create both sheets, closed."""
         self.whichkey, self.operations = WhichKey(self.look), OperationSheet(self.look)
         self.sheet = self.whichkey
 
     def sheet_panes(self) -> list[Pane]:
-        """Their panes, which lie over all others."""
+        """Return their panes, which are over all others."""
         return [
             Pane(self.whichkey, self.look, title="", id="whichkey-pane"),
             Pane(self.operations, self.look, title="", id="operations-pane"),
         ]
 
-    # -- whom -------------------------------------------------------------------------------------------------------
+    # -- target -----------------------------------------------------------------------------------------------------
 
     @property
     def main(self) -> "MainScreen":
-        """The main screen, which does what is chosen here."""
+        """Main screen, which performs the actions."""
         return cast("MainScreen", self.app.screen_stack[0])
 
     def chosen(self) -> int:
-        """Id of the node that is selected on this screen, -1 for none."""
+        """Return the id of the node selected on this screen, -1 for none."""
         return -1
 
     def several(self) -> str:
-        """The selector of what is selected, where that is more than one node; else empty."""
+        """Return the selector of the selection if it is more than one node, else empty."""
         return ""
 
     def nothing(self) -> str:
-        """Why nothing can be aimed at here; empty where something can."""
+        """Return why there is no target here; empty if there is one."""
         return ""
 
     def arrive(self) -> None:
-        """Go to the instant that is selected on this screen, where that is another one than is shown."""
+        """Go to the time selected on this screen, if it is not the one shown."""
 
     def done(self) -> None:
-        """Something was done to what is selected."""
+        """Handle that an action on the selection was performed."""
 
     @property
     def target(self) -> int:
-        """Id of the node that is aimed at, or selected."""
+        """Id of the target node of the sheet, else of the selected node."""
         return self._aim if self._aim >= 0 else self.chosen()
 
     def broker_id(self) -> int:
-        """Id of the broker that is meant: the node aimed at, or the one under the main screen's cursor."""
+        """Return the target if it is a broker, else the broker under the main screen's cursor."""
         brokers = [each.id for each in self.bridge.view.brokers]
         return self.target if self.target in brokers else self.main.broker_under_cursor
 
     def partition_name(self) -> str:
-        """The partition that operations are about; empty where there is none."""
+        """Return the partition that operations apply to; empty without one."""
         partitions = self.bridge.view.partitions
         return partitions[self.main.matrix.cursor[0]].name if partitions else ""
 
     def selector(self) -> str:
-        """What is aimed at, as playbooks write it."""
+        """Return the target as a selector of playbooks."""
         if self._aim < 0 and self.several():
             return self.several()
         client = next((each.name for each in self.bridge.view.clients if each.node == self.target), "")
         return selector_of(self.target, client)
 
     def target_words(self) -> str:
-        """What is aimed at, as the sheet's title calls it."""
+        """Return the target for the title of the sheet."""
         return dict(self.main.operator.targets()).get(self.target) or self.bridge.session.cluster.name_of(self.target)
 
     def aimed(self, name: str) -> str:
-        """The target by which a fault strikes what is aimed at, or its own where it cannot mean that."""
+        """Return the selector with which a fault affects the target, or the fault's own default."""
         return self.bridge.session.board.own_target(name, self.target) or self.selector()
 
     def aim_at(self, node: int) -> None:
-        """Aim the sheet at another node."""
+        """Select another node as the target of the sheet."""
         self._aim = node
 
     # -- opening ----------------------------------------------------------------------------------------------------
 
     def action_fault(self) -> None:
-        """Open the sheet of faults."""
+        """Open the fault sheet."""
         self._open_sheet(self.whichkey)
 
     def action_admin(self) -> None:
-        """Open the sheet of operations."""
+        """Open the operation sheet."""
         self._open_sheet(self.operations)
 
     def action_control(self) -> None:
-        """Open the sheet on the controller, or on the first node of the control plane while there is none."""
+        """Open the fault sheet on the active controller, or on the first control-plane node without one."""
         nodes = self.bridge.view.controllers
         if not nodes:
             self.main.toast(UNCONTROLLED, "warning")
@@ -127,7 +127,7 @@ class Sheets(Screen[None]):
             self._show(self.whichkey)
 
     def on_status_node_clicked(self, message: Status.NodeClicked) -> None:
-        """A click on a node opens the sheet there."""
+        """Open the fault sheet on the clicked node."""
         self.aim_at(message.node)
         self._show(self.whichkey)
 
@@ -149,7 +149,7 @@ class Sheets(Screen[None]):
         self.show_sheet()
 
     def close_sheet(self) -> None:
-        """Put it away; whoever opens the next one aims at what is selected."""
+        """Close the sheet; the next one targets the selection again."""
         self._aim = -1
         self.remove_class("-sheet")
         self._sheet_pane().display = False
@@ -158,7 +158,7 @@ class Sheets(Screen[None]):
     # -- showing ----------------------------------------------------------------------------------------------------
 
     def show_sheet(self) -> None:
-        """Show in the open one what would be done now."""
+        """Show the predicted impact in the open sheet."""
         pane, name = self._sheet_pane(), self.target_words()
         if self.sheet is self.operations:
             name = ", ".join(each for each in (self.partition_name(), f"b{self.broker_id()}") if each)
@@ -167,7 +167,7 @@ class Sheets(Screen[None]):
         self.place_sheet()
 
     def place_sheet(self) -> None:
-        """At the bottom, above the bar."""
+        """Place the sheet at the bottom, above the bar."""
         pane = self._sheet_pane()
         height = min(len(self.sheet.rows) + 2, max(3, self.size.height - 4))
         pane.styles.offset = (0, max(0, self.size.height - 1 - height))
@@ -177,7 +177,7 @@ class Sheets(Screen[None]):
         return self.query_one(f"#{self.sheet.id}-pane", Pane)
 
     def expected(self, name: str) -> ExpectedImpact:
-        """What the marked fault or operation would do now."""
+        """Return the predicted impact of the marked fault or operation."""
         board = self.bridge.session.board
         if self.sheet is self.operations:
             return ExpectedImpact(f"{words(self._usual(name))}; may break: {OPERATIONS[name].may_break}")
@@ -186,24 +186,24 @@ class Sheets(Screen[None]):
         try:
             return board.expect(self._injection(name))
         except FaultError as error:
-            return ExpectedImpact(f"nothing: {error}")
+            return ExpectedImpact(f"none: {error}")
 
     def fitting(self) -> tuple[str, ...]:
-        """Names of the faults that can be done to what is aimed at."""
+        """Return the names of the faults that apply to the target."""
         return self.bridge.session.board.fitting(self.target)
 
     def _injection(self, name: str) -> Action:
-        """A fault as a letter asks for it: for as long as is usual, all else by default."""
+        """Return the action of a fault's letter: usual duration, default parameters."""
         return Action("inject", name, self.aimed(name), for_us=CATALOGUE[name].usual_for_us)
 
     def _usual(self, name: str) -> Action:
-        """An operation as a key asks for it."""
+        """Return the action of an operation's letter."""
         return self.bridge.session.board.usual(name, self.partition_name(), self.broker_id())
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
     def on_which_key_fault_chosen(self, message: WhichKey.FaultChosen) -> None:
-        """Second letter: act."""
+        """Perform the chosen fault or operation."""
         name = message.choice.name
         action = self._usual(name) if isinstance(message.choice, Operation) else self._injection(name)
         self.close_sheet()
@@ -211,13 +211,13 @@ class Sheets(Screen[None]):
         self.main.operator.do(action)
 
     def on_which_key_edited(self, message: WhichKey.Edited) -> None:
-        """Enter: the form of the marked fault."""
+        """Open the form of the marked fault."""
         from tui.screens.fault_forms import FaultForm  # noqa: PLC0415 - first paint does without it
 
         self.app.push_screen(FaultForm(self.look, self.main, message.fault, self.aimed(message.fault.name)))
 
     def on_which_key_fault_queued(self, message: WhichKey.FaultQueued) -> None:
-        """Space: the marked fault waits; backspace: the last one that waits does not."""
+        """Queue the marked fault, or remove the last queued one."""
         if message.fault is None:
             self.bridge.queued = self.bridge.queued[:-1]
         elif refused := self.main.operator.queued(self._injection(message.fault.name)):
@@ -226,7 +226,7 @@ class Sheets(Screen[None]):
         self.show_sheet()
 
     def on_which_key_target_moved(self, message: WhichKey.TargetMoved) -> None:
-        """Aim at another node; 0: another fault was marked."""
+        """Select another target node; 0: another fault was marked."""
         nodes = [node for node, _name in self.main.operator.targets()]
         aimed = self.target
         if self.sheet is self.operations:
@@ -237,5 +237,5 @@ class Sheets(Screen[None]):
         self.show_sheet()
 
     def on_which_key_sheet_cancelled(self) -> None:
-        """Escape."""
+        """Close the sheet."""
         self.close_sheet()

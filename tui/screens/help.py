@@ -1,4 +1,4 @@
-"""The help page over what is looked at, and the glossary behind it."""
+"""Help page about the current screen, and the glossary."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -20,29 +20,29 @@ from tui.viewmodel.help import CLUSTER, Here, Line
 
 
 class HelpScreen(ModalScreen[None], Reachable):
-    """What you see, and what you can press. The session goes on behind it."""
+    """Help page: the current screen, all keys, the legend of marks, basic terms. The session continues."""
 
     SCOPE = "help"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("help")
 
     def __init__(self, look: Look, keys: Sequence[KeyBinding] = all_keys(), here: Here = CLUSTER) -> None:
-        """``here`` is what is looked at, which comes first."""
+        """``here`` describes the current screen, which comes first."""
         super().__init__()
         self._look = look
         self._keys = keys
         self._here = here
 
     def compose(self) -> ComposeResult:
-        """One scrolling page."""
+        """Yield one scrolling page."""
         with VerticalScroll(id="help"):
             yield Static(styled(help_text.lines(self._here, self._keys), self._look))
 
     def action_glossary(self) -> None:
-        """Every word."""
+        """Open the glossary."""
         self.app.push_screen(GlossaryScreen(self._look, self._keys))
 
     async def action_main(self, action: str) -> None:
-        """A key that is the main screen's; asking for help again closes it."""
+        """Run an action of the main screen; help itself closes the page."""
         if action == "help":
             self.dismiss()
         else:
@@ -50,7 +50,7 @@ class HelpScreen(ModalScreen[None], Reachable):
 
 
 class GlossaryScreen(ModalScreen[None], Reachable):
-    """Words and what they mean; what is typed chooses among them."""
+    """Glossary of terms and keys, filtered by what is typed."""
 
     SCOPE = "word"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("word")
@@ -59,37 +59,37 @@ class GlossaryScreen(ModalScreen[None], Reachable):
         super().__init__()
         self._look = look
         self._keys = keys
-        self._prompt = Input(id="glossary-prompt", placeholder="type a word; esc")
+        self._prompt = Input(id="glossary-prompt", placeholder="type a term; esc closes")
         self._page = Static()
         self._scroll = VerticalScroll(self._page, id="glossary-page", can_focus=False)
 
     def compose(self) -> ComposeResult:
-        """The prompt, and the terms below it."""
+        """Yield the prompt, and the terms below it."""
         with VerticalScroll(id="glossary"):
             yield self._prompt
             yield self._scroll
 
     def on_mount(self) -> None:
-        """All of them."""
+        """Show all terms."""
         self._show("")
         self._prompt.focus()
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        """Those that are meant."""
+        """Show the terms that match."""
         self._show(message.value)
 
     def action_scroll(self, lines: int) -> None:
-        """Read on."""
+        """Scroll the page."""
         self._scroll.scroll_relative(y=lines, animate=False)
 
     def _show(self, typed: str) -> None:
         found = help_text.found(typed)
         lines: list[Line] = [((f"{each.word}  ", "key"), (each.meaning, "text")) for each in found]
         lines += [((f"{key.shown}  ", "key"), (f"key: {words}", "text")) for key, words in self._keys_about(typed)]
-        self._page.update(styled(lines or [(("no such word", "quiet"),)], self._look))
+        self._page.update(styled(lines or [(("no matching term", "quiet"),)], self._look))
 
     def _keys_about(self, typed: str) -> list[tuple[KeyBinding, str]]:
-        """Keys by what they do, with where they do it; none before something is typed."""
+        """Return keys whose description matches, with their scope; none before something is typed."""
         wanted = typed.strip().lower()
         places = {each.name: f", {each.title[0].lower()}{each.title[1:]}" for each in scopes()}
         return [
@@ -100,7 +100,7 @@ class GlossaryScreen(ModalScreen[None], Reachable):
 
 
 def styled(lines: Sequence[Line], look: Look) -> Content:
-    """Lines of a page in the colours of a look."""
+    """Return lines of a page in the colours of a look."""
     return Content("\n").join(Content.assemble(*(_piece(*piece, look) for piece in line)) for line in lines)
 
 

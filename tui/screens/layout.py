@@ -1,33 +1,33 @@
-"""The layout of the main screen: pure arithmetic from the terminal's size and what there is to show."""
+"""Layout of the main screen: positions of the panes, computed from the size of the terminal and the content."""
 
 from typing import Final, NamedTuple
 
 SMALLEST: Final = (60, 18)
-"""Columns and rows below which nothing useful fits."""
+"""Minimum columns and rows of the terminal."""
 WIDE: Final = 110
-"""From this width on there are side panes."""
+"""Minimum width for side panes."""
 HUGE: Final = 170
-"""From this width on the feed stands beside the matrix."""
+"""Minimum width for the feed beside the matrix."""
 
 BARS: Final = 2
-"""Lines of the status bar: the session's, and the control plane's."""
+"""Lines of the status bar: session and control plane."""
 
 _REPLICA: Final = 9
-"""Height of the pane about the replica under the cursor ..."""
+"""Height of the pane of the replica under the cursor ..."""
 _REPLICA_HUGE: Final = 13
-"""... and where there is plenty of room."""
+"""... and on huge terminals."""
 _STRIP: Final = 7
-"""Height of the timeline at the foot ..."""
+"""Height of the timeline at the foot."""
 RAILS: Final = 5
-"""Branches that are drawn there at most."""
+"""Maximum number of branches drawn below the timeline."""
 _TALL: Final = 48
-"""... which is there from so many lines between the bars on: what is above keeps its own."""
+"""Minimum lines between the bars for the timeline at the foot."""
 _MATRIX: Final = 8
-"""The matrix keeps so many lines, whatever happens to the others."""
+"""Minimum height of the matrix."""
 
 
 class Box(NamedTuple):
-    """A rectangle on the screen, in cells."""
+    """Rectangle in cells of the terminal."""
 
     x: int
     y: int
@@ -38,11 +38,11 @@ class Box(NamedTuple):
 def plan(
     width: int, height: int, *, partitions: int, replicas: int, clients: int, controllers: int = 0, rails: int = 0
 ) -> dict[str, Box]:
-    """Where each pane stands, borders included; a pane without a box is hidden. Empty when nothing fits.
+    """Return the box of each pane, borders included; panes without a box are hidden. Empty: the terminal is too small.
 
-    ``clients`` is how many lines producers and groups take, ``controllers`` how many the control plane's nodes,
-    ``rails`` how many branches there are to be drawn below the timeline, as far as there is room. The first lines
-    belong to the status bar, the last one to the keys; the panes fill what is between without gaps.
+    ``clients`` is the number of lines of producers and groups, ``controllers`` that of control-plane nodes, ``rails``
+    the number of branches to draw below the timeline. The first lines are the status bar, the last one is the key bar;
+    the panes fill the space between without gaps.
     """
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return {}
@@ -55,7 +55,7 @@ def plan(
 
 
 def _panes(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
-    """Where all but the timeline stand."""
+    """Return the boxes of all panes but the timeline."""
     width = body.width
     if width >= HUGE:
         return _huge(body, partitions, replicas, clients, controllers)
@@ -80,7 +80,7 @@ def _panes(body: Box, partitions: int, replicas: int, clients: int, controllers:
 
 
 def _column(box: Box, clients: int, replica: int) -> dict[str, Box]:
-    """Clients, faults and replica below each other; the replica gives way first, faults take what is left."""
+    """Return the boxes of clients, faults and replica; the replica is dropped first, faults take the rest."""
     names = ("clients-pane", "faults-pane", "replica-pane")
     top = min(clients + 2, max(4, box.height - 4))
     replica = replica if box.height - top - replica >= 4 else 0
@@ -96,7 +96,7 @@ def _column(box: Box, clients: int, replica: int) -> dict[str, Box]:
 
 
 def _huge(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
-    """Matrix and lanes on the left, side panes, the control plane and a tall feed on the right."""
+    """Return the boxes on huge terminals: matrix and lanes left; side panes, control plane and a tall feed right."""
     right = max(66, body.width * 36 // 100)
     left = body.width - right
     matrix = min(partitions + 3, body.height - min(replicas + 4, body.height // 2))

@@ -1,4 +1,4 @@
-"""The records at an offset, over the main screen: contents, producer, and who holds them."""
+"""Page of the records at an offset: contents, producer, and the replicas that hold them."""
 
 from typing import ClassVar, Final
 
@@ -25,7 +25,7 @@ KEYS_WORDS: Final = (
 
 
 class RecordScreen(ModalScreen[None], Reachable):
-    """What was written at an offset by the instant on the screen behind it, where the session goes on."""
+    """Page of the records written at an offset up to the time of the screen below; the session continues."""
 
     SCOPE = "record"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("record")
@@ -40,16 +40,16 @@ class RecordScreen(ModalScreen[None], Reachable):
         self.log_offset = offset
 
     def compose(self) -> ComposeResult:
-        """One scrolling page."""
+        """Yield one scrolling page."""
         with VerticalScroll(id="record"):
             yield self._page
 
     def on_mount(self) -> None:
-        """The first look."""
+        """Show the first offset."""
         self.action_move(0)
 
     def action_move(self, offsets: int) -> None:
-        """Look at another offset; there is none before 0."""
+        """Show another offset, not below 0."""
         self.log_offset = max(0, self.log_offset + offsets)
         found = peek(self._bridge.session.cluster, self._partition, self.log_offset)
         lines: list[Content] = []
@@ -64,7 +64,7 @@ class RecordScreen(ModalScreen[None], Reachable):
         self._page.update(Content("\n").join(lines))
 
     def action_copy(self) -> None:
-        """Copy the page."""
+        """Copy the page as text."""
         self.app.copy_to_clipboard(self._text)
         self.notify(f"copied {self._partition} offset {self.log_offset}", markup=False)
 

@@ -1,4 +1,4 @@
-"""The page of settings: changed at once, and written into the user's file on request."""
+"""Settings page: changes apply at once, and are written to the user's file on request."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,23 +27,23 @@ from tui.terminal.frame_clock import faster, slower
 from tui.terminal.theme import Look
 from tui.viewmodel.row import LabelPosition
 
-# The page of settings: what each is set to, what else it takes, and where that is kept.
+# The lines of the page: current and possible values, and the settings file.
 
 
 KEYS_WORDS: Final = (
-    f"{{setting_up}} {{setting_down}} which {glyphs.NOTHING} {{setting_left}} {{setting_right}} change at once"
+    f"{{setting_up}} {{setting_down}} select {glyphs.NOTHING} {{setting_left}} {{setting_right}} change"
     f" {glyphs.NOTHING} {{setting_write}} write the file {glyphs.NOTHING} esc"
 )
 LABEL: Final = 11
 MOST_PROBLEMS: Final = 4
-"""Lines about what is wrong in the file; more are counted."""
+"""Maximum number of problems of the file shown; more are counted."""
 
 Piece = tuple[str, str]
 """Text, role."""
 
 
 def stepped(settings: Settings, name: str, by: int) -> Settings:
-    """The settings with the next value of one of them, or with the one before."""
+    """Return the settings with the next or previous value of one of them."""
     option = next(each for each in OPTIONS if each.name == name)
     value = settings.value(name)
     if option.choices:
@@ -55,29 +55,29 @@ def stepped(settings: Settings, name: str, by: int) -> Settings:
 
 
 def lines(
-    settings: Settings, marked: int, found: SettingsFile, keys: Sequence[KeyBinding], said: Piece, width: int
+    settings: Settings, marked: int, found: SettingsFile, keys: Sequence[KeyBinding], message: Piece, width: int
 ) -> list[tuple[Piece, ...]]:
-    """The page as lines of pieces; ``keys`` are those in force, ``said`` is the last answer."""
+    """Return the page as lines of pieces; ``keys`` are the current keys, ``message`` is the last result."""
     rows: list[tuple[Piece, ...]] = []
     for number, option in enumerate(OPTIONS):
         here = number == marked
         mark = (f"{glyphs.MARKER if here else ' '}{option.name:<{LABEL}}", "key" if here else "quiet")
         rows.append((mark, *_values(option, settings.value(option.name))))
     rows += [(("", "text"),), *(((line, "text"),) for line in wrap(OPTIONS[marked].words, width)), (("", "text"),)]
-    kept = f"{found.path}{'' if found.there else ', not there yet'}"
+    kept = f"{found.path}{'' if found.there else ' (does not exist yet)'}"
     rows.append((("file".ljust(LABEL + 1), "quiet"), (kept, "text")))
-    told = (
+    own_keys = (
         ", ".join(f"{key.id} {key.shown}" for key in keys if key.id in settings.keys)
-        or "none; the file can change any key, see: floodmark settings --example"
+        or "none; the file can remap any key, see: floodmark settings --example"
     )
-    rows += _labelled("other keys", told, "text", width)
+    rows += _labelled("own keys", own_keys, "text", width)
     for problem in found.problems[:MOST_PROBLEMS]:
-        rows += _labelled("wrong", problem, "warning", width)
+        rows += _labelled("problem", problem, "warning", width)
     for note in found.notes[:MOST_PROBLEMS]:
         rows += _labelled("note", note, "text", width)
     if len(found.problems) > MOST_PROBLEMS:
         rows += _labelled("", f"and {len(found.problems) - MOST_PROBLEMS} more: floodmark settings", "warning", width)
-    return [*rows, (("", "text"),), (said,), ((with_keys(KEYS_WORDS, keys), "quiet"),)]
+    return [*rows, (("", "text"),), (message,), ((with_keys(KEYS_WORDS, keys), "quiet"),)]
 
 
 def _values(option: Option, value: Value) -> list[Piece]:
@@ -91,12 +91,12 @@ def _values(option: Option, value: Value) -> list[Piece]:
 
 
 def _labelled(label: str, text: str, role: str, width: int) -> list[tuple[Piece, ...]]:
-    told = wrap(text, max(20, width - LABEL - 1))
-    return [((f"{label if not at else '':<{LABEL + 1}}", "quiet"), (line, role)) for at, line in enumerate(told)]
+    wrapped = wrap(text, max(20, width - LABEL - 1))
+    return [((f"{label if not at else '':<{LABEL + 1}}", "quiet"), (line, role)) for at, line in enumerate(wrapped)]
 
 
 class SettingsScreen(ModalScreen[None], Reachable):
-    """One setting is marked; the session goes on behind it."""
+    """Settings page with one setting marked; the session continues."""
 
     SCOPE = "setting"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("setting")
@@ -107,26 +107,26 @@ class SettingsScreen(ModalScreen[None], Reachable):
         self._bridge = bridge
         self._found = read_settings()
         self._page = Static()
-        self._said: Piece = ("", "text")
+        self._message: Piece = ("", "text")
         self.marked = 0
-        """Number of the option that the arrows change."""
+        """Index of the marked option."""
 
     def compose(self) -> ComposeResult:
-        """One page."""
+        """Yield the page."""
         with VerticalScroll(id="settings"):
             yield self._page
 
     def on_mount(self) -> None:
-        """The first look, when the size is known."""
+        """Present once the size is known."""
         self.call_after_refresh(self.present)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Lines break elsewhere."""
+        """Present for the new size."""
         self.call_after_refresh(self.present)
 
     @property
     def chosen(self) -> Settings:
-        """What is in force now, whatever it was at the start."""
+        """Current settings."""
         return settings_changes.in_force(self._floodmark)
 
     def present(self) -> None:
@@ -134,41 +134,41 @@ class SettingsScreen(ModalScreen[None], Reachable):
         if not self._page.is_attached:
             return
         rows = lines(
-            self.chosen, self.marked, self._found, self.keys_in_force, self._said, max(20, self._page.size.width)
+            self.chosen, self.marked, self._found, self.keys_in_force, self._message, max(20, self._page.size.width)
         )
         self._page.update(Content("\n").join([self._line(row) for row in rows]))
 
     def action_mark(self, step: int) -> None:
-        """Another setting."""
+        """Mark another setting."""
         self.marked = (self.marked + step) % len(OPTIONS)
         self.present()
 
     def spots(self) -> list[LabelPosition]:
-        """The settings."""
+        """Return the settings as jump targets."""
         left, top = self._page.region.offset
         return [LabelPosition(left, top + at, "setting", str(at)) for at in range(len(OPTIONS))]
 
     def go_to_spot(self, place: LabelPosition) -> None:
-        """Mark that one."""
+        """Mark that setting."""
         self.marked = int(place.key)
         self.present()
 
     def action_change(self, step: int) -> None:
-        """Another value of it, at once."""
+        """Change the value of the marked setting."""
         wanted = stepped(self.chosen, OPTIONS[self.marked].name, step)
         settings_changes.apply(self._floodmark, wanted)
         self._look = self._floodmark.look
-        self._said = ("", "text")
+        self._message = ("", "text")
         self.present()
 
     def action_undo(self) -> None:
-        """Set back what was set last by its name, here and in the file."""
-        self._said = (settings_changes.undo(self._floodmark), "calm")
+        """Undo the last change that was made by name, here and in the file."""
+        self._message = (settings_changes.undo(self._floodmark), "calm")
         self._look, self._found = self._floodmark.look, read_settings(self._found.path)
         self.present()
 
     def action_write(self) -> None:
-        """Have the file say what is in force."""
+        """Write the current settings to the file."""
         self._found = read_settings(self._found.path)
         values = {
             each.name: self.chosen.value(each.name)
@@ -178,10 +178,10 @@ class SettingsScreen(ModalScreen[None], Reachable):
         try:
             write(self._found.path, values)
         except SettingsWriteError as error:
-            self._said = (str(error), "warning")
+            self._message = (str(error), "warning")
         else:
-            told = ", ".join(f"{name} {_word(value)}" for name, value in values.items())
-            self._said = (f"written: {told}" if told else "the file says all of it already", "calm")
+            changes = ", ".join(f"{name} {_word(value)}" for name, value in values.items())
+            self._message = (f"written: {changes}" if changes else "no changes to write", "calm")
             self._found = read_settings(self._found.path)
         self.present()
 

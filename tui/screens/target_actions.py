@@ -1,4 +1,4 @@
-"""What the main screen does to a target: typed commands, going to a target, and injecting faults."""
+"""Actions of the main screen on targets: fault injection, navigation, typed commands."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tui.screens.cluster import MainScreen
     from tui.session.typed_commands import CommandContext, Typed
 
-RUNNING: Final = "time goes on, so nothing waits: a letter injects at once"
+RUNNING: Final = "faults are queued only while paused; a letter injects at once"
 MOST_CLIENTS: Final = 100
-"""More are not offered as targets."""
+"""Maximum number of clients offered as targets."""
 
 
 class FaultOperator:
@@ -26,7 +26,7 @@ class FaultOperator:
         self._bridge = screen.bridge
 
     def targets(self) -> tuple[tuple[int, str], ...]:
-        """Whom a fault can be aimed at, with short names: brokers, other nodes of the control plane, clients."""
+        """Return targets of faults with short names: brokers, other control-plane nodes, clients."""
         view = self._bridge.view
         brokers = [(each.id, f"b{each.id}") for each in view.brokers]
         ids = [broker for broker, _name in brokers]
@@ -36,38 +36,38 @@ class FaultOperator:
         return (*brokers, *nodes, *[(each.node, each.name) for each in view.clients[:MOST_CLIENTS]])
 
     def inject(self, name: str, node: int) -> None:
-        """Inject a fault on a node, now; a refusal is a toast with its reason."""
+        """Inject a fault on a node now; an error is shown as a toast."""
         client = next((each.name for each in self._bridge.view.clients if each.node == node), "")
         target = self._bridge.session.board.own_target(name, node) or selector_of(node, client)
         self.do(Action("inject", name, target, for_us=CATALOGUE[name].usual_for_us))
 
     def do(self, action: Action) -> None:
-        """Act, and say what came of it."""
+        """Perform an action, and show an error as a toast."""
         if refused := self.act(action):
             self._screen.toast(refused, "warning")
 
     def act(self, action: Action) -> str:
-        """Do what is asked, and say what came of it; why not, where it was refused. In the past a branch begins."""
+        """Perform an action, and show its result; return the error, empty for none. In the past it starts a branch."""
         refused = ""
         try:
-            told = self._bridge.act(action)
-            if told:
-                self._screen.toast(f"{told} {glyphs.NOTHING} {key_of('undo', self._screen.keys)}: undo")
+            message = self._bridge.act(action)
+            if message:
+                self._screen.toast(f"{message} {glyphs.NOTHING} {key_of('undo', self._screen.keys)}: undo")
         except FaultError as error:
-            refused = f"refused: {error}"
+            refused = f"not done: {error}"
         self._screen.moved()
         self._screen.branches.branched()
         return refused
 
     def heal(self) -> None:
-        """Heal everything."""
+        """Heal all faults."""
         if self._bridge.view.faults:
             self.do(Action("heal", "all"))
         else:
-            self._screen.toast("nothing to heal: no faults are active")
+            self._screen.toast("no active faults to heal")
 
     def injected(self, action: Action) -> str:
-        """Inject a fault of the form now; why not, where it was refused."""
+        """Inject the fault of the form now; return the error, empty for none."""
         sheets = self._screen.foremost()
         refused = self.act(action)
         if not refused:
@@ -76,39 +76,39 @@ class FaultOperator:
         return refused
 
     def queued(self, action: Action) -> str:
-        """Have a fault wait for time to go on; why not, where it cannot."""
+        """Queue a fault until time continues; return the error, empty for none."""
         if not self._bridge.paused:
             return RUNNING
         try:
             self._bridge.queue(action)
         except FaultError as error:
-            return f"refused: {error}"
+            return f"not queued: {error}"
         self._screen.moved()
         return ""
 
     def queue_words(self) -> str:
-        """What waits, for the title of the sheet; or that time goes on."""
+        """Return the queued faults for the title of the sheet, or that time is running."""
         waiting = self._bridge.queued
         if not waiting:
-            return "" if self._bridge.paused else f" {glyphs.NOTHING} time goes on"
+            return "" if self._bridge.paused else f" {glyphs.NOTHING} time is running"
         last = f"{CATALOGUE[waiting[-1].name].title} {waiting[-1].target}"
-        return f" {glyphs.NOTHING} {len(waiting)} waiting, last {last} (backspace)"
+        return f" {glyphs.NOTHING} {len(waiting)} queued, last {last} (backspace removes)"
 
 
 class TargetNavigator:
-    """Goes to what is named: a partition, a broker, an offset, a client."""
+    """Navigation to a partition, a broker, an offset or a client."""
 
     def __init__(self, screen: "MainScreen") -> None:
         self._screen = screen
         self._bridge = screen.bridge
 
     def show_partition(self, name: str) -> None:
-        """On the main screen, the cursor on it and on its leader."""
+        """Show a partition on the main screen, with the cursor on its leader."""
         self._screen.action_mode("cluster")
         self._point_at(name)
 
     def show_broker(self, broker: int) -> None:
-        """On the main screen, the cursor on it."""
+        """Show a broker on the main screen."""
         self._screen.action_mode("cluster")
         ids = [each.id for each in self._bridge.view.brokers]
         if broker in ids:
@@ -116,7 +116,7 @@ class TargetNavigator:
             self._screen.present()
 
     def show_offset(self, name: str, offset: int) -> None:
-        """In the log, the cursor on it in the leader's lane."""
+        """Show an offset in the log, with the cursor in the leader's lane."""
         self._point_at(name)
         self._screen.action_mode("log")
         log = self._screen.app.screen
@@ -125,14 +125,14 @@ class TargetNavigator:
             self._screen.call_after_refresh(log.present)  # type: ignore[attr-defined]
 
     def show_client(self, name: str) -> None:
-        """Among the clients, the first line its own."""
+        """Show a client in the clients mode."""
         self._screen.action_mode("clients")
         clients = self._screen.app.screen
         if hasattr(clients, "point_at"):
             clients.point_at(name)
 
     def _point_at(self, name: str) -> None:
-        """Nothing happens where it is gone by now."""
+        """Move the cursor to a partition, if it still exists."""
         view = self._bridge.view
         ids = [each.id for each in view.brokers]
         for row, partition in enumerate(view.partitions):
@@ -143,16 +143,16 @@ class TargetNavigator:
 
 
 class CommandRunner:
-    """Opens the line of typed commands, and does what they say."""
+    """Opens the command line, and runs typed commands."""
 
     def __init__(self, screen: "MainScreen") -> None:
         self._screen = screen
         self._bridge = screen.bridge
         self.typed_before: tuple[str, ...] = ()
-        """Lines that were typed, the oldest first."""
+        """History of typed lines, the oldest first."""
 
     def open_command(self, text: str = "", back: int = 0) -> None:
-        """Open it with something typed already, the cursor so many characters before its end."""
+        """Open the command line with initial text, the cursor ``back`` characters before its end."""
         from tui.screens.command_line import CommandScreen  # noqa: PLC0415 - first paint does without it
 
         if not self._screen.toosmall.display and self._bridge.view.brokers:
@@ -166,7 +166,7 @@ class CommandRunner:
         return place_in(self._bridge.session, view, aimed=self._screen.foremost().selector())
 
     async def run(self, typed: "Typed") -> str:
-        """Do what a line stands for; why not, where it was refused."""
+        """Run a typed command; return the error, empty for none."""
         from tui.session.typed_commands import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
 
         if isinstance(typed, Act):

@@ -1,4 +1,4 @@
-"""Pages of time travel: go to a time, bookmarks, branches, a branch as it is built, two branches compared."""
+"""Pages of time travel: go to a time, bookmarks, branches, progress of a new branch, comparison of branches."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
@@ -30,24 +30,24 @@ from tui.widgets.log import Lanes
 from tui.widgets.panes import Pane, SidePane
 
 ABREAST: Final = 110
-"""From this width on the logs stand side by side, below it one above the other."""
+"""Minimum width for the logs side by side, else one above the other."""
 
 
 class Log(Lanes):
-    """One of the logs; what of it is shown goes by its width."""
+    """Log lanes of one branch in the comparison."""
 
     def on_resize(self) -> None:
-        """It has become wider or narrower: another part of the log fits."""
+        """Present the comparison for the new size."""
         if isinstance(self.screen, CompareScreen):
             self.screen.present()
 
 
 class CompareScreen(ModeScreen):
-    """The branch on the screen, and the companion that the bridge keeps beside it."""
+    """Comparison of the current branch with another one at the same time."""
 
     MODE = "cluster"
     SCOPE = "compare"
-    HINTS = ("{compare_up} {compare_down} other partition", "esc back", "{fault} fault", "{help} help", "{undo} undo")
+    HINTS = ("{compare_up} {compare_down} partition", "esc back", "{fault} fault", "{help} help", "{undo} undo")
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("compare")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
@@ -57,26 +57,26 @@ class CompareScreen(ModeScreen):
         self._numbers = SidePane(look, "compare-numbers")
         self._mine = bridge.companion
         self._arranged = (False, 0)
-        """Whether the logs stand side by side, and how high they are."""
+        """Whether the logs are side by side, and their height."""
 
     def body(self) -> list[Widget]:
-        """The logs, and below them the numbers."""
-        numbers = Pane(self._numbers, self.look, title="Both at this instant", id="compare-numbers-pane")
+        """Return the logs, and the numbers below."""
+        numbers = Pane(self._numbers, self.look, title="Both branches at this time", id="compare-numbers-pane")
         return [Container(*self._panes, id="compare-logs"), numbers]
 
     def on_unmount(self) -> None:
-        """The other one is let go, unless a page after this one has another."""
+        """Release the other branch, unless a later page has replaced it."""
         if self.bridge.companion is self._mine:
             self.bridge.compare(None)
 
     def resized(self) -> None:
-        """The logs have to be given their height again."""
+        """Reset the height of the logs."""
         self._arranged = (False, 0)
 
     def show(self) -> None:
-        """Show both as they are now."""
+        """Show both branches at the current time."""
         companion = self.bridge.companion
-        if companion is None:  # one of the two is looked at by itself now
+        if companion is None:  # the comparison has ended
             if self.is_current:
                 self.dismiss()
             return
@@ -95,11 +95,11 @@ class CompareScreen(ModeScreen):
         self._numbers.show(branches.comparison_rows((here, there), letters, partition)[: self._numbers.size.height])
 
     def chosen(self) -> int:
-        """Whoever leads that partition in the branch on the screen."""
+        """Return the leader of the partition in the current branch."""
         return led_by(self.bridge.view, self.partition_name(), super().chosen())
 
     def action_partition(self, partitions: int) -> None:
-        """Another partition of both."""
+        """Select another partition."""
         self.main.action_move(partitions, 0)
         self.present()
 
@@ -118,7 +118,7 @@ class CompareScreen(ModeScreen):
         logs.styles.height = height if arranged[0] else 2 * height
 
     def _show_log(self, at: int, letter: str, view: ClusterView, name: str, start: int | None) -> int:
-        """One of the logs from an offset on, or its tail where that is None; the offset."""
+        """Show one of the logs from ``start`` on, or its tail if None; return the first offset."""
         widget, found = self._lanes[at], branches.partition_of(view, name)
         if found is None:
             widget.show([log_view.PartitionHeading(f"{letter} has no partition {name}" if name else "no partitions")])
@@ -142,14 +142,14 @@ class CompareScreen(ModeScreen):
         self._panes[1].caption(letter)
 
 
-# The bookmarks of a session: a list to go to one of them.
+# The list of bookmarks.
 
 
 class BookmarksScreen(ChoiceScreen):
-    """``go`` is told which, after the list is gone."""
+    """List of bookmarks; ``go`` is called with the selected one after the list is closed."""
 
     TITLE_WORDS = "Bookmarks"
-    KEYS_WORDS = f"{{marks_take}}: go there {glyphs.NOTHING} {{marks_forget}}: forget it {glyphs.NOTHING} esc"
+    KEYS_WORDS = f"{{marks_take}}: go there {glyphs.NOTHING} {{marks_forget}}: delete {glyphs.NOTHING} esc"
     SCOPE = "marks"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("marks")
 
@@ -162,7 +162,7 @@ class BookmarksScreen(ChoiceScreen):
         self._go = go
 
     def lines(self, width: int) -> list[list[Piece]]:
-        """A bookmark each."""
+        """Return a line for each bookmark."""
         return [
             [
                 (f"{glyphs.MARKER if at == self.chosen else ' '} ", "key"),
@@ -172,33 +172,33 @@ class BookmarksScreen(ChoiceScreen):
         ]
 
     def foot(self, width: int) -> str:
-        """What there is to say."""
-        none = f"no bookmarks yet: {word_of('bookmark', self._keys)} puts one at the instant on the screen"
+        """Return the note below the list."""
+        none = f"no bookmarks yet: {word_of('bookmark', self._keys)} adds one at the time shown"
         return "kept until you quit" if self._marks else none
 
     def action_take(self) -> None:
-        """Go there."""
+        """Go to the selected bookmark."""
         if self._marks:
             mark = self._marks[self.chosen]
             self.dismiss()
             self._go(mark)
 
     def action_forget(self) -> None:
-        """Take it out of the list."""
+        """Delete the selected bookmark."""
         if self._marks:
             self._marks.drop(self._marks[self.chosen])
             self.action_choose(0)
 
 
-# The branches of a session: a list to change over, and to compare two of them.
+# The list of branches.
 
 
 class BranchesScreen(ChoiceScreen):
-    """``switch`` and ``compare`` are told what was chosen, after the list is gone."""
+    """List of branches; ``switch`` or ``compare`` is called with the selected one after the list is closed."""
 
     TITLE_WORDS = "Branches"
     KEYS_WORDS = (
-        f"{{branch_take}}: change over {glyphs.NOTHING} {{branch_compare}}: compare with the one on the screen"
+        f"{{branch_take}}: switch to it {glyphs.NOTHING} {{branch_compare}}: compare with the current one"
         f" {glyphs.NOTHING} esc"
     )
     SCOPE = "branch"
@@ -217,32 +217,32 @@ class BranchesScreen(ChoiceScreen):
         self.chosen = list(bridge.branches).index(bridge.branches.current)
 
     def head(self, width: int) -> list[Piece]:
-        """Names of the columns."""
+        """Return the heading of the table."""
         return branches.heading(width)
 
     def lines(self, width: int) -> list[list[Piece]]:
-        """A branch each."""
+        """Return a line for each branch."""
         return [branches.line(row, width, chosen=at == self.chosen) for at, row in enumerate(self._rows())]
 
     def foot(self, width: int) -> str:
-        """What the chosen one is."""
+        """Return one line about the selected branch."""
         rows = self._rows()
         if len(rows) == 1:
             what_if, undo = key_of("what_if", self._keys), key_of("undo", self._keys)
-            return f"only {rows[0].letter} so far: {what_if} begins a branch, and so does {undo} or acting in the past"
+            return f"only {rows[0].letter} so far: {what_if} starts a branch, as do {undo} and actions in the past"
         return branches.about_branch(rows[self.chosen], width)
 
     def action_take(self) -> None:
-        """Change over."""
+        """Switch to the selected branch."""
         branch = self._branch()
         self.dismiss()
         self._switch(branch)
 
     def action_compare(self) -> None:
-        """Compare it with the one on the screen."""
+        """Compare the selected branch with the current one."""
         branch = self._branch()
         if branch is self._bridge.branches.current:
-            self.notify("this one is on the screen: choose another one to compare it with", severity="warning")
+            self.notify("this is the current branch: select another one to compare", severity="warning")
             return
         self.dismiss()
         self._compare(branch)
@@ -254,7 +254,7 @@ class BranchesScreen(ChoiceScreen):
         return [self._row(each) for each in self._bridge.branches]
 
     def _row(self, branch: Branch) -> branches.BranchRow:
-        """Those that stand still are looked at once."""
+        """Return the row of a branch; branches other than the current one do not change, so they are read once."""
         shown = branch is self._bridge.branches.current
         known = self._known.get(branch)
         if known is None or shown:
@@ -265,16 +265,16 @@ class BranchesScreen(ChoiceScreen):
         return known
 
 
-# A time to go to: a prompt over the main screen, with what is allowed below it.
+# The prompt for a time to go to.
 
 
 TITLE: Final = "Go to"
 MOST: Final = 8
-"""Bookmarks shown at once."""
+"""Maximum number of bookmarks shown."""
 
 
 class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
-    """Returns a time of the session in microseconds, a bookmark that was chosen, None when it is left."""
+    """Prompt for a time; its result is a time in microseconds, a bookmark, or None if it is cancelled."""
 
     SCOPE = "to_time"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("to_time")
@@ -287,14 +287,14 @@ class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
         self._marks = marks
         self._list = Static()
         self.chosen = -1
-        """Which bookmark is marked, -1: none."""
+        """Index of the marked bookmark, -1: none."""
         self._first_us = first_us
         self._present_us = present_us
         self._prompt = Input(id="goto-prompt")
         self._page = Static()
 
     def compose(self) -> ComposeResult:
-        """The prompt, and a line."""
+        """Yield the prompt, and the lines below it."""
         with VerticalScroll(id="goto"):
             yield Static(self._styled(TITLE, "calm"))
             yield self._prompt
@@ -302,24 +302,24 @@ class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
             yield self._list
 
     def on_mount(self) -> None:
-        """Ready to be typed at."""
+        """Focus the prompt."""
         first, last = clock(self._first_us), clock(self._present_us())
         self._tell(f"a time from {first} to {last}: 12.5s, 1m or 00:12.5; esc", "text")
         self._show()
         self._prompt.focus()
 
     def action_choose(self, marks: int) -> None:
-        """Mark another bookmark; above the first one there is none."""
+        """Mark another bookmark, or none above the first one."""
         self.chosen = max(-1, min(self.chosen + marks, len(self._marks) - 1))
         self._show()
 
     def on_input_changed(self, _message: Input.Changed) -> None:
-        """What is typed goes before what is marked."""
+        """Unmark the bookmark, as typed text takes precedence."""
         self.chosen = -1
         self._show()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Go there, or say what is wrong."""
+        """Go to the time or bookmark, or show the error."""
         if self.chosen >= 0:
             self.dismiss(self._marks[self.chosen])
             return
@@ -329,34 +329,34 @@ class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
             self._tell(str(error), "warning")
 
     def action_leave(self) -> None:
-        """Stay where we are."""
+        """Close the prompt."""
         self.dismiss(None)
 
     def spots(self) -> list[LabelPosition]:
-        """The bookmarks in sight."""
+        """Return the visible bookmarks as jump targets."""
         left, top = self._list.region.offset
         shown = range(self._start, min(self._start + MOST, len(self._marks)))
         return [LabelPosition(left, top + 1 + at - self._start, "bookmark", str(at)) for at in shown]
 
     def go_to_spot(self, place: LabelPosition) -> None:
-        """Mark that one."""
+        """Mark that bookmark."""
         self.chosen = int(place.key)
         self._show()
 
     @property
     def _start(self) -> int:
-        """The first bookmark that is shown."""
+        """Index of the first bookmark shown."""
         return max(0, min(self.chosen - MOST // 2, len(self._marks) - MOST))
 
     def _show(self) -> None:
-        """The bookmarks around the marked one."""
+        """Show the bookmarks around the marked one."""
         start = self._start
         lines = []
         for at, mark in enumerate(self._marks[start : start + MOST], start):
             here = at == self.chosen
             lines.append(self._styled(f"{glyphs.MARKER if here else ' '} {mark.words}", "strong" if here else "text"))
         heading = (
-            [self._styled(self.keyed("bookmarks: {to_time_up} {to_time_down} mark one, enter goes there"), "quiet")]
+            [self._styled(self.keyed("bookmarks: {to_time_up} {to_time_down} mark one, enter goes to it"), "quiet")]
             if lines
             else []
         )
@@ -369,15 +369,15 @@ class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
         return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
 
 
-# A branch as it is built: its progress. Nothing else moves meanwhile; escape gives it up.
+# The progress of a new branch; escape cancels it.
 
 
 WIDTH: Final = 40
-"""Cells of the whole way."""
+"""Cells of the progress bar."""
 
 
 class GrowingScreen(LiveScreen):
-    """It closes by itself when the branch has come."""
+    """Progress of a new branch; closes when the branch is ready."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("growing")
 
@@ -388,31 +388,31 @@ class GrowingScreen(LiveScreen):
         self._page = Static()
 
     def compose(self) -> ComposeResult:
-        """Three lines."""
+        """Yield the page."""
         with VerticalScroll(id="growing", can_focus=False):
             yield self._page
 
     def on_mount(self) -> None:
-        """The first look."""
+        """Show the progress."""
         self.present()
 
     def present(self) -> None:
-        """How far it is."""
+        """Show the current progress."""
         growing = self._bridge.growing
         if growing is None or not self._page.is_attached:
             return
         letter, percent = growing.branch.letter, growing.percent
         done = min(WIDTH, percent * WIDTH // 100)
-        way = f"{glyphs.ABOVE_HW * done}{glyphs.NOTHING * (WIDTH - done)} {percent:>3} %"
+        progress_bar = f"{glyphs.ABOVE_HW * done}{glyphs.NOTHING * (WIDTH - done)} {percent:>3} %"
         lines = (
-            (f"Branch {letter} runs again what happened up to {clock(growing.until_us)}", "calm"),
-            (way, "text"),
-            ("everything else stands still meanwhile; esc: never mind", "quiet"),
+            (f"Replaying to {clock(growing.until_us)} for branch {letter}", "calm"),
+            (progress_bar, "text"),
+            ("other views are paused; esc cancels", "quiet"),
         )
         self._page.update(Content("\n").join([self._styled(*line) for line in lines]))
 
     def action_give_up(self) -> None:
-        """Forget the branch; what was looked at before is looked at still."""
+        """Cancel the new branch, and stay in the current one."""
         self._bridge.branches.give_up()
         self.dismiss()
 

@@ -26,18 +26,18 @@ from tui.viewmodel.timeline.selection import Span
 
 
 def findings_so_far(bridge: SimBridge) -> tuple[Finding, ...]:
-    """All that went wrong with records by now, in the order in which ``floodmark run`` tells it."""
+    """Return all findings about records so far, in the order in which ``floodmark run`` prints them."""
     cluster = bridge.session.cluster
     return cluster.checker.casebook.findings(cluster.now_us)
 
 
 def case_of(bridge: SimBridge, findings: tuple[Finding, ...], number: int) -> FindingPage:
-    """The finding of that number, from 1, with everything that the page shows."""
+    """Return the data of the autopsy page of a finding, by its number from 1."""
     cluster, chronicle = bridge.session.cluster, bridge.chronicle
     finding = findings[number - 1]
     partition = next((link.partition for link in finding.chain if link.partition), finding.partitions[0])
     there = [each for each in finding.places if each.partition == partition] or list(finding.places)
-    place = max(there, key=lambda each: each.count)  # the chain is that of the most records
+    place = max(there, key=lambda each: each.count)  # the chain is that of the block with the most records
     first = [peeked for each in finding.places[:MOST_PLACES] for peeked in _peeked(cluster, each)]
     start, end = place.log_offset, place.log_offset + place.count
     return FindingPage(
@@ -66,7 +66,7 @@ def _frames(cluster: Peekable, chronicle: Chronicle, finding: Finding, place: Re
 
 
 def _copies(cluster: Peekable, place: RecordBlock) -> tuple[CopyHolder, ...]:
-    """Who had the first records of a place: its leader, who dropped them, and who has them."""
+    """Return the replicas that have, or had and dropped, the records of a block."""
     world, checker, partition = cluster.world, cluster.checker, place.partition
     start, end = place.log_offset, place.log_offset + place.count
     lineage = lineage_of(world, partition, place.leader_epoch, start, place.client, place.sequence)
@@ -86,7 +86,7 @@ def _copies(cluster: Peekable, place: RecordBlock) -> tuple[CopyHolder, ...]:
 
 
 def _peeked(cluster: Peekable, place: RecordBlock) -> tuple[Peeked, ...]:
-    """The first record of a place, of all that ever stood at its offset."""
+    """Return the first record of a block, from all records ever written at its offset."""
     if place.log_offset < 0:
         return ()
     try:
@@ -96,28 +96,28 @@ def _peeked(cluster: Peekable, place: RecordBlock) -> tuple[Peeked, ...]:
     return tuple(each for each in found if each.record.epoch == place.leader_epoch)
 
 
-# A command of floodmark in a process of its own, while the session on the screen goes on.
+# A floodmark command in a process of its own, while the session continues.
 
 
 class CommandOutcome(NamedTuple):
-    """What a command came to."""
+    """Result of a command: exit code, stdout, and lines of stderr."""
 
     code: int
     answer: bytes
-    """All of its stdout."""
+    """Complete stdout."""
     kept: list[str]
-    """What the listener kept of its stderr."""
+    """Lines of stderr that the listener kept."""
 
 
 async def run(
     words: tuple[str, ...], recorder: Recorder | None, listen: Callable[[asyncio.StreamReader], Awaitable[list[str]]]
 ) -> CommandOutcome:
-    """Run it over what has been recorded so far; ``listen`` reads its stderr.
+    """Run a command on the recording so far; ``listen`` reads its stderr.
 
-    When it is cancelled, the process is stopped with all that it has started.
+    On cancellation the process is stopped together with its child processes.
 
     Raises:
-        RecordingError: what is to be recorded cannot be written.
+        RecordingError: the recording cannot be flushed.
         OSError: the process cannot be started.
     """
     if recorder is not None:
@@ -142,9 +142,9 @@ async def run(
 
 
 async def _stopped(process: asyncio.subprocess.Process) -> None:
-    """Interrupt it and see it end; where that is cancelled meanwhile, as the program ends, kill it and see it end.
+    """Interrupt the process and wait for it; if that is cancelled, as at the end of the program, kill it and wait.
 
-    A process that is not waited for would be reported on the terminal once the event loop is gone.
+    A process that is not awaited would be reported on the terminal after the event loop has ended.
     """
     number = signal.SIGINT
     while True:
@@ -152,39 +152,39 @@ async def _stopped(process: asyncio.subprocess.Process) -> None:
             process.send_signal(number)
         try:
             await process.communicate()
-        except asyncio.CancelledError:  # several times at the end: of the worker, of all workers, of all tasks
+        except asyncio.CancelledError:  # repeated at the end of the program: by the worker, all workers, all tasks
             number = signal.SIGKILL
         else:
             return
 
 
-# A question about the session on the screen, answered by a process of its own while the session goes on.
+# A question about the session, evaluated in a process of its own while the session continues.
 
 
 SEEDS: Final = 5
-"""Fewer than on the command line: somebody waits in front of the screen."""
+"""Number of seeds, fewer than on the command line as the user is waiting."""
 _LEFT_OUT: Final = ("  watched ", "  a stall is ")
-"""Lines of the answer that are the same every time."""
+"""Prefixes of lines that are the same in every answer, which are left out."""
 _ON_THE_WAY: Final = ("asking: ", "running it again: ", "going there: ", "note: ")
 ROLES: Final = {OK: "calm", FAILED: "alarm"}
-"""Exit code → how the answer is painted; others are warnings."""
+"""Exit code → role of the answer; others are warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionReply:
-    """What came of a question."""
+    """Answer to a question: exit code and lines."""
 
     code: int
     lines: tuple[str, ...]
 
     @property
     def role(self) -> str:
-        """How its first line is painted."""
+        """Role of the first line."""
         return ROLES.get(self.code, "warning")
 
 
 def recording_of(recorded: RecordedSession | None, recorder: Recorder | None) -> Path | None:
-    """Where the session stands on disk, whether it is recorded now or was before; None where it is not."""
+    """Return the path of the recording, whether it is in progress or complete; None without one."""
     if recorder is not None:
         return recorder.path
     return recorded.path if recorded is not None else None
@@ -193,9 +193,9 @@ def recording_of(recorded: RecordedSession | None, recorder: Recorder | None) ->
 async def put_question(
     text: str, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
 ) -> QuestionReply:
-    """Ask about the session as it stands at a virtual time; the worst future goes beside it if it is not safe.
+    """Evaluate a question at a virtual time; if it is not safe, the worst run is written beside the recording.
 
-    When it is cancelled, the process is stopped with all that it has started.
+    On cancellation the process is stopped together with its child processes.
     """
     words = (
         *("ask", str(path), text, "--at", f"{at_us}us"),
@@ -206,11 +206,11 @@ async def put_question(
     except (RecordingError, OSError) as error:
         return QuestionReply(BAD_INPUT, (str(error),))
     answered = [line for line in ended.answer.decode(errors="replace").splitlines() if not line.startswith(_LEFT_OUT)]
-    return QuestionReply(ended.code, (*answered[1:], *ended.kept) or ("the process ended without a word",))
+    return QuestionReply(ended.code, (*answered[1:], *ended.kept) or ("the process ended without output",))
 
 
 async def _read_answer(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
-    """Pass on how far it is; what else it says belongs to the answer."""
+    """Pass progress lines on, and return the other lines, which belong to the answer."""
     kept = []
     async for line in stderr:
         text = line.decode(errors="replace").rstrip()
@@ -221,12 +221,12 @@ async def _read_answer(stderr: asyncio.StreamReader, tell: Callable[[str], None]
     return kept
 
 
-# What would have saved records, asked on the screen and answered by a process of its own.
+# What would have prevented a finding, computed in a process of its own.
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What came of it: the finding as ``floodmark why --json`` explains it, or why there is none."""
+    """Explanation of a finding as ``floodmark why --json`` prints it, or why there is none."""
 
     found: dict[str, Any] | None
     refusal: str = ""
@@ -235,9 +235,9 @@ class Explanation:
 async def explain(
     number: int, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
 ) -> Explanation:
-    """Explain the finding of that number as the session stood at a virtual time, cut off there with nothing healed.
+    """Explain a finding of the session cut off at a virtual time, with no faults healed.
 
-    When it is cancelled, the process is stopped with all that it has started.
+    On cancellation the process is stopped together with its child processes.
     """
     words = ("why", str(path), "--at", f"{at_us}us", "--finding", str(number), "--seeds", str(SEEDS), "--json")
     try:
@@ -247,12 +247,12 @@ async def explain(
     try:
         (found,) = json.loads(ended.answer)["findings"]
     except (ValueError, KeyError, TypeError):
-        return Explanation(None, next(iter(ended.kept), "the process ended without a word"))
+        return Explanation(None, next(iter(ended.kept), "the process ended without output"))
     return Explanation(found)
 
 
 async def _read_explanation(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
-    """Pass on how far it is; the errors among what it says."""
+    """Pass progress lines on, and return the errors."""
     wrong = []
     async for line in stderr:
         text = line.decode(errors="replace").rstrip()
@@ -263,29 +263,29 @@ async def _read_explanation(stderr: asyncio.StreamReader, tell: Callable[[str], 
     return wrong
 
 
-# The session on the screen so far as a playbook: beside its recording, or as a text, made by a process of its own.
+# Export of the session so far as a playbook: to a file beside its recording, or as text, in a process of its own.
 
 
 async def export_beside(recorder: Recorder) -> tuple[str, bool]:
-    """Export what is recorded so far, while the session goes on; what to say of it, and whether it went well."""
+    """Export the recording so far while the session continues; return a message, and whether it succeeded."""
     try:
         recorder.flush()
     except RecordingError as error:
         return str(error), False
     target = recorder.path.parent / f"{recorder.session_id}.yaml"
     wrong = await _exported(recorder.path, target)
-    return (wrong, False) if wrong else (f"a playbook of the session so far: {target}", True)
+    return (wrong, False) if wrong else (f"exported the session so far to {target}", True)
 
 
 async def export_recorded(path: Path, session_id: str, folder: Path) -> tuple[str, bool]:
-    """Export a recording, all of it, into a folder; what to say of it, and whether it went well."""
+    """Export a whole recording into a folder; return a message, and whether it succeeded."""
     target = folder / f"{session_id}.yaml"
     wrong = await _exported(path, target)
-    return (wrong, False) if wrong else (f"a playbook of the whole recording: {target}", True)
+    return (wrong, False) if wrong else (f"exported the whole recording to {target}", True)
 
 
 async def playbook_text(path: Path, recorder: Recorder | None) -> tuple[str, str]:
-    """The playbook of what is recorded so far as a text, and why there is none where it is empty."""
+    """Return the playbook of the recording so far as text, and the error if it is empty."""
     try:
         ended = await run(("export", str(path)), recorder, _lines)
     except (RecordingError, OSError) as error:
@@ -299,7 +299,7 @@ async def _lines(stderr: asyncio.StreamReader) -> list[str]:
 
 
 async def _exported(path: Path, target: Path) -> str:
-    """Write it there; what went wrong, empty where nothing did."""
+    """Export a recording to a file; return the error, empty for none."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command(), "export", str(path), "--output", str(target), "--force", env=environment(),
@@ -308,25 +308,25 @@ async def _exported(path: Path, target: Path) -> str:
     except OSError as error:
         return str(error)
     try:
-        _, told = await process.communicate()
+        _, stderr = await process.communicate()
     except asyncio.CancelledError:
         await _stopped(process)
         raise
-    return "" if process.returncode == 0 else _wrong(told.decode(errors="replace").splitlines())
+    return "" if process.returncode == 0 else _wrong(stderr.decode(errors="replace").splitlines())
 
 
-def _wrong(told: list[str]) -> str:
-    lines = [line for line in told if line.startswith("error")] or told or ["the export ended without a word"]
+def _wrong(output: list[str]) -> str:
+    lines = [line for line in output if line.startswith("error")] or output or ["the export ended without output"]
     return lines[0]
 
 
-# The span that is chosen on the timeline as a file beside the recording.
+# Export of a time span to a file beside the recording.
 
 
 async def export_span(path: Path, recorder: Recorder | None, span: Span) -> tuple[str, bool]:
-    """Cut it out of the recording in ``path``; what to say of it, and whether it went well.
+    """Write the events of a span of the recording to a file; return a message, and whether it succeeded.
 
-    It goes beside the recording, but not beside one that was unpacked from a bundle: that one is not there for long.
+    The file is beside the recording, or in the current directory if the recording was unpacked from a bundle.
     """
     session_id = path.name.removeprefix(DIRECTORY_PREFIX)
     beside = Path.cwd() if goes_away(path) else path.parent
@@ -337,4 +337,4 @@ async def export_span(path: Path, recorder: Recorder | None, span: Span) -> tupl
         events = await asyncio.to_thread(cut_out, path, span.start_us, span.end_us, target)
     except (CutError, RecordingError) as error:
         return str(error), False
-    return f"{counted(events, 'event')} of the span: {target}", True
+    return f"{counted(events, 'event')} of the span exported to {target}", True

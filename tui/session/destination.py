@@ -1,4 +1,4 @@
-"""What somebody wants to see next in the same run of the program: the session on the screen is sealed first."""
+"""Navigation within one run of the program: what to open next, after the current session is sealed."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -7,21 +7,21 @@ WELCOME: Final = "welcome"
 PLAYBOOK: Final = "playbook"
 SESSION: Final = "session"
 SANDBOX: Final = "sandbox"
-"""The bundled playbook that opens when nobody names one."""
+"""Name of the bundled playbook that opens by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The welcome page, a playbook by its file or bundled name, or a recorded session by its directory."""
+    """Destination: the welcome page, a playbook by file or bundled name, or a recorded session by directory."""
 
     kind: Literal["welcome", "playbook", "session"]
     text: str = ""
     seed: int | None = None
-    """Of a playbook; None: its own."""
+    """Seed of a playbook; None: its own."""
 
     @property
     def words(self) -> str:
-        """How it is called on the screen."""
+        """Name of the destination in messages."""
         if self.kind == WELCOME:
             return "the welcome page"
         return self.text.rpartition("session_id=")[2] or self.text
@@ -29,9 +29,9 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class ScreenExit:
-    """How a screen was left: the exit code of the program, unless something is wished for next."""
+    """How the TUI was left: exit code, and the next destination if there is one."""
 
     code: int
     wish: Wish | None = None
     back: Wish | None = None
-    """What leads back to it."""
+    """Destination that returns to it."""

@@ -1,4 +1,4 @@
-"""Checks that a destination can be opened, before the present session is left for it."""
+"""Checks that a destination can be opened, before the current session is left for it."""
 
 from pathlib import Path
 
@@ -15,21 +15,23 @@ from tui.session.playbook_choice import read
 
 
 class DestinationError(Exception):
-    """It cannot be opened; the message says why, in one line."""
+    """A destination cannot be opened; the message has the reason, on one line."""
 
 
 def playbook_wish(text: str) -> Wish:
-    """The wish for a playbook, by its file or its name.
+    """Return the destination of a playbook, by its file or bundled name.
 
     Raises:
-        DestinationError: there is none, it has mistakes, its cluster cannot be built, or it has manual steps.
+        DestinationError: there is none, it is invalid, its cluster cannot be built, or it has manual steps.
     """
     if not text:
-        raise DestinationError("found nothing, needed is a file or the name of a bundled playbook")
+        raise DestinationError("found nothing, allowed is a file or the name of a bundled playbook")
     try:
         playbook = read(text)
         if playbook.spec.manual:
-            raise DestinationError(f"{text} has manual steps and no clock: run it with floodmark run {text}")
+            raise DestinationError(
+                f"{text} has manual steps, which the TUI cannot run; run it with: floodmark run {text}"
+            )
         Session.start(playbook, open_ended=True)
     except PlaybookError as error:
         raise DestinationError(_first(error)) from error
@@ -39,10 +41,10 @@ def playbook_wish(text: str) -> Wish:
 
 
 def session_wish(path: Path) -> Wish:
-    """The wish for a recorded session.
+    """Return the destination of a recorded session.
 
     Raises:
-        DestinationError: it cannot be read, or not be run again.
+        DestinationError: it cannot be read or replayed.
     """
     try:
         Reopened(read_session(path))
@@ -54,15 +56,15 @@ def session_wish(path: Path) -> Wish:
 
 
 def shown(playbook: Playbook) -> Playbook:
-    """The same playbook in one text: the lines of its steps are lines of that."""
+    """Return the playbook as one text, with included fragments written out, so that the lines of steps match."""
     if not playbook.fragments:
         return playbook
-    from playbooks.parser.loader import loads  # noqa: PLC0415 - few playbooks include anything
+    from playbooks.parser.loader import loads  # noqa: PLC0415 - few playbooks include fragments
 
     return loads(written_out(playbook.source, playbook.path, playbook.fragments), playbook.path)
 
 
 def _first(error: PlaybookError) -> str:
-    """The first mistake, and how many others there are."""
+    """Return the first problem, and the number of others."""
     more = len(error.problems) - 1
     return " ".join(str(error.problems[0]).split()) + (f" (and {more} more)" if more else "")

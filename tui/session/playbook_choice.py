@@ -1,4 +1,4 @@
-"""From what was typed to a playbook, a recorded session, or a live session that is recorded."""
+"""Resolves typed names and paths to playbooks, and starts recorded live sessions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.filesystem import Fsync
 from tui.output.console import complain, complain_of
 
-# From what was typed to playbooks: files and bundled names, with ``--set`` and ``--seed`` applied.
+# From typed texts to playbooks: files and bundled names, with ``--set`` and ``--seed`` applied.
 
 
 @dataclass(frozen=True, slots=True)
 class PlaybookChoice:
-    """A playbook as it will run."""
+    """Playbook with the seed and settings of a run."""
 
     playbook: Playbook
     seed: int
@@ -29,16 +29,16 @@ class PlaybookChoice:
 
 
 def read(text: str) -> Playbook:
-    """The playbook in a file, or the bundled one of that name. A file of the same name wins.
+    """Return the playbook in a file, or the bundled one with that name; a file takes precedence.
 
     Raises:
-        PlaybookError: no such file or name, or mistakes in it.
+        PlaybookError: no such file or name, or it is invalid.
     """
     path = Path(text)
     if not path.exists() and text in names():
         return load(path_of(text))
     if not path.exists() and text in fragment_names():
-        message = f"found a fragment, allowed is a playbook: one includes it by 'include: {text}'"
+        message = f"found a fragment, allowed is a playbook; include the fragment by 'include: {text}'"
         raise PlaybookError([Problem(text, 1, 1, "", message)])
     if not path.exists() and path.suffix not in SUFFIXES and "/" not in text:
         raise PlaybookError(
@@ -56,33 +56,35 @@ def read(text: str) -> Playbook:
 
 
 def settings_of(texts: Sequence[str]) -> dict[str, str]:
-    """``--set`` options as path → value; the last of two about the same path wins. Raises :class:`SettingError`."""
+    """Return ``--set`` options as path → value; the last one per path wins. Raises :class:`SettingError`."""
     return dict(parse_setting(text) for text in texts)
 
 
 def choose(text: str, seed: int | None, settings: dict[str, str]) -> PlaybookChoice:
-    """Read a playbook and change what was asked to be changed.
+    """Read a playbook and apply the settings.
 
     Raises:
-        PlaybookError: mistakes in it, before or after the settings.
-        SettingError: a setting that leads nowhere.
+        PlaybookError: it is invalid, before or after the settings.
+        SettingError: a setting has no such path.
     """
     playbook = changed(read(text), settings)
     return PlaybookChoice(playbook, playbook.seed if seed is None else seed, settings)
 
 
-# The beginning of a live session, with a screen or without one.
+# The start of a live session, with or without the TUI.
 
 
 def begin_live(playbook: str, *, seed: int | None, parent: Path, fsync: Fsync) -> Session | None:
-    """A session of a playbook, recorded under ``parent``, that goes on until somebody ends it.
+    """Start an open-ended session of a playbook, recorded under ``parent``.
 
-    None where there can be none; why not is told on stderr by then.
+    Return None on an error, which is printed on stderr.
     """
     try:
         chosen = choose(playbook, seed, {})
         if chosen.playbook.spec.manual:
-            complain(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
+            complain(
+                f"{chosen.playbook.path}: has manual steps, which a live session cannot run; run it with: floodmark run"
+            )
             return None
         recorder = Recorder(parent, live=True, fsync=fsync)
         return Session.start(chosen.playbook, seed=chosen.seed, recorder=recorder, open_ended=True)

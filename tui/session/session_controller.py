@@ -1,12 +1,12 @@
-"""The only place that moves the model, a slice of work in each frame; also branches, companion and scrubbing.
+"""Session controller of the TUI: the only module that advances the model, a slice of work in each frame.
 
 A slice ends when the frame's share of virtual time is used up or after eight milliseconds, whichever comes first, so
-a key never waits long. How the work is sliced never changes results: the model is advanced by virtual time and by
-whole events, and knows nothing of frames.
+that keys are handled quickly. Slicing never changes results: the model is advanced by virtual time and whole events,
+and does not depend on frames.
 
-Time can be looked back into as well: the screen is shown an instant of the past then, and nothing of the session moves.
-A jump is one seek, so it costs no more than the widest gap between two keyframes; what is played from there goes by
-slices again.
+The past can be shown as well, while the session itself does not advance. A jump is one seek, so it costs at most the
+widest gap between two keyframes; playing from there is sliced again. The module also has branches, the companion of a
+comparison, and scrubbing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,31 +26,31 @@ from tui.viewmodel.timeline import branches
 from tui.viewmodel.timeline.branches import Rail
 from tui.viewmodel.timeline.event_feed import Feed, Happened, Rates, Tape
 
-# The companion: another branch, kept at the same virtual time as far as it has run.
+# The companion: another branch, kept at the same virtual time if it has run that far.
 
 
 class Companion:
-    """Looks into the branch's past only: its session stands still."""
+    """Second branch of a comparison; only its past is shown, its session does not advance."""
 
     def __init__(self, branch: Branch) -> None:
         self.branch = branch
         self.at_us = 0
-        """The instant wanted."""
+        """Requested time."""
         self.lags = False
-        """Whether it has yet to come there."""
+        """Whether it has not reached that time yet."""
 
     @property
     def reaches(self) -> bool:
-        """Whether the branch has come as far as that."""
+        """Whether the branch has run as far as that time."""
         return self.at_us <= self.branch.session.present_us
 
     def jump(self, at_us: int) -> None:
-        """Show an instant; one that it has not come to is its present."""
+        """Show a time; beyond its present, the present."""
         self.at_us, self.lags = at_us, False
         self.branch.session.to_time(at_us)
 
     def follow(self, at_us: int, out_of_time: Callable[[], bool]) -> bool:
-        """Go on to a later instant; False when the time did not do for it."""
+        """Advance to a later time; return False if the slice was used up before."""
         self.at_us = max(at_us, self.at_us)
         self.lags = not self._come(out_of_time)
         return not self.lags
@@ -70,45 +70,45 @@ class Companion:
         return True
 
     def leave(self) -> None:
-        """Show its present again."""
+        """Return to its present."""
         self.branch.session.to_present()
 
 
-# Scrubbing: what is near is shown at once, the exact time when the pointer rests or lets go.
+# Scrubbing: a time nearby is shown at once, the exact time when the pointer rests or is released.
 #
-# However often the pointer moves, time is gone to once a frame at most, and never twice in a row to the same instant.
+# Time is changed at most once per frame, and never twice in a row to the same time.
 
 
 SCRUB_S: Final = 1 / 30
-"""Between two rewinds of a drag: a seek runs some thousand events again, a pointer moves more often than that."""
+"""Minimum seconds between two seeks of a drag, as a seek replays thousands of events."""
 REST_S: Final = 0.12
-"""How long the pointer rests before what is near gives way to what was meant."""
+"""Seconds the pointer rests before the exact time replaces the one nearby."""
 
 
 class Scrubbing:
-    """Where a drag wants to be: the newest wish counts, those in between are never gone to."""
+    """Target time of a drag; only the latest position counts."""
 
     def __init__(self, clock: FrameClock, near: Callable[[int], int], go: Callable[[int, bool], None]) -> None:
-        """``near``: an instant that costs little, for one that is meant; ``go`` shows one, exact or not."""
+        """``near`` returns a time that is cheap to show near another one; ``go`` shows a time, exact or not."""
         self.rewinds = 0
-        """How often an instant was gone to."""
+        """Number of seeks."""
         self._clock = clock
         self._near = near
         self._go = go
         self._wanted_us = -1
         self._meant_us = -1
-        """What was meant by the instant that is shown for now, -1 where it is exact."""
+        """Exact time for which a time nearby is shown, -1 if the time shown is exact."""
         self._shown_us = -1
         self._next_s = self._rested_s = clock.now()
 
     def want(self, at_us: int) -> bool:
-        """Wish to be at an instant: True where it is shown and exact, else there is more to do with the next frames."""
+        """Request a time; return True if it is shown exactly, False if later frames have to continue."""
         self._wanted_us = at_us
         self._rested_s = self._clock.now() + REST_S
         return self.frame() is None
 
     def frame(self) -> float | None:
-        """Go where the pointer was last, if that is due; seconds until more is, None where nothing is wanted."""
+        """Seek to the latest position if due; return seconds until the next call, None if nothing is left to do."""
         now = self._clock.now()
         if self._wanted_us >= 0:
             if now < self._next_s:
@@ -126,11 +126,11 @@ class Scrubbing:
         return None
 
     def forget(self) -> None:
-        """Something else was gone to meanwhile: that is where one stays."""
+        """Drop the exact time, as another time was shown meanwhile."""
         self._meant_us = self._shown_us = -1
 
     def settle(self) -> None:
-        """Go to what was meant last: the pointer rests, or has let go."""
+        """Show the exact time, as the pointer rests or was released."""
         at_us = self._wanted_us if self._wanted_us >= 0 else self._meant_us
         self._wanted_us = self._meant_us = -1
         if at_us >= 0:
@@ -145,11 +145,11 @@ class Scrubbing:
         self._go(at_us, exact)
 
 
-# What the screen has shown of one branch, so that another can be viewed in between.
+# State of the TUI for each branch, so that one can switch between branches.
 
 
 class BranchHistory:
-    """Grows with the branch."""
+    """History of one branch as the TUI shows it: feed, timeline, chronicle, rates."""
 
     def __init__(self) -> None:
         self.chronicle = Chronicle()
@@ -159,10 +159,10 @@ class BranchHistory:
         self.tape = Tape()
         self.rates = Rates()
         self.ended = False
-        """Whether there is nothing more of it to run."""
+        """Whether the branch has ended."""
 
     def take(self, fresh: Sequence[Event], count: int) -> None:
-        """Events in order, after which there were ``count`` in all."""
+        """Add events in order; ``count`` is the number of trace events after them."""
         self.feed.take(fresh)
         self.happened.take(fresh, count)
         self.chronicle.take(fresh)
@@ -171,28 +171,28 @@ class BranchHistory:
 
 
 BEHIND_PAINT_S: Final = 0.1
-"""Between paints while the machine is the limit: numbers above 12 Hz cannot be read anyway."""
+"""Seconds between paints while the machine is the limit; faster changes are unreadable."""
 AWAY_PAINT_S: Final = 1 / 4
-"""Between paints while nobody looks: the terminal has not got the focus."""
+"""Seconds between paints while the terminal is not focused."""
 BEHIND_REST_S: Final = 0.004
-"""Rest between slices while the machine is the limit."""
+"""Seconds between slices while the machine is the limit."""
 LONGEST_FRAME_S: Final = 0.25
-"""A frame that took longer (a suspended laptop) counts as this long."""
+"""Maximum elapsed seconds of a frame, for example after a suspended laptop wakes up."""
 SEEK_LIMIT_US: Final = 120_000_000
-"""How far ahead a search for the next notable event looks."""
+"""Virtual time that a search for the next notable event looks ahead."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameResult:
-    """What a frame did: whether there is something to paint, and when the next one should come."""
+    """Result of a frame: whether to paint, and when the next frame is due."""
 
     paint: bool
     delay: float | None
-    """Seconds; None: nothing moves until a key is pressed."""
+    """Seconds until the next frame; None: not before a key is pressed."""
 
 
 class SimBridge:
-    """Drives a session for the screen, and keeps what the screen shows of it."""
+    """Session controller: drives the session for the TUI, and keeps the view, feed and timeline that it shows."""
 
     def __init__(
         self,
@@ -203,14 +203,14 @@ class SimBridge:
         frame_s: float = FRAME_S,
         at_end: Callable[[], str] | None = None,
     ) -> None:
-        """``at_end``, for a recording: what to say where it ends."""
+        """``at_end``, for a recording, returns the message at its end."""
         self.branches = session if isinstance(session, Branches) else Branches(session)
         self.companion: Companion | None = None
-        """Another branch that is kept at the instant of this one, to be compared with it."""
+        """Other branch of a comparison, kept at the same time."""
         self.news: list[tuple[str, bool]] = []
-        """What to say of a branch that has come about, and whether that is good."""
+        """Messages about new branches, and whether each succeeded."""
         self.beside: Branch | None = None
-        """The branch that one which has just come about is to be compared with."""
+        """Branch to compare a new branch with."""
         self._seen = {self.branches.current: BranchHistory()}
         self.at_end = at_end
         self.clock = clock
@@ -218,58 +218,58 @@ class SimBridge:
         self.real_speed = self.speed
         self.paused = False
         self.stops_at_loss = False
-        """Whether to pause by itself where the next acknowledged record goes missing; that disarms it."""
+        """Whether to pause when the next acknowledged record goes missing; doing so clears it."""
         self.stopped_at_loss = False
-        """Whether it just has."""
+        """Whether it has just paused for that."""
         self.rates: dict[str, float] = {}
         self.queued: tuple[Action, ...] = ()
-        """What is done as soon as time goes on."""
+        """Actions to perform as soon as time continues."""
         self.fired: list[tuple[str, bool]] = []
-        """What came of what was queued, and whether it was done: for whoever tells it, and takes it out."""
+        """Messages about queued actions, and whether each succeeded; the app shows and removes them."""
         self.ran_out = False
-        """Whether the last search for a notable event found none."""
+        """Whether the last search found no notable event."""
         self.rough = False
-        """Whether the instant that is shown is only near the one that was meant."""
+        """Whether the time shown is only near the requested one."""
         self.shows_internal = False
-        """Whether Kafka's own topics stand among the others."""
+        """Whether internal topics are shown among the others."""
         self._feed_then = Feed()
         self._rates_then = Rates()
         self.frame_s = frame_s
-        """Between frames while time runs."""
+        """Seconds between frames while time is running."""
         self.away = False
-        """Whether nobody looks."""
+        """Whether the terminal is not focused."""
         self._last = clock.now()
         self._painted = self._last
         self._fraction_us = 0.0
         self._behind = False
         self._seek_until_us = -1
         self._seek_from = -1
-        """Notable events when the search began, -1 where none is wanted."""
+        """Number of notable events at the start of the search, -1 if it is not for one."""
         self.view = self.look()
 
     @property
     def session(self) -> LookingBack:
-        """The branch that is looked at, at the instant that is."""
+        """Session of the current branch at the time shown."""
         return self.branches.current.session
 
     @property
     def chronicle(self) -> Chronicle:
-        """Who led, who was in sync and who was down in it."""
+        """History of leaders, ISRs and node states of the current branch."""
         return self._now.chronicle
 
     @property
     def log_book(self) -> LogBook:
-        """When records were acknowledged and logs cut: of the whole branch, also while the past is shown."""
+        """Times of acknowledgements and truncations of the whole branch, also while the past is shown."""
         return self._now.log_book
 
     @property
     def tape(self) -> Tape:
-        """What the timeline shows, up to the present."""
+        """Marks of the timeline, up to the present."""
         return self._now.tape
 
     @property
     def growing(self) -> Growing | Otherwise | None:
-        """A branch on its way, None where there is none."""
+        """Branch that is being created, None without one."""
         return self.branches.growing
 
     @property
@@ -277,32 +277,32 @@ class SimBridge:
         return self._seen[self.branches.current]
 
     def fork(self) -> str:
-        """Begin a branch at this instant, as it is."""
+        """Start a branch at the current time."""
         self.branches.fork()
         return self._begun()
 
     def otherwise(self, name: str, settings: Mapping[str, str]) -> str:
-        """Begin a branch that has come to this instant with other settings; ``name`` tells them in a few words."""
+        """Start a branch that runs to the current time with changed settings; ``name`` describes them."""
         self.branches.otherwise(name, settings)
         return self._begun()
 
     def undo(self) -> str:
-        """Go back to right before the operator's last action, without it; paused."""
+        """Start a branch from right before the operator's last action, without it, and pause."""
         self.pause(True)
         return self._begun() if self.branches.undo() is not None else self._switched()
 
     def redo(self) -> str:
-        """Back to the branch in which the last action stands."""
+        """Return to the branch that contains the undone action."""
         self.branches.redo()
         return self._switched()
 
     def switch(self, branch: Branch) -> str:
-        """Look at another branch, at its present, paused."""
+        """Switch to another branch at its present, and pause."""
         self.branches.switch(branch)
         return self._switched()
 
     def compare(self, branch: Branch | None) -> None:
-        """Keep another branch at this one's instant; None: no longer."""
+        """Keep another branch at the time of this one for a comparison; None ends the comparison."""
         if self.companion is not None:
             self.companion.leave()
         self.companion = Companion(branch) if branch is not None else None
@@ -311,13 +311,13 @@ class SimBridge:
             self.companion.jump(self.view.now_us)
 
     def _abreast(self, end: float) -> bool:
-        """Bring what is compared with to this instant; False when the slice does not do for it."""
+        """Advance the companion to the current time; return False if the slice was used up before."""
         if self.companion is None:
             return True
         return self.companion.follow(self.session.cluster.now_us, self._until(end))
 
     def _begun(self) -> str:
-        """The first slice: a short way is over by then."""
+        """Run the first slice of a new branch, which often completes it."""
         self._seek_until_us = -1
         growing = self.growing
         assert growing is not None
@@ -334,47 +334,47 @@ class SimBridge:
         return f"branch {branch.letter}"
 
     def _grow(self, end: float) -> None:
-        """Bring the branch that is on its way on for a slice; when it has come, it is looked at."""
+        """Advance the new branch for a slice, and switch to it when it is ready."""
         growing = self.growing
         assert growing is not None
         out_of_time, seen, session = self._until(end), self._seen[growing.branch], growing.branch.session
         try:
-            while not (come := growing.on(BATCH)) and not out_of_time():
+            while not (ready := growing.on(BATCH)) and not out_of_time():
                 pass
             seen.take(session.drain(), session.cluster.trace.count)
-            if come:
-                told = self.branches.arrive()
+            if ready:
+                message = self.branches.arrive()
                 self._switched()
-                self.news.append((growing.words(told), True))
+                self.news.append((growing.words(message), True))
                 self.beside = growing.beside
         except FaultError as error:
             self.branches.give_up()
-            self.news.append((f"no branch: {error}", False))
+            self.news.append((f"branch not created: {error}", False))
 
     def _until(self, end: float) -> Callable[[], bool]:
         return lambda: self.clock.now() >= end
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing more to run; of the past there always is."""
+        """Whether the session has ended and its present is shown."""
         return self._now.ended and not self.session.in_past
 
     @property
     def feed(self) -> Feed:
-        """What was worth a line, up to the instant that is looked at."""
+        """Event feed up to the time shown."""
         return self._feed_then if self.session.in_past else self._now.feed
 
     def happened(self, first_us: int, last_us: int, most: int) -> list[Any]:
-        """What was worth a line within a span of time, both ends included: the first so many."""
+        """Return the first ``most`` notable events within a time span, both ends included."""
         return self._now.happened.during(first_us, last_us, most)
 
     @property
     def seeking(self) -> bool:
-        """Whether a search for the next notable event is under way."""
+        """Whether a search for the next notable event is running."""
         return self._seek_until_us >= 0
 
     def frame(self) -> FrameResult:
-        """Do this frame's share of the work."""
+        """Do one frame's share of the work."""
         now = self.clock.now()
         elapsed = min(max(now - self._last, 0.0), LONGEST_FRAME_S)
         self._last = now
@@ -387,7 +387,7 @@ class SimBridge:
         if not lags:
             self._fire()
         if lags:
-            pass  # it comes first
+            pass  # the companion catches up first
         elif self.seeking:
             self._seek(now)
         else:
@@ -401,13 +401,13 @@ class SimBridge:
         return FrameResult(True, BEHIND_REST_S if self._behind else None if self.paused else self.frame_s)
 
     def _rest_s(self) -> float:
-        """The least time between two paints."""
+        """Return the minimum seconds between two paints."""
         if self.away:
             return AWAY_PAINT_S
         return BEHIND_PAINT_S if self._behind else 0.0
 
     def look(self) -> ClusterView:
-        """Take a fresh view, after something changed."""
+        """Update and return the view after a change."""
         self._listen()
         view, board = self.session.cluster.view(), self.session.board
         brokers = tuple(replace(each, faults=board.on_node(each.id)) for each in view.brokers)
@@ -422,29 +422,29 @@ class SimBridge:
         return self.view
 
     def pause(self, paused: bool) -> None:
-        """Stop or go on; stopping also ends a search."""
+        """Pause or resume; pausing also ends a search."""
         self.rough = False
         self.paused = paused
         self._seek_until_us = -1
         self._last = self.clock.now()
 
     def faster(self) -> float:
-        """One step up; returns the speed asked for."""
+        """Increase the speed by one step, and return the requested speed."""
         return self.set_speed(faster(self.speed))
 
     def slower(self) -> float:
-        """One step down; returns the speed asked for."""
+        """Decrease the speed by one step, and return the requested speed."""
         return self.set_speed(slower(self.speed))
 
     def set_speed(self, speed: float) -> float:
-        """Ask for a speed; the machine may not reach it."""
+        """Set the requested speed, which the machine may not reach."""
         self.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
         self.real_speed = self.speed
         self._fraction_us = 0.0
         return self.speed
 
     def step(self) -> bool:
-        """Handle exactly one kernel event, paused; False when nothing is pending."""
+        """Execute exactly one event of the event loop, and pause; return False when none is pending."""
         self.pause(True)
         if self.session.in_past:
             self.session.one_event_on()
@@ -461,9 +461,9 @@ class SimBridge:
         return True
 
     def seek(self) -> bool:
-        """Run, as fast as can be, until something worth a line in the feed has happened; then pause.
+        """Run at full speed until the next notable event, then pause.
 
-        In the past that is a jump; False when it led to the present, because nothing worth a line lies between.
+        In the past this is a jump; return False if it led to the present, as there is no notable event before.
         """
         if not self.session.in_past:
             self._go(SEEK_LIMIT_US, self._now.feed.notable)
@@ -481,33 +481,33 @@ class SimBridge:
     # -- looking back -----------------------------------------------------------------------------------------------
 
     def to_time(self, at_us: int) -> None:
-        """Show the session as it was at a virtual time, paused: the earliest that there is, or the present at most."""
+        """Show the session at a virtual time, limited to its first time and its present, and pause."""
         self._listen()
         self.session.to_time(at_us)
         self._arrived()
 
     def to_near(self, at_us: int) -> None:
-        """The same, on the way to another instant close by: what is shown is only about that one."""
+        """Show a time near the requested one, and mark it as approximate."""
         self.to_time(at_us)
         self.rough = True
         self.look()
 
     def to_present(self) -> bool:
-        """Show it as it is, paused; False when it is shown already."""
+        """Return to the present and pause; return False if it is already shown."""
         if not self.session.in_past:
             return False
         self.to_time(self.session.present_us)
         return True
 
     def back(self) -> bool:
-        """Show it as it was one event before, paused; False at the beginning."""
+        """Go one event back and pause; return False at the beginning."""
         self._listen()
         moved = self.session.one_event_back()
         self._arrived()
         return moved
 
     def previous(self) -> bool:
-        """Show the last instant before this one at which something worth a line happened; False when nothing did."""
+        """Go back to the previous notable event; return False if there is none."""
         self._listen()
         cluster = self.session.cluster
         at_us = self._now.happened.before(cluster.now_us, cluster.trace.count)
@@ -518,7 +518,7 @@ class SimBridge:
         return True
 
     def by(self, span_us: int) -> bool:
-        """So much virtual time on, paused then, or back where it is negative; False at the beginning."""
+        """Go forward by virtual time and pause, or back if negative; return False at the beginning."""
         now_us, first_us = self.session.cluster.now_us, self.session.timeline.first_us
         if span_us > 0 and not self.session.in_past:
             self._go(span_us, -1)
@@ -527,7 +527,7 @@ class SimBridge:
         return span_us > 0 or now_us > first_us
 
     def _arrived(self) -> None:
-        """After a jump."""
+        """Update state after a jump."""
         self.pause(True)
         self._fraction_us = 0.0
         if self.session.in_past:
@@ -540,9 +540,9 @@ class SimBridge:
     # -- work -------------------------------------------------------------------------------------------------------
 
     def act(self, action: Action) -> str:
-        """An operator's action, now; in the past, and in a recording, it begins a branch: there are news of it then.
+        """Perform an operator's action now; in the past, and in a recording, it starts a branch, reported as news.
 
-        Refusals come as the session raises them.
+        Raises :class:`FaultError` as the session does.
         """
         if self.session.stays_as_it_is:
             self.branches.fork(action)
@@ -553,24 +553,24 @@ class SimBridge:
             self.look()
 
     def take_over(self) -> str:
-        """Drop what is left of the playbook's steps. Refusals come as the session raises them."""
+        """Skip the remaining steps of the playbook. Raises :class:`FaultError` as the session does."""
         try:
             return self.session.take_over()
         finally:
             self.look()
 
     def queue(self, action: Action) -> None:
-        """Have an action done as soon as time goes on.
+        """Queue an action until time continues.
 
         Raises:
-            FaultError: nothing can be changed in what is looked at.
+            FaultError: the past or a recording is shown.
         """
         if self.session.stays_as_it_is:
-            raise FaultError("only the present of a live session can be changed", code="not_the_present")
+            raise FaultError("faults can be queued only at the present of a live session", code="not_the_present")
         self.queued = (*self.queued, action)
 
     def _fire(self) -> None:
-        """Do what was queued, in its order, at the instant at which time stood."""
+        """Perform the queued actions in order, before time continues."""
         if self.session.in_past:
             return
         queued, self.queued = self.queued, ()
@@ -578,7 +578,7 @@ class SimBridge:
             try:
                 self.fired.append((self.session.act(action), True))
             except FaultError as error:
-                self.fired.append((f"refused: {words(action)}: {error}", False))
+                self.fired.append((f"not done: {words(action)}: {error}", False))
 
     def _listen(self) -> None:
         fresh = self.session.drain()
@@ -616,9 +616,9 @@ class SimBridge:
             self.pause(True)
 
     def _run(self, target: int, end: float, batch: int, stop: Callable[[], bool]) -> bool:
-        """Advance to ``target``, or until ``stop`` or the end of the session; False when the slice was used up.
+        """Advance to ``target``, or until ``stop`` or the end of the session; return False if the slice was used up.
 
-        What is played of the past goes on in the present when it has come there.
+        Playing the past continues in the present when it reaches it.
         """
         while True:
             before = self.session.cluster.executed
@@ -637,13 +637,13 @@ class SimBridge:
 
 
 class Railing:
-    """Looks at the branches; those that stand still are looked at once."""
+    """Rails of all branches; rows of branches that do not change are cached."""
 
     def __init__(self) -> None:
         self._known: dict[Branch, tuple[int, branches.BranchRow]] = {}
 
     def rails(self, bridge: SimBridge) -> tuple[Rail, ...]:
-        """In the order in which they began; none while there is only one."""
+        """Return the rails in order of creation; none if there is only one branch."""
         known = bridge.branches
         if len(known) < 2:
             return ()
@@ -664,5 +664,5 @@ class Railing:
 
 
 def reach_us(rails: tuple[Rail, ...], present_us: int) -> int:
-    """How far the one that has come farthest has come."""
+    """Return the latest time that any branch has reached."""
     return max((each.branch.come_us for each in rails), default=present_us)

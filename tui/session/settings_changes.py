@@ -1,4 +1,4 @@
-"""A setting of the screen that is changed: in force at once, kept in the user's file at once, and undone by a word."""
+"""Changes of TUI settings: apply at once, keep in the user's file, and undo."""
 
 from dataclasses import replace
 from typing import NamedTuple, Protocol, cast
@@ -12,14 +12,14 @@ from tui.terminal.theme import Look, ThemeName
 
 
 class SettingUndo(NamedTuple):
-    """What was set, and what it was before."""
+    """Changed setting and its previous value."""
 
     name: str
     before: Value
 
 
 class SettingsHolder(Protocol):
-    """What a change of settings needs of the app."""
+    """Part of the app that a change of settings needs."""
 
     bridge: SimBridge
     look: Look
@@ -27,18 +27,18 @@ class SettingsHolder(Protocol):
     kept: list[SettingUndo]
 
     def set_look(self, look: Look) -> None:
-        """Draw everything in another look from now on."""
+        """Redraw everything in another look."""
 
 
 def in_force(app: SettingsHolder) -> Settings:
-    """What holds now, whatever it was at the start."""
+    """Return the current settings."""
     return replace(
         app.settings, theme=app.look.theme, speed=app.bridge.speed, autopause=app.bridge.stops_at_loss
     )  # fmt: skip
 
 
 def apply(app: SettingsHolder, wanted: Settings) -> None:
-    """Have those hold."""
+    """Apply settings to the running app."""
     app.bridge.set_speed(wanted.speed)
     app.bridge.stops_at_loss = wanted.autopause
     app.bridge.frame_s = frame_s(wanted.fps)
@@ -47,15 +47,15 @@ def apply(app: SettingsHolder, wanted: Settings) -> None:
 
 
 def keep(app: SettingsHolder, name: str, value: Value) -> str:
-    """Set one and write it down; a sentence of what came of it."""
+    """Change a setting and write it to the file; return a message."""
     app.kept.append(SettingUndo(name, in_force(app).value(name)))
     return _set(app, name, value)
 
 
 def undo(app: SettingsHolder) -> str:
-    """Set the last one back, in the file too; a sentence of what came of it."""
+    """Undo the last change, also in the file; return a message."""
     if not app.kept:
-        return "no setting was changed since the start"
+        return "no setting to undo"
     last = app.kept.pop()
     return _set(app, last.name, last.before)
 
@@ -64,9 +64,9 @@ def _set(app: SettingsHolder, name: str, value: Value) -> str:
     changed: dict[str, object] = {name: value}
     apply(app, replace(in_force(app), **changed))  # type: ignore[arg-type]
     path = read_settings().path
-    told = f"{name} = {written(value)}"
+    assignment = f"{name} = {written(value)}"
     try:
         write(path, {name: value})
     except SettingsWriteError as error:
-        return f"{told} until you quit: {error}"
-    return f"{told}, kept in {path}"
+        return f"{assignment} until you quit: {error}"
+    return f"{assignment}, written to {path}"

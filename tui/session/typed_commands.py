@@ -1,9 +1,8 @@
 """Typed commands: ``crash b2 8s``, ``elect_leaders orders-0``, ``go 12.5s``, ``speed 10``; and their completion.
 
-What breaks, heals or administers is read as a question is (:mod:`playbooks.safety_check.question`), so that it has the
-words of a playbook and comes to the same actions. Beside those a few short forms are for fingers: ``b2``, ``c1001`` and
-``zk1`` for nodes, a client's name for the client, a time at the end for how long, and no target for what the cursor is
-on.
+Faults, heals and operations are parsed as questions are (:mod:`playbooks.safety_check.question`), so they use the
+terms of playbooks and give the same actions. Short forms are allowed as well: ``b2``, ``c1001`` and ``zk1`` for nodes,
+a client's name for the client, a duration at the end, and no target for the one under the cursor.
 """
 
 import re
@@ -31,12 +30,12 @@ _ENDING: Final = re.compile(DURATION_PATTERN, re.ASCII)
 
 
 class TypedError(ValueError):
-    """That is no command; the message says on one line what was found and what is allowed."""
+    """Invalid command; the message has what was found and what is allowed, on one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that is no fault, no operation and no key."""
+    """Command that is neither a fault, an operation nor a key."""
 
     name: str
     takes: str
@@ -44,56 +43,56 @@ class Command:
 
 
 COMMANDS: Final = (
-    Command("go", "TIME", "to a time of the session, such as 12.5s or 1m"),
-    Command("speed", "X", "virtual seconds per second"),
-    Command("play", "", "let time go on"),
+    Command("go", "TIME", "go to a time of the session, such as 12.5s or 1m"),
+    Command("speed", "X", "set the speed in virtual seconds per second"),
+    Command("play", "", "let time continue"),
 )
 NAMES: Final = tuple(dict.fromkeys((*(each.name for each in COMMANDS), *VERBS, *(key.id for key in KEYS))))
-"""Everything that a line can begin with."""
+"""Everything that a command line can begin with."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """What a line can speak of: the cluster's names, the times of the session, and what the cursor is on."""
+    """Context of a command: names of the cluster, times of the session, and the target under the cursor."""
 
     facts: PlaybookNames
     clients: tuple[str, ...] = ()
     is_down: Callable[[str], bool] = field(default=lambda _target: False, compare=False)
     aimed: str = ""
-    """A target for a fault that is typed without one."""
+    """Target of a fault that is typed without one."""
     first_us: int = 0
     present_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Do these, now, one after the other."""
+    """Perform these actions now, in order."""
 
     actions: tuple[Action, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Show that instant."""
+    """Go to that time."""
 
     at_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Run at that many virtual seconds per second."""
+    """Set the speed in virtual seconds per second."""
 
     speed: float
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """Let time go on."""
+    """Let time continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """What the key of that id does."""
+    """Press the key with that id."""
 
     id: str
 
@@ -102,16 +101,16 @@ Typed = Act | Go | Speed | Play | Press
 
 
 def read_line(text: str, place: CommandContext) -> Typed:
-    """What a line stands for.
+    """Parse a command line.
 
     Raises:
-        TypedError: nothing.
+        TypedError: it is no command.
     """
     line = text.strip().removeprefix(":").strip()
     name, _blank, rest = line.partition(" ")
     rest = rest.strip()
     if not name:
-        raise TypedError("found nothing, allowed is a fault, an operation, heal, go, speed or what a key does")
+        raise TypedError("found nothing, allowed is a fault, an operation, heal, go, speed, play or the id of a key")
     if not rest and name in _PRESSED:
         return Press(name)
     if name == "play":
@@ -134,12 +133,12 @@ _PRESSED: Final = tuple(key.id for key in KEYS)
 
 
 def true_verb(word: str) -> str:
-    """A verb as the catalogue writes it."""
+    """Return a verb as the catalogue writes it."""
     return word.replace("-", "_").rstrip(":")
 
 
 def facts_now(facts: PlaybookNames, view: ClusterView) -> PlaybookNames:
-    """The names of a cluster as it is now: topics come and go."""
+    """Return the current names of a cluster, as topics change."""
     topics: dict[str, int | None] = {}
     for each in (*view.partitions, *view.internal):
         topic = each.name.rpartition("-")[0]
@@ -149,7 +148,7 @@ def facts_now(facts: PlaybookNames, view: ClusterView) -> PlaybookNames:
 
 def _alone(name: str, rest: str, found: Typed) -> Typed:
     if rest:
-        raise TypedError(f"found {shown(rest)} behind {name}, allowed is nothing")
+        raise TypedError(f"found {shown(rest)} after {name}, allowed is nothing")
     return found
 
 
@@ -169,15 +168,15 @@ def _actions(line: str, place: CommandContext) -> tuple[Action, ...]:
         steps = read_question(spelled, place.facts, place.is_down)
     except PlaybookError as error:
         problem = error.problems[0]
-        told = f"{problem.key}: {problem.message}" if problem.key else problem.message
-        raise TypedError(told) from None
+        message = f"{problem.key}: {problem.message}" if problem.key else problem.message
+        raise TypedError(message) from None
     if any(step.trigger.kind != "after" or step.trigger.time_us for step in steps):
-        raise TypedError("found after or when, allowed is what is done at once")
+        raise TypedError("found after or when, allowed are actions without a condition")
     return tuple(action_of(step) for step in steps)
 
 
 def _spelled(text: str, place: CommandContext) -> str:
-    """One action with its short forms written out."""
+    """Return one action with its short forms written out."""
     found = [each.text for each in words(pieces(text)[0], text)]
     if not found or true_verb(found[0]) in ("heal", "after", "when"):
         return text
@@ -194,7 +193,7 @@ def _spelled(text: str, place: CommandContext) -> str:
 
 
 def node(word: str, place: CommandContext) -> str:
-    """A word with the short form of a node or a client written out."""
+    """Return a word with the short form of a node or a client written out."""
     short = _NODE.fullmatch(word)
     if short is not None:
         return f"{NODES[short[1]]}({int(short[2])})"
@@ -202,31 +201,31 @@ def node(word: str, place: CommandContext) -> str:
 
 
 def _aims(rest: list[str]) -> bool:
-    """Whether any word is a target."""
+    """Return whether any word is a target."""
     return any(
         not ASSIGNED.fullmatch(word) and word not in ("for", "if", "any", "on") and (not at or rest[at - 1] != "for")
         for at, word in enumerate(rest)
     )
 
 
-# Completion: names of commands, faults and operations, their parameters, the cluster's own names.
+# Completion: names of commands, faults and operations, their parameters, and names of the cluster.
 
 
 OF_PARTITIONS: Final = ("leader", "followers", "isr")
-"""Selectors that are offered for every partition; the others can be typed all the same."""
+"""Selectors offered for every partition; others can be typed as well."""
 PLAIN: Final = ("controller", "all", "clients", "producers", "consumers")
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What the last word may become, and one line about what stands before it."""
+    """Completions of the last word, and one line about the word before it."""
 
     words: tuple[str, ...]
     about: str
 
 
 def hints(text: str, view: ClusterView) -> Hints:
-    """What can stand at the end of a line that is being typed."""
+    """Return the completions of a line."""
     typed = text.rpartition(";")[2].lstrip().removeprefix(":").lstrip()
     found = typed.split(" ")
     if len(found) == 1:
@@ -242,7 +241,7 @@ def hints(text: str, view: ClusterView) -> Hints:
 
 
 def completed(text: str, view: ClusterView) -> str:
-    """The line with its last word as far as only one thing can be meant."""
+    """Return the line with its last word completed as far as it is unambiguous."""
     found = hints(text, view).words
     if not found:
         return text
@@ -256,7 +255,7 @@ def completed(text: str, view: ClusterView) -> str:
 
 
 def _common(found: tuple[str, ...]) -> str:
-    """What all of them begin with."""
+    """Return the common prefix."""
     first, last = min(found), max(found)
     at = next((at for at, each in enumerate(first) if at >= len(last) or each != last[at]), len(first))
     return first[:at]
@@ -271,9 +270,9 @@ def _about(name: str) -> str:
         return CATALOGUE[name].summary
     if name in OPERATIONS:
         return OPERATIONS[name].summary
-    told = {each.name: f"{each.takes} {each.words}".strip() for each in COMMANDS}
-    told |= {key.id: key.words for key in KEYS}
-    return "heal a fault by its number or name, or all" if name == "heal" else told.get(name, "")
+    about = {each.name: f"{each.takes} {each.words}".strip() for each in COMMANDS}
+    about |= {key.id: key.words for key in KEYS}
+    return "heal a fault by its number or name, or all" if name == "heal" else about.get(name, "")
 
 
 def _of_value(param: Param | None, name: str, value: str) -> Hints:
@@ -282,7 +281,7 @@ def _of_value(param: Param | None, name: str, value: str) -> Hints:
     choices = param.choices or (("true", "false") if param.type == "bool" else ())
     words = tuple(f"{name}={each}" for each in choices if each.startswith(value))
     allowed, default = allowed_text(param), default_text(param)
-    about = [param.doc, *([f"{allowed}."] if allowed else []), *([f"{default} unless given."] if default else [])]
+    about = [param.doc, *([f"{allowed}."] if allowed else []), *([f"Default {default}."] if default else [])]
     return Hints(words, " ".join(about))
 
 
@@ -315,7 +314,7 @@ def _targets(fault: Fault, view: ClusterView) -> list[str]:
 
 
 def _about_what(operation: Operation, view: ClusterView) -> list[str]:
-    """What its first word may stand for."""
+    """Return the completions of the first word of an operation."""
     words: list[str] = []
     partitions = [each.name for each in view.partitions]
     for param in operation.params:
@@ -330,17 +329,17 @@ def _about_what(operation: Operation, view: ClusterView) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-# Names that a typed line can use in a session at the viewed time.
+# Names that a command line can use in a session at the time shown.
 
 
 def place_in(session: LookingBack, view: ClusterView, *, aimed: str = "", ahead_us: int = 0) -> CommandContext:
-    """``view`` is that of the instant, ``aimed`` what a fault strikes that is typed without a target.
+    """Return the context of commands for ``view``; ``aimed`` is the target of faults typed without one.
 
-    ``ahead_us`` is how far beyond the present times may be gone to.
+    ``ahead_us`` is the virtual time beyond the present that ``go`` accepts.
     """
 
     def is_down(target: str) -> bool:
-        """Whether all that a target means is down; what means nobody is not."""
+        """Return whether all nodes of a target are down; False for a target without nodes."""
         down = [each.id for each in view.brokers if each.state == "down"]
         down += [each.node for each in view.controllers if each.role == "down"]
         down += [each.node for each in view.clients if each.state == "down"]

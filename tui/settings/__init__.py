@@ -1,7 +1,7 @@
-"""The user's settings of the screen.
+"""The user's settings of the TUI.
 
-schema: what can be set, what each setting takes, and its default; needs nothing of the model.
-settings_file: where the file is, reading it, changing single values, an example, and words that were explained.
+schema: options, allowed values and defaults; does not import the model.
+settings_file: location, reading and changing of the settings file; the list of terms already explained.
 
 Builds on ``tui.keybindings`` (keys can be remapped) and ``tui.terminal``.
 """

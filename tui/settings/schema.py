@@ -1,4 +1,4 @@
-"""What somebody can set for the screen, once and for all: names, what each takes, and what it is without being set."""
+"""Schema of the TUI settings: names, allowed values and defaults."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ THEMES: Final = ("dark", "light", "ansi")
 """``ansi``: the terminal's own palette."""
 GLYPHS: Final = ("auto", "unicode", "ascii")
 FRAMES: Final = (AUTO, "4", "8", "15", "30")
-"""Frames a second."""
+"""Frames per second."""
 SCREEN: Final = "screen"
 KEYS: Final = "keys"
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One entry of the table ``[screen]``."""
+    """Option of the table ``[screen]``: name, description, default and choices."""
 
     name: str
     words: str
@@ -28,13 +28,13 @@ class Option:
 
     @property
     def allowed(self) -> str:
-        """What it takes, in words."""
+        """Allowed values as text."""
         if self.choices:
             return f"{', '.join(map(quoted, self.choices[:-1]))} or {quoted(self.choices[-1])}"
         return "true or false" if isinstance(self.default, bool) else f"a number from {SPEEDS[0]:g} to {SPEEDS[-1]:g}"
 
     def takes(self, value: object) -> bool:
-        """Whether that is a value of it."""
+        """Return whether a value is allowed."""
         if self.choices:
             return isinstance(value, str) and value in self.choices
         if isinstance(self.default, bool):
@@ -43,47 +43,47 @@ class Option:
 
 
 OPTIONS: Final = (
-    Option("theme", "Colours: on a dark ground, on a light one, or the terminal's own palette.", "dark", THEMES),
+    Option("theme", "Colours: for a dark background, for a light one, or the terminal's own palette.", "dark", THEMES),
     Option("glyphs", "Glyphs; auto is ASCII where the terminal cannot show the others.", "auto", GLYPHS),
     Option("speed", "Virtual seconds per second at the start.", 1.0),
-    Option("autopause", "Whether to pause where the first acknowledged record goes missing.", False),
-    Option("fps", "Frames a second; auto is 15, and 8 over ssh, where every frame is traffic.", AUTO, FRAMES),
-    Option("hints", "Whether a word of Kafka is explained where you first rest on it, once.", True),
+    Option("autopause", "Whether to pause when the first acknowledged record goes missing.", False),
+    Option("fps", "Frames per second; auto is 15, and 8 over ssh to save traffic.", AUTO, FRAMES),
+    Option("hints", "Whether a Kafka term is explained the first time the pointer or cursor rests on it.", True),
 )
-"""Everything in ``[screen]``."""
+"""Options of ``[screen]``."""
 
 
 def option(name: str) -> Option:
-    """The one of a name; KeyError: there is none."""
+    """Return the option with that name; raises KeyError."""
     return {each.name: each for each in OPTIONS}[name]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is in force."""
+    """Values of all settings."""
 
     theme: str = "dark"
     glyphs: str = "auto"
     speed: float = 1.0
     autopause: bool = False
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Id of an action → the keys that it has instead of its own, as Textual names them."""
+    """Id of an action → its keys in place of the default ones, as Textual names them."""
     fps: str = AUTO
     hints: bool = True
 
     def value(self, name: str) -> Value:
-        """The value of one of :data:`OPTIONS`."""
+        """Return the value of one of :data:`OPTIONS`."""
         found: Value = getattr(self, name)
         return found
 
 
 def quoted(text: str) -> str:
-    """A text as TOML has it; it holds nothing that would have to be escaped."""
+    """Return a text in TOML quotes; it must not contain characters to escape."""
     return f'"{text}"'
 
 
 def written(value: Value) -> str:
-    """A value as TOML has it."""
+    """Return a value in TOML syntax."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return quoted(value) if isinstance(value, str) else f"{value:g}"

@@ -1,4 +1,4 @@
-"""The user's settings file: where it is, reading it, changing single values, an example, and words explained."""
+"""The user's settings file: location, reading, changing single values; and the list of terms already explained."""
 
 import os
 import re
@@ -18,8 +18,7 @@ from tui.keybindings.scopes import all_keys, hidden, scopes, without_conflicts
 from tui.settings.schema import KEYS as KEY_TABLE
 from tui.settings.schema import OPTIONS, SCREEN, Settings, Value, written
 
-# On which line of a TOML file a key stands, for messages about its value. Neither the standard library's parser nor
-# tomlkit says it.
+# Line numbers of keys in a TOML file, for error messages; neither tomllib nor tomlkit provides them.
 
 
 _HEADER: Final = re.compile(r"\s*\[\s*([A-Za-z0-9_\"'. -]+?)\s*\]\s*(#.*)?$")
@@ -27,7 +26,7 @@ _ENTRY: Final = re.compile(r"\s*([A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')(\s*\.\s*([A-
 
 
 def line_of(text: str, table: str, key: str = "") -> int:
-    """The line from 1 of a key, else of its table; 0 where neither is found."""
+    """Return the line, from 1, of a key, else of its table; 0 if neither is found."""
     here, header = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         if found := _HEADER.match(line):
@@ -45,49 +44,49 @@ def _bare(name: str) -> str:
     return name.strip().strip("\"'")
 
 
-# Where the file of settings is: in the user's config folder, as the XDG base directories have it.
+# The location of the settings file, by the XDG base directory specification.
 
 
 VARIABLE: Final = "FLOODMARK_CONFIG"
-"""Names another file."""
+"""Environment variable with the path of another settings file."""
 SETTINGS_FILE: Final = "config.toml"
 
 
 def config_path(environ: Mapping[str, str] | None = None) -> Path:
-    """The file, there or not: ``~/.config/floodmark/config.toml`` unless the environment says otherwise."""
+    """Return the path of the settings file, by default ``~/.config/floodmark/config.toml``; it may not exist."""
     environ = os.environ if environ is None else environ
     if environ.get(VARIABLE):
         return Path(environ[VARIABLE])
     folder = environ.get("XDG_CONFIG_HOME", "")
-    # The standard wants a relative path there to be ignored.
+    # The specification says to ignore a relative path.
     root = Path(folder) if Path(folder).is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
     return root / "floodmark" / SETTINGS_FILE
 
 
 OUT: Final = "escape"
-"""An action that has this key keeps it whatever else it is given: it is the way out."""
+"""Key that an action with it always keeps, as it is the way out."""
 UNTYPED: Final = 'a key that types nothing, such as "f5" or "ctrl+x"'
 MAX_SETTINGS_BYTES: Final = 1 << 20
-"""Bytes of a file that are read; more are no settings."""
+"""Maximum size of a settings file in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """What a file says."""
+    """Content of a settings file: settings, problems and notes."""
 
     path: Path
     there: bool
     settings: Settings
     problems: tuple[str, ...] = ()
-    """Each on one line: file, line, key, what was found, what is allowed."""
+    """Problems, each on one line: file, line, key, what was found, what is allowed."""
     notes: tuple[str, ...] = ()
-    """What is in force, and worth knowing: keys that a mode has for something else."""
+    """Notes on valid entries: keys that a mode uses for something else."""
     given: tuple[str, ...] = ()
-    """Options of the screen that the file itself says."""
+    """Names of the options that the file sets."""
 
 
 def read_settings(path: Path | None = None) -> SettingsFile:
-    """The settings of a file, the user's own by default; without one all defaults."""
+    """Return the settings of a file, by default the user's; defaults if it does not exist."""
     path = config_path() if path is None else path
     try:
         with path.open("rb") as file:
@@ -97,23 +96,23 @@ def read_settings(path: Path | None = None) -> SettingsFile:
     except OSError as error:
         return _unreadable(path, f"cannot be read: {error.strerror or error}")
     if len(raw) > MAX_SETTINGS_BYTES:
-        return _unreadable(path, f"found more than {MAX_SETTINGS_BYTES} bytes, allowed is a file of settings")
+        return _unreadable(path, f"found more than {MAX_SETTINGS_BYTES} bytes, allowed is a settings file")
     try:
         text = raw.decode()
         data = tomllib.loads(text)
     except UnicodeDecodeError:
-        return _unreadable(path, "found bytes that are no UTF-8, allowed is a text in TOML")
+        return _unreadable(path, "found bytes that are not UTF-8, allowed is TOML text")
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return _unreadable(path, f"is no TOML: {error}")
+        return _unreadable(path, f"is not valid TOML: {error}")
     return _Reading(path, text, data).found()
 
 
 def _unreadable(path: Path, why: str) -> SettingsFile:
-    return SettingsFile(path, True, Settings(), (f"{printable(str(path))}: {why}; nothing in it is in force",))
+    return SettingsFile(path, True, Settings(), (f"{printable(str(path))}: {why}; the file is ignored",))
 
 
 class _Reading:
-    """One file on its way to settings."""
+    """Parser of one settings file."""
 
     def __init__(self, path: Path, text: str, data: Mapping[str, Any]) -> None:
         self._path, self._text, self._data = path, text, data
@@ -121,7 +120,7 @@ class _Reading:
         self._notes: list[str] = []
 
     def found(self) -> SettingsFile:
-        """All of it."""
+        """Return the content of the file."""
         for name in self._data:
             if name not in (SCREEN, KEY_TABLE):
                 self._problem(
@@ -136,7 +135,7 @@ class _Reading:
         table = self._data.get(name, {})
         if isinstance(table, Mapping):
             return table
-        self._problem(name, "", f"found {_told(table)}, allowed is a table [{name}]")
+        self._problem(name, "", f"found {_value_text(table)}, allowed is a table [{name}]")
         return {}
 
     def _screen(self, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,19 +145,19 @@ class _Reading:
             if name not in known:
                 self._problem(SCREEN, name, f"unknown, allowed are {listed(known, 'and')}{nearest(name, known)}")
             elif not known[name].takes(value):
-                self._problem(SCREEN, name, f"found {_told(value)}, allowed is {known[name].allowed}")
+                self._problem(SCREEN, name, f"found {_value_text(value)}, allowed is {known[name].allowed}")
             else:
                 good[name] = float(value) if name == "speed" else value
         return good
 
     def _keys(self, table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-        if not table:  # as most files are: then the catalogue of faults is not read here
+        if not table:  # usual: then the fault catalogue is not imported
             return {}
         known = [each.id for each in all_keys()]
         wanted: dict[str, tuple[str, ...]] = {}
         for name, value in table.items():
             if name not in known:
-                hint = nearest(name, known) or "; all of them: floodmark settings --example"
+                hint = nearest(name, known) or "; for a list see: floodmark settings --example"
                 self._problem(KEY_TABLE, name, f"unknown, allowed is the id of an action{hint}")
                 continue
             keys = self._keys_of(name, value)
@@ -171,7 +170,7 @@ class _Reading:
         return kept
 
     def _keys_of(self, name: str, value: object) -> tuple[str, ...]:
-        """The keys that were given; none where one of them is wrong."""
+        """Return the keys of an action; none if one of them is invalid."""
         texts = value if isinstance(value, list) else [value]
         action = next(each for each in all_keys() if each.id == name)
         own = action.keys.split(",")
@@ -180,10 +179,10 @@ class _Reading:
         for text in texts:
             key = text if text in own else key_named(text) if isinstance(text, str) else None
             if key is None:
-                self._problem(KEY_TABLE, name, f"found {_told(text)}, allowed is {ALLOWED}{_why_not(text)}")
+                self._problem(KEY_TABLE, name, f"found {_value_text(text)}, allowed is {ALLOWED}{_why_not(text)}")
                 return ()
             if typed and (len(key) == 1 or in_file(key) != key or key == "space"):
-                self._problem(KEY_TABLE, name, f"found {_told(text)}, which is typed there; allowed is {UNTYPED}")
+                self._problem(KEY_TABLE, name, f"found {_value_text(text)}, which is typed there; allowed is {UNTYPED}")
                 return ()
             keys.append(key)
         if not keys:
@@ -201,7 +200,7 @@ class _Reading:
         return f"{printable(str(self._path))}{at}: {name}: {message}"
 
 
-def _told(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -213,25 +212,25 @@ def _told(value: object) -> str:
 
 def _why_not(text: object) -> str:
     if isinstance(text, str) and text.lower() in KEPT:
-        return "; that key means the same everywhere"
-    return "; terminals do not pass that key on" if isinstance(text, str) and text.lower() in EATEN else ""
+        return "; that key is reserved"
+    return "; terminals do not pass that key to programs" if isinstance(text, str) and text.lower() in EATEN else ""
 
 
-# Changes single values in the user's settings file, and keeps the list of words that were explained.
+# Changing single values in the settings file, and the list of terms already explained.
 
 
 class SettingsWriteError(Exception):
-    """The file was left as it is; the message says why."""
+    """The settings file could not be changed; the message has the reason."""
 
 
 def write(path: Path, values: Mapping[str, Value]) -> None:
-    """Have the file say those values of ``[screen]``; it and its folder are made where there are none.
+    """Set values of ``[screen]`` in the file; the file and its folder are created if missing.
 
     Raises:
         SettingsWriteError: it cannot be read, changed, or written.
     """
     try:
-        # A link to a file elsewhere, as people have who keep such files together, stays one.
+        # A symbolic link, as in a dotfiles repository, is kept.
         path = path.resolve()
         raw = path.read_bytes() if path.exists() else b""
         text = changed(raw.decode(), values)
@@ -241,22 +240,22 @@ def write(path: Path, values: Mapping[str, Value]) -> None:
     except OSError as error:
         raise SettingsWriteError(f"{path} cannot be written: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise SettingsWriteError(f"{path} is no UTF-8, and stays as it is") from None
+        raise SettingsWriteError(f"{path} is not UTF-8; it was not changed") from None
 
 
 def changed(text: str, values: Mapping[str, Value]) -> str:
-    """The text with those values in ``[screen]``, and nothing else different.
+    """Return the text with those values in ``[screen]``, and no other change.
 
     Raises:
-        SettingsWriteError: it is no TOML, or written in a way that a program cannot change.
+        SettingsWriteError: it is not valid TOML, or cannot be changed by a program.
     """
     try:
         before = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsWriteError(f"the file is no TOML, and stays as it is: {error}") from None
+        raise SettingsWriteError(f"the file is not valid TOML, so it was not changed: {error}") from None
     table = before.get(SCREEN, {})
     if not isinstance(table, dict):
-        raise SettingsWriteError(f"{SCREEN} is no table in the file, which stays as it is")
+        raise SettingsWriteError(f"{SCREEN} is not a table in the file, so it was not changed")
     new = {
         name: value
         for name, value in values.items()
@@ -268,13 +267,11 @@ def changed(text: str, values: Mapping[str, Value]) -> str:
     with suppress(tomllib.TOMLDecodeError):
         if tomllib.loads(result) == {**before, SCREEN: {**table, **values}}:
             return result
-    raise SettingsWriteError(
-        f"[{SCREEN}] is written in a way that is not changed by a program; the file stays as it is"
-    )
+    raise SettingsWriteError(f"[{SCREEN}] has a form that cannot be changed automatically, so the file was not changed")
 
 
 def _edited(text: str, values: Mapping[str, Value]) -> str:
-    """The text with other values; empty where the library cannot change it."""
+    """Return the text with other values; empty if tomlkit cannot change it."""
     import tomlkit  # noqa: PLC0415 - only a changed setting needs it
 
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
@@ -292,7 +289,7 @@ def _edited(text: str, values: Mapping[str, Value]) -> str:
             if name in table or not isinstance(table, tomlkit.items.Table):
                 table[name] = item
                 continue
-            # A new entry stands before the comments at the end of its table, which may be about the next one.
+            # Put a new entry before the comments at the end of its table, which may be about the next table.
             item.trivia.trail = newline
             body = table.value.body
             end = max([number for number, (key, _item) in enumerate(body, 1) if key is not None], default=0)
@@ -305,19 +302,19 @@ def _edited(text: str, values: Mapping[str, Value]) -> str:
         return ""
 
 
-# The words that have been explained to somebody once, kept beside the file of settings, one a line.
+# The terms that were already explained, kept beside the settings file, one per line.
 
 
 SEEN_WORDS_FILE: Final = "seen-words.txt"
 MAX_SEEN_WORDS_BYTES: Final = 1 << 16
-"""Bytes that are read; more are not such a list."""
+"""Maximum size of the list in bytes."""
 
 
 class SeenWords:
-    """A list that is not there, or cannot be written, is empty: nothing depends on it but a hint told twice."""
+    """Terms that were already explained; a missing or unwritable list is empty, so that a hint may be repeated."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """``path`` is the user's own by default."""
+        """``path`` is that of the user by default."""
         self._path = path or config_path().parent / SEEN_WORDS_FILE
         self._words = self._read()
 
@@ -325,7 +322,7 @@ class SeenWords:
         return word in self._words
 
     def add(self, word: str) -> None:
-        """It has been explained."""
+        """Add a term that was explained."""
         if word in self._words:
             return
         self._words.append(word)

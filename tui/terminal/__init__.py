@@ -1,11 +1,11 @@
-"""What both the screen and the command line need, and what knows nothing of a session.
+"""Terminal support for TUI and command line, independent of sessions.
 
-glyphs: every character that is not plain text, with its ASCII stand-in.
-theme: all colours, by what they mean.
-terminal: what writes the terminal's title, a driver that saves bytes, a stylesheet that parses nothing twice.
-format: how times, numbers, names and the values of configurations are written, and a typed time read.
+glyphs: every character that is not plain text, with its ASCII replacement.
+theme: all colours, by meaning.
+terminal: the terminal's title, a driver that saves bytes, a stylesheet that caches its parse.
+format: formatting of times, numbers, names and config values, and parsing of typed times.
 frame_clock: real seconds for frames, the frame rate, the steps of speed.
-self_command: how floodmark starts itself in a process of its own.
+self_command: the command line to start floodmark in a child process.
 
 It imports no other package of ``tui``; only format needs playbooks and faults.
 """

@@ -1,4 +1,4 @@
-"""Times, numbers, names and values of configurations as text, at widths that do not jump; and typed times."""
+"""Formatting of times, numbers, names and config values at stable widths; parsing of typed times."""
 
 import re
 from typing import Final
@@ -12,19 +12,19 @@ from playbooks.units import UnitError, duration_us
 
 
 def records(number: int, kind: str = "") -> str:
-    """``1 record``, ``204 acked records``."""
+    """Return a number of records: ``1 record``, ``204 acked records``."""
     return f"{compact_count(number)} {f'{kind} ' if kind else ''}record{'' if number == 1 else 's'}"
 
 
 def speed(value: float) -> str:
-    """A factor of speed without its sign: ``0.25``, ``1``, ``312``."""
+    """Return a speed factor without the sign ×: ``0.25``, ``1``, ``312``."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def parameters(fault: str, detail: str) -> str:
-    """A fault's parameters as a person writes them: ``latency=200000 jitter=0`` is ``latency 200ms``.
+    """Return a fault's parameters as text: ``latency=200000 jitter=0`` becomes ``latency 200ms``.
 
-    What has no effect (zero, no choice made) is left out.
+    Parameters without effect (default or zero) are left out.
     """
     known = CATALOGUE.get(fault)
     found = []
@@ -45,7 +45,7 @@ def _written(param: Param, value: str) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """``text`` in lines of at most ``width`` characters, broken at spaces."""
+    """Return ``text`` in lines of at most ``width`` characters, wrapped at spaces."""
     lines: list[str] = []
     for word in text.split():
         if lines and len(lines[-1]) + 1 + len(word) <= width:
@@ -55,11 +55,11 @@ def wrap(text: str, width: int) -> list[str]:
     return lines
 
 
-# The accepted values of one of Kafka's configurations, in words.
+# The allowed values of a Kafka config as text.
 
 
 def taken(key: ConfigKey) -> str:
-    """What a configuration may be set to."""
+    """Return the allowed values of a config as text."""
     if key.type == "bool":
         return "true or false"
     if key.type == "ratio":
@@ -77,14 +77,14 @@ _CLOCK: Final = re.compile(r"(?:([0-9]{1,5}):)?([0-9]{1,5}):([0-5][0-9])(?:\.([0
 
 
 class InstantError(ValueError):
-    """Not a time that can be gone to; the message says what is."""
+    """Invalid time; the message has what is allowed."""
 
 
 def instant_us(text: str, first_us: int, last_us: int) -> int:
-    """Microseconds of ``12.5s``, ``1m``, or ``00:12.5`` as the status line writes it.
+    """Return the microseconds of ``12.5s``, ``1m``, or ``00:12.5`` as in the status bar.
 
     Raises:
-        InstantError: that is no time, or the session was not there, or is not there yet.
+        InstantError: not a time, or outside of the session.
     """
     allowed = f"allowed is a time from {clock(first_us)} to {clock(last_us)}, such as {ALLOWED}"
     written = _CLOCK.fullmatch(text)
@@ -98,5 +98,5 @@ def instant_us(text: str, first_us: int, last_us: int) -> int:
         except UnitError as error:
             raise InstantError(f"found {text!r}, {allowed}") from error
     if not first_us <= at_us <= last_us:
-        raise InstantError(f"{text} is not there{' yet' if at_us > last_us else ''}: {allowed}")
+        raise InstantError(f"{text} is {'after the present' if at_us > last_us else 'before the start'}: {allowed}")
     return at_us

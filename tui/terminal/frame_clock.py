@@ -1,4 +1,4 @@
-"""Real seconds for frames, the frame rate, slices of work, and the steps of speed."""
+"""Clock of frames, frame rate, slices of work, and speed steps."""
 
 import os
 import time
@@ -6,28 +6,28 @@ from typing import Final, Protocol
 
 
 class FrameClock(Protocol):
-    """Where the screen gets real time from."""
+    """Source of real time for the TUI."""
 
     automatic: bool
-    """Whether frames come by themselves; without, somebody asks for each."""
+    """Whether frames run automatically; else tests request each one."""
 
     def now(self) -> float:
-        """Seconds from an arbitrary beginning, never going back."""
+        """Return monotonic seconds from an arbitrary start."""
         ...
 
 
 class MonotonicClock:
-    """The machine's monotonic clock."""
+    """Clock of the machine, monotonic."""
 
     automatic = True
 
     def now(self) -> float:
-        """Seconds since some point before the start."""
+        """Return the monotonic seconds of the machine."""
         return time.monotonic()
 
 
 class StepClock:
-    """Stands still until told to tick, so that every frame of a test is the same every time."""
+    """Manual clock for tests, so that every frame is deterministic."""
 
     automatic = False
 
@@ -35,11 +35,11 @@ class StepClock:
         self._now = 0.0
 
     def now(self) -> float:
-        """Seconds ticked so far."""
+        """Return the seconds ticked so far."""
         return self._now
 
     def tick(self, seconds: float) -> None:
-        """Let ``seconds`` pass."""
+        """Advance by ``seconds``."""
         self._now += seconds
 
 
@@ -47,14 +47,14 @@ class StepClock:
 
 
 FRAME_S: Final = 1 / 15
-"""Between frames: numbers that change faster cannot be read."""
+"""Seconds between frames; faster changes are unreadable."""
 SSH_FRAME_S: Final = 1 / 8
-"""Over ssh, where every frame is traffic."""
+"""Seconds between frames over ssh, to save traffic."""
 AUTO: Final = "auto"
 
 
 def frame_s(fps: str) -> float:
-    """Seconds between frames as the settings want them, or as is fit for where the terminal is."""
+    """Return the seconds between frames by the setting, ``auto`` depends on whether it is an ssh session."""
     if fps != AUTO:
         return 1 / int(fps)
     return SSH_FRAME_S if os.environ.get("SSH_CONNECTION") else FRAME_S
@@ -64,23 +64,23 @@ def frame_s(fps: str) -> float:
 
 
 SLICE_S: Final = 0.008
-"""The longest that the model runs before a key may come."""
+"""Maximum seconds that the model runs before keys are handled."""
 BATCH: Final = 32
-"""Events between two looks at the clock."""
+"""Events between two reads of the clock."""
 
 
-# The steps of the speed governor. They need nothing of the model, so the settings are read before it is.
+# Speed steps, here so that settings can be read without importing the model.
 
 
 SPEEDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1000.0)
-"""The steps of the speed governor: virtual seconds per real second."""
+"""Speed steps in virtual seconds per real second."""
 
 
 def faster(value: float) -> float:
-    """The next step up, or the last one."""
+    """Return the next higher step, or the last one."""
     return next((step for step in SPEEDS if step > value * 1.0001), SPEEDS[-1])
 
 
 def slower(value: float) -> float:
-    """The next step down, or the first one."""
+    """Return the next lower step, or the first one."""
     return next((step for step in reversed(SPEEDS) if step < value * 0.9999), SPEEDS[0])

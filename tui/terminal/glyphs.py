@@ -1,7 +1,8 @@
-"""Every character of the screen that is not plain text, and its ASCII stand-in.
+"""Glyphs of the TUI and their ASCII replacements.
 
-Painters write the Unicode glyphs; a terminal that cannot show them gets each one replaced by an ASCII character of the
-same width at the last moment, so both variants of a screen have the same layout.
+Painters write the Unicode glyphs; for a terminal that cannot show them each one is replaced by an ASCII character of
+the same width at the last moment, so that both variants have the same layout. The help page has a legend of all marks
+(:data:`tui.viewmodel.help.LEGEND`).
 """
 
 import locale
@@ -20,9 +21,9 @@ DOWN: Final = "✕"
 TRUNCATING: Final = "↺"
 DIVERGED: Final = "╳"
 LOST: Final = "†"
-"""Records that were acknowledged and are not in the leader's log; nothing else."""
+"""Acknowledged records that are not in the leader's log; used for nothing else."""
 BROKEN: Final = "§"
-"""A rule of the protocol that did not hold, or is overdue."""
+"""Violation of an invariant, or a missed liveness deadline."""
 NOTHING: Final = "·"
 ABOVE_HW: Final = "▒"
 TICK: Final = "▲"
@@ -44,26 +45,26 @@ BULLET: Final = "◆"
 ARROW: Final = "→"
 OK: Final = "✓"
 FORK: Final = "Y"
-"""A branch: plain text, so it is its own stand-in."""
+"""Branch: plain text, so it is its own replacement."""
 SPLIT: Final = "☆"
 FENCED: Final = "⊘"
 LEAVING: Final = "↓"
 STALE: Final = "?"
 ABOUT: Final = "~"
 CORNERS: Final = "╭╮╰╯"
-"""Of a frame: above left and right, below left and right."""
+"""Corners of a frame: top left, top right, bottom left, bottom right."""
 EDGE: Final = "─"
 SIDE: Final = "│"
 LEAVES: Final = "┬"
 CROSSES: Final = "┼"
 JOINS: Final = "├"
-"""Of lines that fork, pass one another, and leave another one where that begins."""
+"""Line junctions: fork, crossing, and fork at the start of a line."""
 STABLE: Final = "△"
 HOLE: Final = "_"
 CONTROL: Final = "c"
 OPENED: Final = "["
 UNENDED: Final = "]"
-"""Of a transaction that is open: its first record, and its last one so far; of a span of time both ends."""
+"""First and last record of an open transaction; both ends of a time span."""
 ASKS: Final = "⇠"
 ANSWERS: Final = "⇢"
 MORE: Final = "…"
@@ -154,13 +155,13 @@ ASCII: Final[Mapping[str, str]] = {
     "⇄": "j",
     "∥": "q",
 }
-"""Glyph → what stands for it where only ASCII is safe; always one cell for one cell."""
+"""Glyph → its ASCII replacement, one cell each."""
 
 _TABLE: Final = str.maketrans(dict(ASCII))
 
 
 def to_ascii(text: str) -> str:
-    """``text`` with every glyph replaced, and ``?`` for each cell of whatever else is not ASCII."""
+    """Return ``text`` with every glyph replaced, and ``?`` for each cell of other non-ASCII characters."""
     text = text.translate(_TABLE)
     if text.isascii():
         return text
@@ -168,7 +169,7 @@ def to_ascii(text: str) -> str:
 
 
 def choose(asked: str | None, environ: Mapping[str, str] | None = None, encoding: str | None = None) -> GlyphSet:
-    """The glyph set to use: what was asked for, else ASCII for a locale or terminal that cannot show the others.
+    """Return the glyph set to use: the requested one, else ASCII if locale or terminal cannot show Unicode.
 
     Raises:
         ValueError: ``asked`` is neither ``unicode`` nor ``ascii`` nor empty.

@@ -1,7 +1,7 @@
-"""How floodmark starts itself once more, in a process of its own.
+"""Command line to start floodmark in a child process.
 
-Never with the current directory on the path of modules, where ``-m`` puts it: a folder of playbooks may well hold a
-``faults.py`` of somebody else's.
+The current directory is kept off the module path, where ``-m`` would put it: a folder of playbooks may contain an
+unrelated ``faults.py``.
 """
 
 import os
@@ -9,14 +9,14 @@ import sys
 from typing import Final
 
 PROGRAM: Final = "tui.cli.main"
-"""The command line."""
+"""Module of the command line."""
 
 
 def command(module: str = PROGRAM) -> tuple[str, ...]:
-    """The words before a command's own."""
+    """Return the arguments before those of the command."""
     return sys.executable, "-P", "-m", module
 
 
 def environment() -> dict[str, str]:
-    """What such a process hands on to those that it starts, Spark's workers among them."""
+    """Return the environment of the child process, which its own children (such as Spark workers) inherit."""
     return {**os.environ, "PYTHONSAFEPATH": "1"}

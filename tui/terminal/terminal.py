@@ -1,4 +1,4 @@
-"""The terminal itself: its title, a driver that saves bytes, and a stylesheet that parses nothing twice."""
+"""Terminal support: the title, a driver that saves bytes, and a stylesheet that caches its parse."""
 
 import contextlib
 import errno
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from textual.driver import Driver
 
 EACH_S: Final = 0.5
-"""Between two titles: faster ones cannot be read."""
+"""Minimum seconds between two titles; faster changes are unreadable."""
 UNTITLED: Final = ("linux", "dumb", "")
-"""Terminals without a title, by ``TERM``."""
+"""Values of ``TERM`` of terminals without a title."""
 _KEEP: Final = "\x1b[22;2t"
 _GIVE_BACK: Final = "\x1b[23;2t"
 
 
 def animated(environ: Mapping[str, str]) -> bool:
-    """Whether anything may move by itself: ``TEXTUAL_ANIMATIONS=none`` says that nothing may."""
+    """Return whether animations are enabled, which ``TEXTUAL_ANIMATIONS=none`` disables."""
     return environ.get("TEXTUAL_ANIMATIONS", "").strip().lower() != "none"
 
 
 class TerminalTitle:
-    """Writes the title where it has changed, and not too often."""
+    """Title of the terminal, written only when it has changed, and not too often."""
 
     def __init__(self, write: Callable[[str], None], environ: Mapping[str, str]) -> None:
         self._write = write
@@ -38,7 +38,7 @@ class TerminalTitle:
         self._next_s = float("-inf")
 
     def show(self, text: str, now_s: float, *, at_once: bool) -> None:
-        """Have the terminal show a text; the first time it is asked to keep its own."""
+        """Show a title; the first time the terminal is asked to save its own."""
         if not self._there or text == self._shown or (now_s < self._next_s and not at_once):
             return
         kept = "" if self._shown else _KEEP
@@ -46,26 +46,26 @@ class TerminalTitle:
         self._write(f"{kept}\x1b]2;{''.join(char for char in text if char.isprintable())}\x07")
 
     def give_back(self) -> None:
-        """The terminal's own title again."""
+        """Restore the terminal's own title."""
         if self._shown:
             self._write(_GIVE_BACK)
             self._shown = ""
 
 
-# The same picture in fewer bytes: over ssh every byte is traffic, and half of a picture is colours said again.
+# The same output in fewer bytes: over ssh every byte is traffic, and half of the output repeats colours.
 #
-# Every piece of text comes with its whole style before it and a reset behind it. Where the next piece follows at
-# once, a terminal only has to be told what is different; and blanks show nothing but what is behind them.
+# Textual writes the whole style before each piece of text and a reset after it. If the next piece follows directly,
+# only the difference of styles is needed; and for blanks only the background matters.
 
 
 _STYLE: Final = re.compile(r"(?:\x1b\[0m(?:\n?(\x1b\[\d+;\d+H))?)?\x1b\[([\d;]+)m( +(?=\x1b\[0m))?")
-"""A style; the move of the cursor, if any, between it and the one before; the blanks that are all it is for."""
+"""Style; the cursor movement, if any, between it and the previous one; blanks that are its only text."""
 _UNSEEN: Final = frozenset("123")
-"""Attributes that blanks do not show: bold, dim, italic."""
+"""Attributes without effect on blanks: bold, dim, italic."""
 _RESET: Final = "0"
 _WEIGHTS: Final = frozenset("12")
 _NORMAL: Final = "22"
-"""Neither bold nor dim."""
+"""Code that turns off bold and dim."""
 _END: Final = "\x1b[0m"
 _FOREGROUND: Final = "38"
 _BACKGROUND: Final = "48"
@@ -73,7 +73,7 @@ _TRUE_COLOUR: Final = "2"
 
 
 def frugal(text: str) -> str:
-    """What a terminal may be sent instead of ``text``."""
+    """Return a shorter equivalent of terminal output."""
     before = ""
 
     def shorter(found: re.Match[str]) -> str:
@@ -95,21 +95,21 @@ def frugal(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _alike(before: str, after: str) -> bool:
-    """Whether blanks look the same in both styles."""
+    """Return whether blanks look the same in both styles."""
     old, new = _parts(before), _parts(after)
     return old is not None and new is not None and old[0] | new[0] <= _UNSEEN and old[2] == new[2]
 
 
 @lru_cache(maxsize=4096)
 def _change(before: str, after: str) -> str:
-    """What leads from one style to another in the fewest bytes."""
+    """Return the shortest codes that change from one style to another."""
     old, new = _parts(before), _parts(after)
     whole = f"\x1b[0m\x1b[{after}m"
     if old is None or new is None:
         return whole
     gone, added = old[0] - new[0], new[0] - old[0]
     if gone - _WEIGHTS or (gone and new[0] & _WEIGHTS):
-        return whole  # what is to be switched off has no code that leaves the rest
+        return whole  # attributes to turn off have no separate code
     codes = [_NORMAL, *sorted(added)] if gone else sorted(added)
     for was, wanted in zip(old[1:], new[1:], strict=True):
         if was and not wanted:
@@ -120,7 +120,7 @@ def _change(before: str, after: str) -> str:
 
 
 def _parts(style: str) -> tuple[frozenset[str], str, str] | None:
-    """Its attributes, foreground and background; None where it says something else."""
+    """Return attributes, foreground and background of a style; None if it contains other codes."""
     codes = style.split(";")
     attributes, colours, at = set(), {_FOREGROUND: "", _BACKGROUND: ""}, 0
     while at < len(codes):
@@ -144,32 +144,32 @@ def _parts(style: str) -> tuple[frozenset[str], str, str] | None:
 
 
 class Detachable:
-    """The file of a terminal that may be closed: from then on what is written to it goes nowhere.
+    """File of a terminal that may be closed; writes after that are discarded.
 
-    Textual writes in a thread of its own, which an error would end; the program would wait for it for ever.
+    Textual writes in a separate thread, which an error would end, and the program would then wait for it forever.
     """
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
 
     def write(self, text: str) -> int:
-        """Write, if there is anybody to read it."""
+        """Write, unless the terminal is closed."""
         with contextlib.suppress(OSError):
             self._file.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Have it shown, if there is anybody to see it."""
+        """Flush, unless the terminal is closed."""
         with contextlib.suppress(OSError):
             self._file.flush()
 
     def fileno(self) -> int:
-        """The file's descriptor."""
+        """Return the file descriptor."""
         return self._file.fileno()
 
 
 def forget_closed_terminal() -> None:
-    """Have what is printed from here on go nowhere where standard output or error is a terminal that was closed."""
+    """Redirect stdout and stderr to the null device where they are a terminal that was closed."""
     for stream in (1, 2):
         try:
             termios.tcgetattr(stream)
@@ -181,7 +181,7 @@ def forget_closed_terminal() -> None:
 
 
 def frugal_driver(kind: "type[Driver]") -> "type[Driver]":
-    """A driver of that kind that sends less, and ends the program as SIGHUP does when its terminal is closed."""
+    """Return a driver class that sends less, and ends the program as SIGHUP does when the terminal is closed."""
 
     class Frugal(kind):  # type: ignore[valid-type, misc]
         def __init__(self, *args: Any, **options: Any) -> None:
@@ -191,36 +191,36 @@ def frugal_driver(kind: "type[Driver]") -> "type[Driver]":
                 self._file = Detachable(file)
 
         def write(self, data: str) -> None:
-            """Send it, shortened."""
+            """Send shortened output."""
             super().write(frugal(data))
 
         def run_input_thread(self) -> None:
-            """Read keys until the program or the terminal ends."""
+            """Read keys until the program ends or the terminal is closed."""
             try:
                 super().run_input_thread()
             except OSError:
                 self._app.call_later(self._app.exit, return_code=128 + signal.SIGHUP)
 
         def close(self) -> None:
-            """Give the terminal back, if it is still there."""
+            """Restore the terminal, unless it is closed."""
             super().close()
             forget_closed_terminal()
 
     return Frugal
 
 
-# A stylesheet that parses nothing twice. Textual's own parses all again at every start, as its theme is set.
+# A stylesheet that caches its parse; Textual's own parses again at every start when the theme is set.
 
 
 class ParsedOnce(Stylesheet):
-    """Keeps what is parsed as long as the variables stay the same."""
+    """Stylesheet that keeps parsed rules as long as the variables stay the same."""
 
     def set_variables(self, variables: dict[str, str]) -> None:
-        """Other ones mean that everything is parsed anew."""
+        """Set the variables; parse again only if they changed."""
         if variables != self._variables:
             super().set_variables(variables)
 
     def reparse(self) -> None:
-        """When it is next asked for, from what is kept."""
+        """Reparse from the cache on the next use."""
         self._require_parse = True
         self._rules_map = None

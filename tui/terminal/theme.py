@@ -1,10 +1,10 @@
-"""All colours of the screen, by what they mean. Nothing outside this file names a colour.
+"""Colours of the TUI by meaning (role); no other module names a colour.
 
-The palette stays apart under the three common kinds of colour blindness: blue is calm, orange is trouble, white is
-authority. Without colour (``NO_COLOR``) bold, dim and reverse carry what the glyphs do not.
+The palette is distinguishable with the three common kinds of colour blindness: blue is normal, orange is a problem,
+white is a leader. Without colour (``NO_COLOR``) bold, dim and reverse complement the glyphs.
 
-Roles are written down once, in the colours of the dark theme. The light one has another colour for each of those, and
-the one of the terminal's own palette one of its sixteen names.
+Roles are defined once, in the colours of the dark theme. The light theme maps each colour to another one, and the
+theme of the terminal's own palette maps it to one of sixteen names.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from tui.terminal.glyphs import GlyphSet, to_ascii
 ThemeName = Literal["dark", "light", "ansi"]
 
 Over = Literal["", "row", "cell", "fresh", "fresh row"]
-"""What lies over a span: nothing, the row or the cell under the cursor; what has just changed is bold."""
+"""Overlay of a span: none, the row or the cell under the cursor; a recent change is bold."""
 
 BOLD: Final = Style(bold=True)
 BACKGROUND: Final = "#10151C"
@@ -31,20 +31,20 @@ TEXT: Final = "#D5DBE3"
 QUIET: Final = "#8A95A3"
 FAINT: Final = "#76828F"
 LINE: Final = "#3A424D"
-"""Borders: nothing that has to be read."""
+"""Colour of borders, which need little contrast."""
 WHITE: Final = "#FFFFFF"
 CALM: Final = "#56B4E9"
 WARNING: Final = "#F0C24B"
 ALARM: Final = "#E8622C"
 LOST: Final = "#BF4310"
-"""Behind white text."""
+"""Background of white text."""
 DIVERGED: Final = "#3A1B10"
 EPOCHS: Final = ("#006D8F", "#7A4B3A", "#5C4B9B", "#1F7A70", "#9A6A1C")
 """Backgrounds by leader epoch modulo five; white text on each has a contrast of 4.5 at least."""
 EPOCHS_BRIGHT: Final = ("#3FA7C9", "#C08A73", "#9C8BDB", "#5FBDB1", "#D8A552")
 """The same hues for cells above the high watermark, drawn on the dark background."""
 HEAT: Final = ("#46525F", "#1D6FA3", "#7C780E", "#522809", "#C50B46")
-"""Backgrounds by how far behind, the least first; white text on each, and neighbours apart for everybody."""
+"""Backgrounds by lag, the smallest first; readable with white text, and distinguishable with colour blindness."""
 
 _COLOUR: Final[dict[str, tuple[str, str, str]]] = {
     # role: foreground, background ("" is the screen's), attributes
@@ -83,7 +83,7 @@ _COLOUR: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 GROUNDS: Final = (LOST, *EPOCHS, *HEAT)
-"""Colours that are always behind white text, and the same under the dark and the light theme."""
+"""Backgrounds of white text, the same in the dark and the light theme."""
 
 LIGHT: Final[Mapping[str, str]] = {
     BACKGROUND: "#FAFAF7",
@@ -102,7 +102,7 @@ LIGHT: Final[Mapping[str, str]] = {
     **{colour: colour for colour in GROUNDS},
     **dict(zip(EPOCHS_BRIGHT, ("#005E7C", "#6E3F31", "#4C3A8F", "#136358", "#7D520B"), strict=True)),
 }
-"""What the light theme has for a colour of the dark one."""
+"""Colour of the dark theme → colour of the light theme."""
 
 _ANSI_EPOCHS: Final = ("cyan", "yellow", "magenta", "green", "blue")
 ANSI: Final[Mapping[str, str]] = {
@@ -118,8 +118,8 @@ ANSI: Final[Mapping[str, str]] = {
     **dict(zip(EPOCHS_BRIGHT, _ANSI_EPOCHS, strict=True)),
     **dict(zip(HEAT, ("blue", "cyan", "green", "yellow", "red"), strict=True)),
 }
-"""What the terminal's palette has for a colour of text, or for one behind it, which is written reversed: what stands on
-it is in the terminal's own background then, whatever that is."""
+"""Colour → name in the terminal's palette. Backgrounds are written reversed, so that text on them has the terminal's
+own background colour."""
 
 _MONO: Final[dict[str, str]] = {
     "strong": "bold",
@@ -153,11 +153,11 @@ _MONO: Final[dict[str, str]] = {
 }
 
 ROLES: Final = frozenset(_COLOUR)
-"""Every role that a painter may name."""
+"""All roles that a painter may use."""
 
 
 class Look:
-    """How to draw: in which colours, with all glyphs or in ASCII. Immutable; equal looks draw equal screens."""
+    """Look of the TUI: colours and glyph set. Immutable; equal looks draw the same output."""
 
     def __init__(self, *, colour: bool = True, glyphs: GlyphSet = "unicode", theme: ThemeName = "dark") -> None:
         self.colour = colour
@@ -167,7 +167,7 @@ class Look:
         self._style = cache(partial(_fresh_style, coloured if colour else _mono_style))
 
     def style(self, role: str, over: Over = "") -> Style:
-        """The style of a role, on the plain background or under the cursor.
+        """Return the style of a role, with an overlay.
 
         Raises:
             KeyError: no such role.
@@ -175,18 +175,18 @@ class Look:
         return self._style(role, over)
 
     def text(self, text: str) -> str:
-        """``text`` as this look can show it: one printable cell stays one cell."""
+        """Return ``text`` in the glyph set of this look; each printable cell stays one cell."""
         if not text.isprintable():
             text = "".join(char if char.isprintable() else " " for char in text)
         return text if self.glyphs == "unicode" else to_ascii(text)
 
 
 READABLE: Final = 4.5
-"""The least contrast of text with what is behind it."""
+"""Minimum contrast of text with its background."""
 
 
 def contrast(one: str, other: str) -> float:
-    """How much lighter one colour is than the other, from 1 to 21, as the accessibility guidelines count it."""
+    """Return the contrast ratio of two colours, from 1 to 21, as in the WCAG."""
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
@@ -198,7 +198,7 @@ def _luminance(colour: str) -> float:
 
 
 def _fresh_style(style: Callable[[str, Over], Style], role: str, over: Over) -> Style:
-    """Bold, whatever else it is, where it has just changed."""
+    """Return a style in bold for a recent change."""
     if over == "fresh":
         return style(role, "") + BOLD
     return style(role, "row") + BOLD if over == "fresh row" else style(role, over)
@@ -214,7 +214,7 @@ def _colour_style(role: str, over: Over, *, light: bool) -> Style:
     background = background or BACKGROUND
     if light:
         foreground, background = foreground if fixed else LIGHT[foreground], LIGHT[background]
-    if over and contrast(foreground, background) < READABLE:  # What the cursor lies on is read before it is told apart.
+    if over and contrast(foreground, background) < READABLE:  # Under the cursor readability matters more than the hue.
         foreground = LIGHT[WHITE] if light and not fixed else WHITE
     return Style.parse(f"{attributes} {foreground} on {background}")
 
@@ -225,7 +225,7 @@ def _ansi_style(role: str, over: Over) -> Style:
         return Style.parse(f"bold reverse {ANSI.get(foreground, 'default')}")
     if over == "row" and "bold" not in attributes:
         attributes = f"{attributes} bold"
-    if background in ANSI:  # A colour of its own behind it: ground and text change places.
+    if background in ANSI:  # A background of its own: written reversed.
         return Style.parse(f"{attributes} reverse {ANSI[background]}")
     dim = "dim" if foreground == FAINT else ""
     return Style.parse(f"{attributes} {dim} {ANSI.get(foreground, 'default')}")
@@ -243,13 +243,13 @@ def _mono_style(role: str, over: Over) -> Style:
 
 
 def textual_themes() -> tuple[Theme, ...]:
-    """The themes for Textual's own widgets: toasts, the palette, pages. See :func:`textual_name`."""
+    """Return the themes for Textual's own widgets: toasts, the palette, pages. See :func:`textual_name`."""
     dark = {colour: colour for colour in LIGHT}
     return _coloured_theme("dark", dark), _coloured_theme("light", LIGHT), _ansi_theme()
 
 
 def textual_name(theme: ThemeName) -> str:
-    """What Textual calls a theme of ours."""
+    """Return Textual's name of one of our themes."""
     return f"floodmark-{theme}"
 
 

@@ -4,10 +4,10 @@ row: a row, labels to jump by.
 clipboard_text: rows and replicas as text for the clipboard.
 partition_matrix, partition_history, log_view, record_inspector: partitions, their history, logs, records.
 status_bar, side_panes: status, controllers, key hints; producers, groups, active faults.
-fault_sheet: the sheet of faults by letter.
-finding_page, report_page: the autopsy of one finding; the outcome so far.
+fault_sheet: the faults by letter.
+finding_page, report_page: the autopsy of one finding; the interim report.
 playbook_pages, help: library, steps, recorded sessions; help page and glossary.
-animation: what moves on the screen, by the seconds of the frame clock.
+animation: animated changes, driven by the frame clock.
 
 Nothing here knows Textual, a screen or the session controller. ``timeline`` builds on this package.
 """

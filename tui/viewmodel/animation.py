@@ -1,8 +1,8 @@
-"""What moves on the screen, by changes of the model and the seconds of the frame clock.
+"""Animation of changes in the TUI, driven by the frame clock.
 
-Nothing here reads a clock, and nothing of the model depends on it. Numbers that have just changed are bold for three
-frames; the row of a partition that is led by another broker is swept over once; cells of a log that was cut are eaten
-one by one. A number that changes all the time is no news: only what stood still before is told by its change.
+The module reads no clock, and the model does not depend on it. A number that has just changed is bold for three
+frames; a highlight sweeps once over the row of a partition with a new leader; truncated cells of a log disappear one
+by one. A number that changes all the time is not highlighted, only one that was constant before.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -20,18 +20,18 @@ EATEN_S: Final = 6 * FRAME_S
 
 
 _Log = tuple[str, str]
-"""Where the log of a partition is shown, and which partition."""
+"""View that shows a log, and its partition."""
 
 
 class _Number(NamedTuple):
     value: Hashable
     changed_s: float
     until_s: float
-    """Up to when it is told."""
+    """Until when the change is highlighted."""
 
 
 class _Bite(NamedTuple):
-    """What was cut, and is being eaten."""
+    """Truncated part of a log whose cells are disappearing."""
 
     start_s: float
     start: int
@@ -40,12 +40,12 @@ class _Bite(NamedTuple):
 
 
 class Motion:
-    """Remembers as much as it takes to see what has changed. Off, it sees nothing."""
+    """State of all animations: last values shown, and the changes under way; inactive while ``on`` is False."""
 
     def __init__(self, *, on: bool = False) -> None:
         self.on = on
         self.until_s = float("-inf")
-        """When everything that moves will have come to rest."""
+        """Frame-clock time at which the last running animation ends."""
         self._now_s = 0.0
         self._now_us = -1
         self._before_us = -1
@@ -53,16 +53,16 @@ class Motion:
         self._leaders: dict[str, int] = {}
         self._sweeps: dict[str, float] = {}
         self._lanes: dict[_Log, Mapping[int, LaneView]] = {}
-        """As they were looked at last."""
+        """Lanes as last shown."""
         self._looked: set[_Log] = set()
         self._bites: dict[tuple[_Log, int], _Bite] = {}
         self._bitten_us: dict[tuple[_Log, int], int] = {}
-        """Cuts up to that time have been seen."""
+        """Time of the last truncation that was animated."""
 
     def turn(self, now_s: float, now_us: int) -> None:
-        """A picture is made at these seconds of the frame clock, of the model at that time.
+        """Begin a frame at ``now_s`` of the frame clock, which shows virtual time ``now_us``.
 
-        Back in time, or in another session, nothing has moved: it is another picture.
+        Going back in time clears all animations.
         """
         if now_us < self._now_us:
             self.forget()
@@ -73,19 +73,19 @@ class Motion:
         self._looked.clear()
 
     def forget(self) -> None:
-        """What is seen next is seen for the first time."""
+        """Clear all state: the next values are not changes."""
         self._now_us = self._before_us = -1
         for known in (self._numbers, self._leaders, self._sweeps, self._lanes, self._bites, self._bitten_us):
             known.clear()
 
     def resting(self, painted_s: float) -> bool:
-        """Whether the picture that was painted then is one in which nothing moves any more."""
+        """Return whether a frame painted at ``painted_s`` has no running animation."""
         return not self.on or painted_s >= self.until_s
 
     # -- numbers ----------------------------------------------------------------------------------------------------
 
     def fresh(self, key: Hashable, value: Hashable) -> bool:
-        """Whether a number has just changed, after it had stood still."""
+        """Return whether a number has just changed after it was constant for a while."""
         if not self.on:
             return False
         known = self._numbers.get(key)
@@ -102,7 +102,7 @@ class Motion:
     # -- leaders ----------------------------------------------------------------------------------------------------
 
     def sweep(self, partition: PartitionView, steps: int) -> int:
-        """At which of so many steps the sweep along a partition's row is, -1: at none."""
+        """Return the step of ``steps`` that the sweep along a partition's row is at, -1 without a sweep."""
         if not self.on:
             return -1
         name, leader = partition.name, partition.leader
@@ -123,9 +123,9 @@ class Motion:
     # -- logs -------------------------------------------------------------------------------------------------------
 
     def eaten(self, where: str, log: LogView, cuts: tuple[ReplicaTruncation, ...]) -> LogView:
-        """The logs of a partition with what is left of the cells that were cut off them; ``cuts``: newest first.
+        """Return the logs of a partition with the truncated cells that are still visible; ``cuts``: newest first.
 
-        What a replica has fetched in their place, within the same moment mostly, comes in sight as they go.
+        Records that a replica fetched in their place become visible as the cells disappear.
         """
         if not self.on:
             return log
@@ -165,7 +165,7 @@ class Motion:
 
 
 def _between(runs: tuple[EpochRun, ...], start: int, end: int) -> tuple[EpochRun, ...]:
-    """What of the runs lies in ``[start, end)``."""
+    """Return the runs clipped to ``[start, end)``."""
     return tuple(
         replace(run, start=max(run.start, start), end=min(run.end, end))
         for run in runs
@@ -173,17 +173,17 @@ def _between(runs: tuple[EpochRun, ...], start: int, end: int) -> tuple[EpochRun
     )
 
 
-# Changes in the matrix.
+# Animated changes in the matrix.
 
 
 NUMBERS: Final = ("epoch", "isr", "hw", "lag", "lost")
-"""Of a row, beside its cells."""
+"""Fields of a row that are highlighted, besides its cells."""
 
 
 def moved(
     rows: Sequence[MatrixRow], partitions: Sequence[PartitionView], motion: Motion, pieces: int
 ) -> tuple[MatrixRow, ...]:
-    """The rows of these partitions, each in so many pieces, with what has just changed in them marked."""
+    """Return the rows of these partitions, each of ``pieces`` pieces, with recent changes marked."""
     if not motion.on:
         return tuple(rows)
     return tuple(_moved(row, each, motion, pieces) for row, each in zip(rows, partitions, strict=True))

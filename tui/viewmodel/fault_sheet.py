@@ -1,4 +1,4 @@
-"""The sheet of faults: each with its letter, by family and page, with what the marked one would do now."""
+"""Fault sheet: the faults with their letters, by family and page, and the predicted impact of the marked one."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from playbooks.model import DOWN, expected_lines, value_text
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 
-# The which-key sheet: every fault of the catalogue with its letter, what it would hit, and what to expect now.
+# The which-key sheet: every fault of the catalogue with its letter, and the predicted impact of the marked one.
 
 
 ONE_COLUMN: Final = 8
-"""Up to so many faults, each has a line with its summary; more stand in columns."""
+"""Up to this many items each has a line with its summary; more are arranged in columns."""
 SUMMARY_AT: Final = 26
-"""Where a summary begins on its fault's line."""
+"""Cell at which a summary begins."""
 
 
 _TOLD: Final = ("duration", "percent", "throughput", "size")
-"""Types of a first parameter whose default a title has beside it."""
+"""Types of a parameter whose default is shown after the title."""
 
 
 class ParamLike(Protocol):
-    """A parameter of a fault."""
+    """Parameter of a fault, as far as the sheet shows it."""
 
     @property
     def name(self) -> str:
-        """Its name in playbooks."""
+        """Name in playbooks."""
         ...
 
     @property
@@ -37,47 +37,47 @@ class ParamLike(Protocol):
 
     @property
     def default(self) -> Value | None:
-        """Its value unless somebody says otherwise."""
+        """Default value."""
         ...
 
 
 class FaultLike(Protocol):
-    """A fault of the catalogue, as far as the sheet shows it."""
+    """Fault of the catalogue, as far as the sheet shows it."""
 
     @property
     def name(self) -> str:
-        """Its name in playbooks."""
+        """Name in playbooks."""
         ...
 
     @property
     def letter(self) -> str:
-        """The key on the sheet."""
+        """Key on the sheet."""
         ...
 
     @property
     def title(self) -> str:
-        """A few words."""
+        """Title of a few words."""
         ...
 
     @property
     def summary(self) -> str:
-        """One sentence."""
+        """Description in one sentence."""
         ...
 
     @property
     def usual_for_us(self) -> int:
-        """How long it lasts when a key injects it, -1 until healed."""
+        """Duration when a key injects it, -1 until healed."""
         ...
 
     @property
     def params(self) -> Sequence[ParamLike]:
-        """Its parameters."""
+        """Parameters of the fault."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One fault on the sheet."""
+    """Fault or operation on the sheet."""
 
     letter: str
     title: str
@@ -87,12 +87,12 @@ class Item:
     colour: str = "text"
     """Role of the glyph."""
     dim: bool = False
-    """Whether it does not fit what is aimed at."""
+    """Whether it cannot be injected on the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The name of a family above its faults."""
+    """Name of a family above its faults."""
 
     text: str
 
@@ -107,7 +107,7 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class SheetTextRow:
-    """A line of words below the faults."""
+    """Line of text below the faults."""
 
     label: str
     text: str
@@ -115,14 +115,14 @@ class SheetTextRow:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """The open sheet."""
+    """Title and rows of the open sheet."""
 
     title: str
     rows: tuple[ItemRow | SheetTextRow, ...]
 
 
 def build_list(faults: Sequence[FaultLike], *, chosen: int, title: str, expectation: str, width: int) -> Sheet:
-    """The sheet for ``width`` cells with the fault number ``chosen`` marked."""
+    """Return the sheet for ``width`` cells with item number ``chosen`` marked."""
     items = [Item(each.letter, with_defaults(each), each.summary, index == chosen) for index, each in enumerate(faults)]
     rows: list[ItemRow | SheetTextRow] = []
     if len(items) <= ONE_COLUMN:
@@ -134,13 +134,13 @@ def build_list(faults: Sequence[FaultLike], *, chosen: int, title: str, expectat
         rows += [ItemRow(tuple(items[at::down]), column) for at in range(down)]
     if len(items) > ONE_COLUMN or len(items[chosen].summary) > width - SUMMARY_AT:
         rows += [SheetTextRow("", line) for line in wrap(items[chosen].summary, max(width - 2, 20))[:2]]
-    rows += [SheetTextRow("Expected now: ", line) for line in wrap(expectation, max(width - 16, 20))[:1]]
+    rows += [SheetTextRow("Impact now:   ", line) for line in wrap(expectation, max(width - 16, 20))[:1]]
     rows += [SheetTextRow("              ", line) for line in wrap(expectation, max(width - 16, 20))[1:3]]
     return Sheet(title, tuple(rows))
 
 
 def with_defaults(fault: FaultLike) -> str:
-    """The title with the length of time it will use, or how much of it: ``GC pause 15s``, ``loss 5%``."""
+    """Return the title with the default duration or amount: ``GC pause 15s``, ``loss 5%``."""
     if isinstance(fault, Operation):
         return fault.title
     if fault.usual_for_us >= 0:
@@ -154,24 +154,24 @@ def with_defaults(fault: FaultLike) -> str:
 
 
 COLUMN: Final = 26
-"""A column is at least so wide: a letter, a glyph, a title, what the title is for."""
+"""Minimum cells of a column: letter, glyph, title."""
 COLUMNS: Final = 6
-"""More would stand too far apart."""
+"""Maximum number of columns."""
 TALL: Final = 30
-"""From this height of the screen on there is room for every line of what is expected."""
+"""Minimum terminal height for all lines of the predicted impact."""
 DETAILS: Final = 10
-"""Lines below the faults where there is room ..."""
+"""Lines below the faults on tall terminals ..."""
 FEW_DETAILS: Final = 5
-"""... and where there is little."""
+"""... and on others."""
 LABEL: Final = 15
-"""Cells of what a line of the expectation is about."""
+"""Cells of the label of a line of the predicted impact."""
 
 Cell = Heading | Item | None
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What the sheet may take: the width inside its border, and the height of the screen."""
+    """Space for the sheet: the width inside its border, and the height of the terminal."""
 
     width: int
     height: int
@@ -188,14 +188,14 @@ class Room:
 
     @property
     def down(self) -> int:
-        """Lines for faults at most: two thirds of the screen are the sheet's, so that the cluster stays in sight."""
+        """Maximum lines for faults: the sheet takes two thirds of the height, so that the cluster stays visible."""
         return max(3, self.height * 2 // 3 - 2 - self.details)
 
 
 def build_columns(
     faults: Sequence[Fault], *, chosen: int, title: str, expected: ExpectedImpact, fitting: Collection[str], room: Room
 ) -> Sheet:
-    """The sheet with the fault number ``chosen`` marked; ``fitting`` names those that the target can be struck by."""
+    """Return the sheet with fault number ``chosen`` marked; ``fitting`` names the faults that apply to the target."""
     pages = _pages(faults, room)
     at = next(number for number, page in enumerate(pages) if any(faults[chosen] in column for column in page))
     columns = pages[at]
@@ -210,7 +210,7 @@ def build_columns(
 
 
 def other_page(faults: Sequence[Fault], chosen: int, step: int, room: Room) -> int:
-    """The first fault of another page, counted from the one of ``chosen``; round from the last to the first."""
+    """Return the first fault of the page ``step`` pages after that of ``chosen``, wrapping around."""
     pages = _pages(faults, room)
     at = next(number for number, page in enumerate(pages) if any(faults[chosen] in column for column in page))
     page = pages[(at + step) % len(pages)]
@@ -218,7 +218,7 @@ def other_page(faults: Sequence[Fault], chosen: int, step: int, room: Room) -> i
 
 
 def _pages(faults: Sequence[Fault], room: Room) -> list[list[list[Fault | str]]]:
-    """Pages of columns of faults and of headings, as low as they can be."""
+    """Return pages of columns of faults and headings, with as few lines as possible."""
     for down in range(3, room.down + 1):
         columns = _columns(faults, down)
         if len(columns) <= room.across:
@@ -228,7 +228,7 @@ def _pages(faults: Sequence[Fault], room: Room) -> list[list[list[Fault | str]]]
 
 
 def _columns(faults: Sequence[Fault], down: int) -> list[list[Fault | str]]:
-    """Families one after the other; one that goes on in the next column has its heading there again."""
+    """Return columns of families in order; a family that continues in the next column repeats its heading."""
     columns: list[list[Fault | str]] = [[]]
     for family in FAMILIES:
         for number, fault in enumerate(each for each in faults if each.family == family):
@@ -251,16 +251,16 @@ def _cell(cell: Fault | str | None, marked: Fault, fitting: Collection[str]) -> 
 
 
 def _details(fault: Fault, expected: ExpectedImpact, room: Room) -> list[SheetTextRow]:
-    """What the marked fault is, and a line for each kind of thing that it would hit; always as many lines."""
+    """Return summary and predicted impact of the marked fault, always the same number of lines."""
     width = max(room.width - 2, 20)
     tall = room.details == DETAILS
     rows = [SheetTextRow("", "")] if tall else []
     rows += [SheetTextRow("", line) for line in _cut(fault.summary, width, 2 if tall else 1)]
-    told = _cut(expected.sentence, width - LABEL, 2)
-    rows += [SheetTextRow(f"{'Expected now:' if not at else '':<{LABEL}}", line) for at, line in enumerate(told)]
+    impact = _cut(expected.sentence, width - LABEL, 2)
+    rows += [SheetTextRow(f"{'Impact now:' if not at else '':<{LABEL}}", line) for at, line in enumerate(impact)]
     left = room.details - len(rows)
     lines = expected_lines(expected, 6 if room.width >= 100 else 4)
-    if not tall:  # Who is down is who was aimed at, and the first to go where room is short.
+    if not tall:  # The node that goes down is the target, so this line is dropped first.
         lines = [(label, text) for label, text in lines if label != DOWN]
     if len(lines) > left:
         rest = f" {glyphs.NOTHING} ".join(f"{label} {text}" for label, text in lines[left:])
@@ -270,7 +270,7 @@ def _details(fault: Fault, expected: ExpectedImpact, room: Room) -> list[SheetTe
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:
-    """``text`` in ``most`` lines; what does not fit is cut off."""
+    """Return ``text`` in at most ``most`` lines; the rest is cut off."""
     lines = wrap(text, width)
     return lines if len(lines) <= most else [*lines[: most - 1], _one(" ".join(lines[most - 1 :]), width)]
 

@@ -1,4 +1,4 @@
-"""The logs of a partition side by side: lanes, the log microscope, epochs and fetches."""
+"""Logs of a partition side by side: lanes, the log microscope, leader-epoch caches and fetches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,17 +23,17 @@ from tui.viewmodel.partition_history import ReplicaTruncation
 from tui.viewmodel.partition_matrix import STATUS, conditions
 from tui.viewmodel.row import Row
 
-# The leader-epoch caches of a partition's replicas side by side: where each says that an epoch began.
+# The leader-epoch caches of a partition's replicas side by side: epochs and their start offsets.
 
 
 _LABEL: Final = 7
 _LEAST, _MOST = 7, 11
-"""Cells of a column."""
-NO_EPOCHS: Final = "no replica knows of any epoch"
+"""Minimum and maximum cells of a column."""
+NO_EPOCHS: Final = "no replica has a leader epoch in its cache"
 
 
 def build_epochs(partition: PartitionView, broker: int, width: int, height: int) -> tuple[Row, ...]:
-    """A line per epoch, the newest last, a column per replica; what is not as the leader has it is marked."""
+    """Return a line per epoch, the newest last, a column per replica; differences from the leader are marked."""
     epochs = sorted({epoch for replica in partition.replicas for epoch, _start in replica.epochs})
     if not epochs:
         return (Row(((NO_EPOCHS, "quiet"),)),)
@@ -51,7 +51,7 @@ def build_epochs(partition: PartitionView, broker: int, width: int, height: int)
 
 
 def _shown(partition: PartitionView, broker: int, width: int) -> tuple[tuple[ReplicaView, ...], int, int]:
-    """The replicas that fit, that under the cursor and the leader first, with the width of a column."""
+    """Return the replicas that fit (cursor and leader first), the width of a column, and how many are left out."""
     most = max(1, (width - _LABEL) // _LEAST)
     ranked = sorted(partition.replicas, key=lambda each: (each.broker != broker, each.broker != partition.leader))
     kept = {each.broker for each in ranked[:most]}
@@ -74,32 +74,32 @@ def _epoch_row(epoch: int, shown: tuple[ReplicaView, ...], leader: ReplicaView |
 
 
 BARS: Final = 3
-"""Lines of the status bar and of the bar of modes."""
+"""Lines of the status bar and of the mode bar."""
 AROUND: Final = 5
-"""Lines of the lanes' pane besides the lanes: two of its border, the ruler, the ticks, the truncations."""
+"""Lines of the lanes pane besides the lanes: two of its border, the ruler, the ticks, the truncations."""
 LEAST_BELOW: Final = 7
-"""Lines that what is known of a record gets at least."""
+"""Minimum lines of the record pane."""
 OVERVIEW: Final = 3
-"""Lines of the lanes over the whole log besides those lanes: a blank one, a caption, a ruler."""
+"""Lines of the overview besides its lanes: a blank one, a caption, a ruler."""
 MUCH_BELOW: Final = 18
-"""They are shown where this much is left below."""
+"""Lines that must be left below for the overview to be shown."""
 BESIDE_FROM: Final = 72
-"""Narrower terminals show no epochs and no fetches: the record goes first."""
+"""Minimum width for the panes of epochs and fetches beside the record."""
 
 
 class Shares(NamedTuple):
-    """Sizes with borders."""
+    """Sizes of the panes of the log mode, borders included."""
 
     lanes: int
-    """Lines of the lanes' pane."""
+    """Lines of the lanes pane."""
     beside: int
-    """Columns of the panes right of the record, 0: none."""
+    """Columns of the panes to the right of the record, 0: none."""
     epochs: int
-    """Lines of the upper one of these."""
+    """Lines of the epochs pane, the upper one of these."""
 
 
 def share(width: int, height: int, replicas: int) -> Shares:
-    """For so many replicas."""
+    """Return the sizes of the panes for a number of replicas."""
     body = height - BARS
     lanes = max(AROUND + 1, min(replicas + AROUND, body - LEAST_BELOW))
     if body - lanes - replicas - OVERVIEW >= MUCH_BELOW and lanes == replicas + AROUND:
@@ -110,11 +110,11 @@ def share(width: int, height: int, replicas: int) -> Shares:
     return Shares(lanes, beside, max(3, below - fetches))
 
 
-# A record in a log, wherever logs are drawn: one character and its role.
+# A record in a log, in every drawing of logs: one character and its role.
 
 
 def record_look(run: EpochRun, *, sure: bool) -> tuple[str, str]:
-    """A record of a run; ``sure``: below its replica's own high watermark. What is wrong with it comes first."""
+    """Return character and role of a record; ``sure``: below its replica's own high watermark. Problems come first."""
     if run.lost:
         return glyphs.LOST, "lost"
     if run.diverged:
@@ -123,24 +123,26 @@ def record_look(run: EpochRun, *, sure: bool) -> tuple[str, str]:
     return (str(run.epoch % 10), f"epoch{hue}") if sure else (glyphs.ABOVE_HW, f"above{hue}")
 
 
-# The logs of one partition side by side, one cell an offset: what each replica holds, and up to where it is sure.
+# The logs of one partition side by side, one cell per offset: the records of each replica and its high watermark.
 #
-# A lane shows epochs as digits, solid below *that replica's own* high watermark and hatched above it, because the
-# delay between the two is where records are lost.
+# A lane shows epochs as digits, solid below *that replica's own* high watermark and hatched above it: a high
+# watermark that lags is where records get lost.
 
 
 STEP: Final = 20
-"""The window follows the tail in steps of this many offsets, so that the ruler can be read."""
+"""The window follows the tail in steps of this many offsets, so that the ruler stays readable."""
 LABEL: Final = 13
-"""Cells in front of a lane: glyph, broker, what it is."""
-NOTE: Final = 20
-"""Cells behind a lane: LEO and what is odd about it."""
+"""Cells before a lane: glyph, broker, replica status."""
+NOTE, WIDE_NOTE = 20, 38
+"""Cells after a lane, in narrow and wide panes: LEO and problems of the replica."""
+WIDE_LANES: Final = 110
+"""Minimum width of a pane for problems in words instead of marks."""
 
 _LANE_STATES: Final = {
     "leader": "leader",
     "in_sync": "in-sync",
     "lagging": "lagging",
-    "truncating": "cuts",
+    "truncating": "trunc.",
     "down": "down",
     "diverged": "differs",
 }
@@ -148,7 +150,7 @@ _LANE_STATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LogLane:
-    """One replica: ``cells`` are (text, role) pieces, together as long as the window."""
+    """Lane of one replica: ``cells`` are (text, role) pieces, together as long as the window."""
 
     glyph: str
     role: str
@@ -157,27 +159,27 @@ class LogLane:
     cells: tuple[tuple[str, str], ...]
     note: str
     odd: str
-    """What is wrong with it, empty for a sound replica."""
+    """Problems of the replica as marks, empty without any."""
     cursor: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
-    """Offsets above the lanes."""
+    """Line of offsets above the lanes."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class LogMarkers:
-    """Below the lanes: the leader's high watermark, and where logs part."""
+    """Line below the lanes: the leader's high watermark, and the first offset where logs differ."""
 
     pieces: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionHeading:
-    """Heading of a further partition below the first one."""
+    """Heading of each partition after the first one."""
 
     text: str
 
@@ -186,7 +188,7 @@ LanesRow = PartitionHeading | Ruler | LogLane | LogMarkers
 
 
 class LogPosition(NamedTuple):
-    """A place in a log: that of a broker's replica, and so many offsets from one on; -1 beside the cells."""
+    """Position in a replica's log: ``offsets`` offsets from ``offset`` on, which is -1 beside the cells."""
 
     partition: str
     broker: int
@@ -196,46 +198,56 @@ class LogPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionLanes:
-    """A partition's lanes with the words for the pane's border."""
+    """Lanes of a partition, and the title for the border of the pane."""
 
     title: str
     rows: tuple[LanesRow, ...]
 
 
 def cells(width: int) -> int:
-    """How many offsets fit in a pane of ``width`` cells."""
-    return max(10, width - LABEL - NOTE)
+    """Return how many offsets fit in a pane of ``width`` cells."""
+    return max(10, width - LABEL - note_cells(width))
+
+
+def note_cells(width: int) -> int:
+    """Return the cells after a lane in a pane of ``width`` cells."""
+    return WIDE_NOTE if width >= WIDE_LANES else NOTE
 
 
 def tail(leo: int, size: int) -> int:
-    """Where the window starts when it follows the end of the log."""
+    """Return the start of the window when it follows the end of the log."""
     beyond = leo + 2 - size
     return 0 if beyond <= 0 else -(-beyond // STEP) * STEP
 
 
 def window(view: PartitionView, size: int, start: int | None) -> tuple[int, int]:
-    """The offsets to show: from ``start``, or the tail when that is None."""
+    """Return the offsets to show: from ``start`` on, or the tail if it is None."""
     if start is None:
         start = tail(max((each.leo for each in view.replicas), default=0), size)
     return start, start + size
 
 
 def fork(log: LogView) -> int:
-    """The first offset at which a replica holds something else than the leader, -1 when they agree."""
+    """Return the first offset at which a replica differs from the leader, -1 if none does."""
     return min((run.start for lane in log.lanes for run in lane.runs if run.diverged or run.lost), default=-1)
 
 
-def build_lanes(view: ClusterView, partition: PartitionView, log: LogView, broker: int) -> PartitionLanes:
-    """The lanes of ``partition`` over the window of ``log``; ``broker`` is the id under the cursor."""
+def build_lanes(
+    view: ClusterView, partition: PartitionView, log: LogView, broker: int, note: int = NOTE
+) -> PartitionLanes:
+    """Return the lanes of ``partition`` over the window of ``log``, with ``note`` cells after each.
+
+    ``broker`` is the id under the cursor.
+    """
     leader_leo = next((lane.leo for lane in log.lanes if lane.broker == log.leader), -1)
     rows: list[LanesRow] = [Ruler(_ruler(log.start, log.end))]
-    rows += [_replica_lane(lane, log, leader_leo, broker, partition) for lane in log.lanes]
-    rows.append(LogMarkers(_marks(log)))
+    rows += [_replica_lane(lane, log, leader_leo, broker, partition, note) for lane in log.lanes]
+    rows.append(LogMarkers(_marks(log, note)))
     return PartitionLanes(title(partition), tuple(rows))
 
 
 def title(partition: PartitionView) -> str:
-    """What stands above the lanes of a partition."""
+    """Return the title of the lanes of a partition."""
     leader = f"leader b{partition.leader}" if partition.leader >= 0 else "no leader"
     isr = ",".join(map(str, partition.isr))
     special = conditions(partition)
@@ -246,7 +258,9 @@ def title(partition: PartitionView) -> str:
     ).replace("  ", " ")
 
 
-def _replica_lane(lane: LaneView, log: LogView, leader_leo: int, broker: int, partition: PartitionView) -> LogLane:
+def _replica_lane(
+    lane: LaneView, log: LogView, leader_leo: int, broker: int, partition: PartitionView, note: int
+) -> LogLane:
     glyph, role = STATUS[lane.status]
     word = _LANE_STATES[lane.status]
     if lane.broker in partition.leaders and lane.broker != partition.leader:
@@ -260,11 +274,7 @@ def _replica_lane(lane: LaneView, log: LogView, leader_leo: int, broker: int, pa
         odd.append(f"{glyphs.DIVERGED}{lane.diverged}")
     if lane.lost:
         odd.append(f"{glyphs.LOST}{lane.lost}")
-    odd += [
-        f"{glyphs.STALE}{f'b{each.leader}' if each.leader >= 0 else 'none'} e{each.leader_epoch}"
-        for each in partition.beliefs
-        if each.broker == lane.broker and each.leader_epoch < partition.leader_epoch
-    ]
+    odd += _stale(partition, lane.broker, words=note >= WIDE_NOTE)
     return LogLane(
         glyph=glyph,
         role=role,
@@ -277,8 +287,19 @@ def _replica_lane(lane: LaneView, log: LogView, leader_leo: int, broker: int, pa
     )
 
 
+def _stale(partition: PartitionView, broker: int, *, words: bool) -> list[str]:
+    """Return the leader and epoch in a broker's metadata of the partition if they are stale, as words or as a mark."""
+    found = []
+    for each in partition.beliefs:
+        if each.broker == broker and each.leader_epoch < partition.leader_epoch:
+            leader = f"b{each.leader}" if each.leader >= 0 else "none"
+            mark = f"{glyphs.STALE}{leader} e{each.leader_epoch}"
+            found.append(f"stale: leader {leader}, epoch {each.leader_epoch}" if words else mark)
+    return found
+
+
 def _cells(lane: LaneView, log: LogView) -> tuple[tuple[str, str], ...]:
-    """The window of one lane, in pieces of equal look."""
+    """Return the window of one lane, in pieces of equal style."""
     pieces: list[tuple[str, str]] = []
     at = log.start
     if log.start < lane.log_start <= log.end:
@@ -296,7 +317,7 @@ def _cells(lane: LaneView, log: LogView) -> tuple[tuple[str, str], ...]:
             pieces += [(text * size, role)] if size else []
         at = end
     if at == log.start and lane.leo <= log.start:
-        # All of it lies left of the window: an empty lane would look like an empty log.
+        # The whole log is left of the window; an empty lane would look like an empty log.
         text = f"{glyphs.MORE_LEFT} ends at {lane.leo}"[: log.end - log.start]
         pieces.append((text, "quiet"))
         at += len(text)
@@ -310,12 +331,12 @@ def _cells(lane: LaneView, log: LogView) -> tuple[tuple[str, str], ...]:
 
 
 def _own_hw_beyond_log(lane: LaneView, log: LogView) -> int:
-    """Where a replica's own high watermark stands beyond its log's end (after a truncation), -1 otherwise."""
+    """Return the replica's own high watermark if it is beyond its log end (after a truncation), else -1."""
     return lane.hw if lane.hw > lane.leo and log.start <= lane.hw < log.end else -1
 
 
 def _ruler(start: int, end: int) -> str:
-    """Offsets at every twentieth cell with a rule, and a dot at the tens between."""
+    """Return the ruler: offsets at multiples of 20, a dot at the tens between."""
     line = [" "] * (end - start)
     first = -(-start // 10) * 10
     for offset in range(first, end, 10):
@@ -329,8 +350,8 @@ def _ruler(start: int, end: int) -> str:
     return "".join(line)
 
 
-def _marks(log: LogView) -> tuple[tuple[str, str], ...]:
-    """``▲ fork 121   ▲ HW 134``, each under its offset; the fork gives way when the two would overlap."""
+def _marks(log: LogView, note: int) -> tuple[tuple[str, str], ...]:
+    """Return ``▲ fork 121   ▲ HW 134``, each below its offset; of two that overlap the right one is left out."""
     size = log.end - log.start
     marks = [(log.hw, f"{glyphs.TICK}HW {log.hw}", "calm"), (fork(log), f"{glyphs.TICK}fork {fork(log)}", "alarm")]
     pieces: list[tuple[str, str]] = []
@@ -340,8 +361,8 @@ def _marks(log: LogView) -> tuple[tuple[str, str], ...]:
         at = len(pieces[0][0])
     for offset, text, role in sorted(mark for mark in marks if log.start <= mark[0] <= log.end):
         where = offset - log.start
-        if where + len(text) > size + NOTE:
-            # At the right edge the words stand in front of the tick.
+        if where + len(text) > size + note:
+            # At the right edge the text comes before the tick.
             text = text[1:] + text[0]  # noqa: PLW2901
             where -= len(text) - 1
         if where < at:
@@ -351,35 +372,35 @@ def _marks(log: LogView) -> tuple[tuple[str, str], ...]:
     return tuple(pieces)
 
 
-# The position of the microscope: which offset, which part of the log, how many offsets to a cell.
+# The position of the microscope: the offset, the window of the log, offsets per cell.
 
 
 ZOOMS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
-"""Offsets to a cell."""
+"""Allowed numbers of offsets per cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogWindow:
-    """A window of ``size`` cells with a cursor in it."""
+    """Window of the microscope: ``size`` cells with ``zoom`` offsets each, and the offset of the cursor."""
 
     zoom: int = 1
     offset: int | None = None
-    """Under the cursor; None while it follows the newest record of its replica."""
+    """Offset under the cursor; None while it follows the newest record of its replica."""
     start: int = 0
-    """First offset of the window, always at the edge of a cell."""
+    """First offset of the window, a multiple of the zoom."""
     size: int = 10
 
     @property
     def end(self) -> int:
-        """Behind the window's last offset."""
+        """Offset after the last one of the window."""
         return self.start + self.size * self.zoom
 
     def cell(self, offset: int) -> int:
-        """The cell of an offset; it may lie outside."""
+        """Return the cell of an offset; it may lie outside of the window."""
         return (offset - self.start) // self.zoom
 
     def over(self, partition: PartitionView, broker: int, size: int) -> tuple["LogWindow", int]:
-        """The window as it lies over a partition's logs now, with the offset under the cursor on that broker's."""
+        """Return the window fitted to a partition's logs, and the offset under the cursor on the broker's replica."""
         first, last = bounds(partition)
         ends = {each.broker: each.leo for each in partition.replicas}
         at = ends.get(broker, last + 1) - 1 if self.offset is None else self.offset
@@ -394,26 +415,26 @@ class LogWindow:
         return scope, at
 
     def at(self, offset: int) -> "LogWindow":
-        """Point at an offset; the window moves only if it has to."""
+        """Return the window with the cursor on an offset; it moves only if it has to."""
         return replace(self, offset=offset)
 
     def around(self, offset: int) -> "LogWindow":
-        """Point at an offset, in the middle of the window."""
+        """Return the window centred on an offset."""
         start = max(0, offset // self.zoom - self.size // 2) * self.zoom
         return replace(self, offset=offset, start=start)
 
     def following(self) -> "LogWindow":
-        """Follow the end of the log."""
+        """Return the window with the cursor following the end of the log."""
         return replace(self, offset=None)
 
     def zoomed(self, steps: int, at: int) -> "LogWindow":
-        """So many steps nearer (negative) or further; ``at`` is what stays under the cursor, in its place."""
+        """Return the window zoomed in (negative) or out; the offset ``at`` keeps its cell."""
         zoom = ZOOMS[min(max(ZOOMS.index(self.zoom) + steps, 0), len(ZOOMS) - 1)]
         return replace(self, zoom=zoom, start=max(0, at // zoom - self.cell(at)) * zoom)
 
 
 def whole(partition: PartitionView, size: int) -> LogWindow:
-    """The window that shows all of a partition's logs in so many cells."""
+    """Return the window that shows the whole logs of a partition in ``size`` cells."""
     first, last = bounds(partition)
     least = -(-(last + 1 - first) // max(1, size - 1))
     zoom = next((each for each in ZOOMS if each >= least), least)
@@ -421,20 +442,20 @@ def whole(partition: PartitionView, size: int) -> LogWindow:
 
 
 def bounds(partition: PartitionView) -> tuple[int, int]:
-    """The first and the last offset that any replica has; of an empty log where its first record will stand."""
+    """Return the first and last offset of any replica; of empty logs the offset of the next record."""
     first = min((each.log_start for each in partition.replicas), default=0)
     return first, max(max((each.leo for each in partition.replicas), default=0) - 1, first)
 
 
-# The cells of one replica's log at any scale: of all that a cell covers, the worst is shown.
+# The cells of one replica's log at any scale: a cell shows the worst record that it covers.
 
 
 Piece = tuple[str, str, Over]
-"""Text, role, and whether the cursor lies on it."""
+"""Text, role, and overlay of the cursor."""
 
 
 class LogCell(NamedTuple):
-    """What one cell shows; the greater ``rank`` is worse, and wins."""
+    """Content of one cell; a greater ``rank`` is worse and takes precedence."""
 
     rank: int
     text: str
@@ -445,21 +466,21 @@ EMPTY_CELL: Final = LogCell(0, " ", "text")
 HOLE: Final = LogCell(1, glyphs.HOLE, "quiet")
 START: Final = LogCell(1, glyphs.LOG_START, "quiet")
 _SOLID, _ABOVE, _DIVERGED, _LOST = 2, 4, 5, 6
-"""Ranks; between the first two stands a marker."""
+"""Ranks of cells; control records and holes rank between the first two."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A lane with what is drawn into it."""
+    """Lane of a replica with the marks to draw on it."""
 
     lane: LaneView
     marks: LaneMarks
     hw: int
-    """The leader's, -1 without one."""
+    """High watermark of the leader, -1 without one."""
 
 
 def pieces(drawing: Drawing, scope: LogWindow, cursor: int) -> tuple[Piece, ...]:
-    """The lane over the window, neighbours of equal look together; ``cursor`` is a cell, -1: not on this lane."""
+    """Return the lane over the window in pieces of equal style; ``cursor`` is a cell, -1: not on this lane."""
     lane = drawing.lane
     cells = [EMPTY_CELL] * scope.size
     for low, high in drawing.marks.holes:
@@ -496,7 +517,7 @@ def _put(cells: list[LogCell], scope: LogWindow, offsets: tuple[int, int], cell:
 
 
 def _over(cells: list[LogCell], scope: LogWindow, offsets: tuple[int, ...] | range, text: str) -> None:
-    """Write over sound cells, in their colour."""
+    """Write over cells without problems, in their colour."""
     for offset in offsets:
         at = scope.cell(offset)
         if 0 <= at < len(cells) and cells[at].rank in (_SOLID, _ABOVE):
@@ -504,7 +525,7 @@ def _over(cells: list[LogCell], scope: LogWindow, offsets: tuple[int, ...] | ran
 
 
 def _mark_own_hw(cells: list[LogCell], scope: LogWindow, drawing: Drawing) -> None:
-    """A tick where this replica's own high watermark stands, when it is not the leader's."""
+    """Mark this replica's own high watermark if it differs from the leader's."""
     hw = drawing.lane.hw
     at = scope.cell(hw)
     if hw != drawing.hw and drawing.hw >= 0 and 0 <= at < len(cells) and cells[at].rank in (EMPTY_CELL.rank, _ABOVE):
@@ -512,12 +533,12 @@ def _mark_own_hw(cells: list[LogCell], scope: LogWindow, drawing: Drawing) -> No
 
 
 def _elsewhere(cells: list[LogCell], scope: LogWindow, lane: LaneView) -> None:
-    """An empty lane would look like an empty log."""
+    """Write where the log is if it lies outside of the window; an empty lane would look like an empty log."""
     text = ""
     if lane.leo <= scope.start and lane.leo > lane.log_start:
         text = f"{glyphs.MORE_LEFT} ends at {lane.leo}"
     elif lane.log_start >= scope.end:
-        text = f"begins at {lane.log_start} {glyphs.MORE_RIGHT}"
+        text = f"starts at {lane.log_start} {glyphs.MORE_RIGHT}"
     elif lane.leo == lane.log_start and scope.start <= lane.leo:
         text = "empty"
     free = next((at for at, cell in enumerate(cells) if cell is EMPTY_CELL), len(cells))
@@ -544,24 +565,24 @@ def _joined(cells: list[LogCell], cursor: int) -> tuple[Piece, ...]:
     return tuple(found)
 
 
-_SHORT_STATES: Final = {"down": "down", "truncating": "cuts", "diverged": "differs"}
-TRUNCATED: Final = "no replica has cut its log so far"
+_SHORT_STATES: Final = {"down": "down", "truncating": "trunc.", "diverged": "differs"}
+TRUNCATED: Final = "no replica has truncated its log so far"
 
 
 class LaneColumns(NamedTuple):
-    """How a line is shared out at a width."""
+    """Widths of the parts of a lane."""
 
     label: int
-    """Cells in front of a lane: marker, glyph, broker, what it is ..."""
+    """Cells before the log: marker, glyph, broker, replica status."""
     cells: int
-    """... of the log ..."""
+    """Cells of the log."""
     note: int
-    """... and behind it."""
+    """Cells after the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneRow:
-    """One replica."""
+    """Lane of one replica in the microscope."""
 
     columns: LaneColumns
     glyph: str
@@ -571,13 +592,13 @@ class LaneRow:
     cells: tuple[Piece, ...]
     note: str
     odd: str
-    """What is wrong with it, empty for a sound replica."""
+    """Problems of the replica as marks, empty without any."""
     selected: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MarksRow:
-    """A line above or below the lanes."""
+    """Line of marks above or below the lanes."""
 
     columns: LaneColumns
     pieces: tuple[tuple[str, str], ...]
@@ -585,7 +606,7 @@ class MarksRow:
 
 @dataclass(frozen=True, slots=True)
 class LogTextRow:
-    """A sentence."""
+    """Line of plain text below the lanes."""
 
     text: str
     role: str
@@ -594,15 +615,19 @@ class LogTextRow:
 MicroscopeRow = LaneRow | MarksRow | LogTextRow
 
 
+WIDEST_NOTE: Final = 56
+"""Cells after a lane of the microscope on wide terminals, where problems are in words."""
+
+
 def columns(width: int) -> LaneColumns:
-    """Narrow terminals lose the high watermarks behind the lanes first."""
-    label, note = (17, 15) if width < 100 else (20, 36) if width < 170 else (20, 46)
+    """Return the widths of the parts of a lane; only wide terminals show the high watermark after it."""
+    label, note = (17, 15) if width < 100 else (20, 36) if width < 170 else (20, WIDEST_NOTE)
     return LaneColumns(label, max(10, width - label - note), note)
 
 
 @dataclass(frozen=True, slots=True)
 class MicroscopeInput:
-    """What the microscope looks at."""
+    """Data that the microscope shows, and the position of its cursor."""
 
     partition: PartitionView
     log: LogView
@@ -610,15 +635,15 @@ class MicroscopeInput:
     cuts: tuple[ReplicaTruncation, ...]
     """Truncations so far, the newest first."""
     broker: int
-    """Whose replica the cursor is on."""
+    """Broker whose replica the cursor is on."""
     offset: int
-    """Under the cursor."""
+    """Offset under the cursor."""
 
 
 def build_microscope(
     sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns, height: int
 ) -> tuple[MicroscopeRow, ...]:
-    """All lines; where there are more replicas than lines those next to the cursor are shown."""
+    """Return all lines; with more replicas than lines, those next to the cursor."""
     lanes = sight.log.lanes
     at = next((number for number, lane in enumerate(lanes) if lane.broker == sight.broker), 0)
     room = max(1, min(len(lanes), height - 3))
@@ -634,9 +659,9 @@ def build_microscope(
 def overview(
     sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns, above: LogWindow
 ) -> tuple[MicroscopeRow, ...]:
-    """The same lanes over another window, that of the whole log; ``above`` is the one that the other lanes show."""
+    """Return the lanes over the whole log; ``above`` is the window of the detailed lanes above."""
     marks = {each.broker: each for each in sight.marks}
-    caption = f"the whole log, {scale(scope)}; above are {above.start} to {above.end - 1}"
+    caption = f"the whole log, {scale(scope)}; offsets {above.start} to {above.end - 1} are shown above"
     lanes = [
         replace(_microscope_lane(lane, marks[lane.broker], sight, scope, shape), note="", odd="")
         for lane in sight.log.lanes
@@ -645,8 +670,8 @@ def overview(
 
 
 def scale(scope: LogWindow) -> str:
-    """How much a cell is."""
-    return "1 cell = 1 offset" if scope.zoom == 1 else f"1 cell = {scope.zoom} offsets, the worst is shown"
+    """Return the scale as text."""
+    return "1 cell = 1 offset" if scope.zoom == 1 else f"1 cell = {scope.zoom} offsets, showing the worst"
 
 
 def _microscope_lane(
@@ -665,13 +690,13 @@ def _microscope_lane(
         word=_word(lane, partition),
         cells=pieces(Drawing(lane, marks, log.hw), scope, scope.cell(sight.offset) if selected else -1),
         note=_note(lane, log, shape),
-        odd=_odd(lane, sight),
+        odd=_odd(lane, sight, shape),
         selected=selected,
     )
 
 
 def _word(lane: LaneView, partition: PartitionView) -> str:
-    """What a replica is, and whether the ISR counts on it."""
+    """Return the status of a replica, and whether it is in the ISR."""
     inside = lane.broker in partition.isr
     if lane.broker in partition.leaders and lane.broker != partition.leader:
         return "zombie"
@@ -692,21 +717,17 @@ def _note(lane: LaneView, log: LogView, shape: LaneColumns) -> str:
     return note if shape.note < 36 else f"{note.ljust(14)} HW {lane.hw}"
 
 
-def _odd(lane: LaneView, sight: MicroscopeInput) -> str:
+def _odd(lane: LaneView, sight: MicroscopeInput, shape: LaneColumns) -> str:
     odd = [f"{glyphs.DIVERGED}{compact_count(lane.diverged)}"] if lane.diverged else []
     if lane.lost:
         odd.append(f"{glyphs.LOST}{compact_count(lane.lost)}")
     partition = sight.partition
-    odd += [
-        f"{glyphs.STALE}{f'b{each.leader}' if each.leader >= 0 else 'none'} e{each.leader_epoch}"
-        for each in partition.beliefs
-        if each.broker == lane.broker and each.leader_epoch < partition.leader_epoch
-    ]
+    odd += _stale(partition, lane.broker, words=shape.note >= WIDEST_NOTE)
     return " ".join(odd)
 
 
 def ruler(scope: LogWindow, offset: int) -> tuple[tuple[str, str], ...]:
-    """Offsets at every twentieth cell with a rule, a dot at the tens between, and the cursor's own."""
+    """Return the ruler: offsets at every twentieth cell, a dot at the tens between, and the offset of the cursor."""
     line = [" "] * scope.size
     step = 10 * scope.zoom
     for at in range(-(-scope.start // step) * step, scope.end, step):
@@ -724,7 +745,7 @@ def ruler(scope: LogWindow, offset: int) -> tuple[tuple[str, str], ...]:
     line[cell : cell + len(own)] = own[: len(line)]
     after = cell + len(own)
     while after < len(line) and line[after].isdigit():
-        line[after] = " "  # of a label that the cursor's has cut
+        line[after] = " "  # rest of a label that the cursor's offset has overwritten
         after += 1
     before = cell - 1
     while before >= 0 and (line[before].isdigit() or line[before] == glyphs.RULE):
@@ -734,7 +755,7 @@ def ruler(scope: LogWindow, offset: int) -> tuple[tuple[str, str], ...]:
 
 
 def ticks(sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns) -> tuple[tuple[str, str], ...]:
-    """``▲ fork 121   △ LSO 130   ▲ HW 134``, each under its cell; what would overlap gives way, the fork last."""
+    """Return ``▲ fork 121   △ LSO 130   ▲ HW 134``, each below its cell; the fork takes precedence, then the HW."""
     log = sight.log
     stable = next((each.stable for each in sight.marks if each.broker == log.leader), log.hw)
     wanted = [(fork(log), glyphs.TICK, "fork", "alarm"), (log.hw, glyphs.TICK, "HW", "calm")]
@@ -767,70 +788,70 @@ def _cuts(cuts: tuple[ReplicaTruncation, ...]) -> LogTextRow:
         return LogTextRow(TRUNCATED, "quiet")
     newest = cuts[0]
     dropped = newest.end - newest.start
-    more = f"; {counted(len(cuts) - 1, 'cut')} before it" if len(cuts) > 1 else ""
-    what = f"b{newest.broker} cut {newest.end} {glyphs.ARROW} {newest.start} at {clock(newest.at_us)}"
+    more = f"; {counted(len(cuts) - 1, 'truncation')} before it" if len(cuts) > 1 else ""
+    what = f"b{newest.broker} truncated {newest.end} {glyphs.ARROW} {newest.start} at {clock(newest.at_us)}"
     return LogTextRow(f"{glyphs.TRUNCATING} {what}: {records(dropped)} by {newest.rule}{more}", "truncating")
 
 
-# Fetches of a partition in words: which replica fetches which offset since when, and the response.
+# Fetches of a partition as text: which replica fetches which offset since when, and the response.
 
 
-NOBODY: Final = "no other replica, so nobody fetches"
+NOBODY: Final = "no followers, so no fetches"
 _STANDING: Final = ("down", "starting", "paused")
 
 
 def build_fetches(wires: Sequence[FetchWire], partition: PartitionView, view: ClusterView) -> tuple[Row, ...]:
-    """A line per follower."""
+    """Return a line per follower."""
     states = {each.id: each.state for each in view.brokers}
     rows = [_fetch_row(wire, states.get(wire.follower, "up"), partition, view.now_us) for wire in wires]
     return tuple(rows) or (Row(((NOBODY, "quiet"),)),)
 
 
 def _fetch_row(wire: FetchWire, state: BrokerState, partition: PartitionView, now_us: int) -> Row:
-    who = f"b{wire.follower}"
+    route = f"b{wire.follower}"
     if wire.leader >= 0 and wire.leader != partition.leader:
-        who = f"{who}{glyphs.ARROW}b{wire.leader}"
-    sign, words, role = _told(wire, state, now_us)
+        route = f"{route}{glyphs.ARROW}b{wire.leader}"
+    sign, words, role = _fetch_text(wire, state, now_us)
     age = compact_duration(now_us - wire.sent_us) if wire.sent_us >= 0 else ""
     return Row(
-        ((f"{who} ", "strong"), (sign, role), (words, "text" if role == "calm" else role)),
+        ((f"{route} ", "strong"), (sign, role), (words, "text" if role == "calm" else role)),
         (f" {age}" if age else "", "quiet"),
     )
 
 
-def _told(wire: FetchWire, state: BrokerState, now_us: int) -> tuple[str, str, str]:
-    """An arrow, words, and their role."""
+def _fetch_text(wire: FetchWire, state: BrokerState, now_us: int) -> tuple[str, str, str]:
+    """Return arrow, text and role of a fetch."""
     asks, answers, lost = f"{glyphs.ASKS} ", f"{glyphs.ANSWERS} ", f"{glyphs.DIVERGED} "
     if wire.state == "none":
-        return "", f"is {state}" if state in _STANDING else "fetches nothing", "down" if state == "down" else "warning"
+        return "", f"{state}" if state in _STANDING else "does not fetch", "down" if state == "down" else "warning"
     if wire.state == "pauses":
-        return "", f"backs off for {compact_duration(max(0, wire.until_us - now_us))} more", "warning"
+        return "", f"backing off for {compact_duration(max(0, wire.until_us - now_us))}", "warning"
     question = _question(wire)
-    told = {
-        "request": (asks, f"{question} on its way", "calm"),
-        "waits": (asks, f"{question} waits", "calm"),
+    texts = {
+        "request": (asks, f"{question} in flight", "calm"),
+        "waits": (asks, f"{question} waiting on leader", "calm"),
         "reply": (answers, _reply(wire), "calm"),
-        "busy": (answers, f"{_reply(wire)}, works on it", "warning"),
+        "busy": (answers, f"{_reply(wire)}, processing", "warning"),
         "request_cut": (asks + lost, f"{question} dropped", "alarm"),
-        "reply_cut": (answers + lost, f"reply to {question} dropped", "alarm"),
-        "request_held": (asks, f"{question} held up", "warning"),
-        "reply_held": (answers, f"{_reply(wire)}, held up", "warning"),
-        "unanswered": (asks + lost, f"{question} lost, no answer", "alarm"),
+        "reply_cut": (answers + lost, f"response to {question} dropped", "alarm"),
+        "request_held": (asks, f"{question} delayed", "warning"),
+        "reply_held": (answers, f"{_reply(wire)}, delayed", "warning"),
+        "unanswered": (asks + lost, f"{question} lost, no response", "alarm"),
     }
-    return told[wire.state]
+    return texts[wire.state]
 
 
 def _question(wire: FetchWire) -> str:
     if wire.question != "fetch":
-        return f"asks for its {wire.question}" if wire.question == "log end" else "asks where epochs end"
-    return f"fetch {wire.offset}" if wire.offset >= 0 else "fetch of others"
+        return "ListOffsets (log end)" if wire.question == "log end" else "OffsetsForLeaderEpoch"
+    return f"fetch {wire.offset}" if wire.offset >= 0 else "fetch of other partitions"
 
 
 def _reply(wire: FetchWire) -> str:
     if wire.error:
         return f"error {wire.error}"
     if wire.question != "fetch":
-        return f"answer: {wire.question}"
+        return f"response: {wire.question}"
     if wire.records < 0:
-        return f"nothing new{f' at {wire.offset}' if wire.offset >= 0 else ''}"
+        return f"no records{f' at {wire.offset}' if wire.offset >= 0 else ''}"
     return f"{compact_count(wire.records)} record{'' if wire.records == 1 else 's'} from {wire.offset}, HW {wire.hw}"

@@ -1,4 +1,4 @@
-"""The history of a partition: leaders, ISR, acknowledgements and truncations, kept to look back."""
+"""History of partitions (leaders, ISR, node states, violations, truncations), kept to look back."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -8,32 +8,32 @@ from typing import Any, Final, NamedTuple
 from cluster_model.checker.root_cause import ChainEvent
 
 KEPT_CHANGES: Final = 50_000
-"""Events kept; what stood before them is taken from them as far as they tell."""
+"""Maximum number of events kept; older state is inferred from the events kept."""
 NODES: Final = frozenset({"node_down", "node_up", "node_paused", "node_resumed"})
 DECISIONS: Final = frozenset({"leader_elected", "partition_offline", "isr_changed", "partition_created"})
 RULES: Final = frozenset({"invariant_violated", "liveness_overdue"})
 LOSSES: Final = frozenset({"records_missing", "records_lost"})
 _FIRST: Final = "became_leader"
-"""Kept of the very beginning only: nobody is elected then."""
+"""Kept at time 0 only, when initial leaders are set without an election."""
 KINDS: Final = NODES | DECISIONS | RULES
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """A partition at one moment."""
+    """State of a partition at one time."""
 
     leader: int
-    """-1: nobody."""
+    """Broker that leads, -1: none."""
     isr: tuple[int, ...]
     down: tuple[int, ...]
     paused: tuple[int, ...]
     clean: bool = True
-    """Whether the newest election was."""
+    """Whether the latest election was clean."""
 
 
 @dataclass(frozen=True, slots=True)
 class InvariantBreach:
-    """A property found broken, or overdue."""
+    """Violation of an invariant, or a missed liveness deadline."""
 
     at_us: int
     name: str
@@ -42,15 +42,15 @@ class InvariantBreach:
 
 
 class Chronicle:
-    """Takes trace events in order."""
+    """Events that change the state of partitions and nodes, kept from the trace in order."""
 
     def __init__(self) -> None:
         self._events: deque[Any] = deque(maxlen=KEPT_CHANGES)
         self.losses = 0
-        """Verdicts so far that acknowledged records went missing or are lost."""
+        """Number of events so far that report acknowledged records missing or lost."""
 
     def take(self, events: Iterable[Any]) -> None:
-        """Keep what tells how things stand."""
+        """Keep the events that change the state of a partition or node."""
         for event in events:
             kind = event.kind
             if kind in KINDS or (kind == _FIRST and event.at_us == 0):
@@ -59,7 +59,7 @@ class Chronicle:
                 self.losses += 1
 
     def standing(self, partition: str, replicas: tuple[int, ...], link: ChainEvent) -> PartitionStatus:
-        """How a partition stood right behind a link of a chain; nothing else known, all ``replicas`` are in sync."""
+        """Return the state of a partition right after a link of a chain; by default all ``replicas`` are in sync."""
         leader, isr, clean = -1, replicas, True
         down: dict[int, None] = {}
         paused: dict[int, None] = {}
@@ -79,7 +79,7 @@ class Chronicle:
         return PartitionStatus(leader, isr, tuple(down), tuple(paused), clean)
 
     def broken(self, partitions: tuple[str, ...], now_us: int) -> tuple[InvariantBreach, ...]:
-        """Properties that had been found broken in any of these partitions by then, each once, the first time."""
+        """Return the violations in these partitions up to ``now_us``, the first one per property and partition."""
         found: dict[tuple[str, str], InvariantBreach] = {}
         for event in self._events:
             if event.kind in RULES and event.partition in partitions and event.at_us <= now_us:
@@ -90,15 +90,15 @@ class Chronicle:
         return tuple(found.values())
 
     def all_broken(self, now_us: int) -> tuple[InvariantBreach, ...]:
-        """The same of every partition, in the order of their times."""
+        """Return the violations of all partitions up to ``now_us``, in order of time."""
         there = dict.fromkeys(event.partition for event in self._events if event.kind in RULES)
         return tuple(sorted(self.broken(tuple(there), now_us), key=lambda each: each.at_us))
 
     def _until(self, link: ChainEvent) -> list[Any]:
-        """All before a link's instant, and of that what came up to the link's own event."""
+        """Return the events before a link's time, and those of that time up to the link's own event."""
         before = [event for event in self._events if event.at_us < link.at_us]
         same = [event for event in self._events if event.at_us == link.at_us]
-        last = max((place for place, event in enumerate(same) if _is(event, link)), default=len(same) - 1)
+        last = max((index for index, event in enumerate(same) if _is(event, link)), default=len(same) - 1)
         return before + same[: last + 1]
 
 
@@ -124,13 +124,13 @@ def _node(kind: str, broker: int, down: dict[int, None], paused: dict[int, None]
 
 
 KEPT_ACKNOWLEDGEMENTS: Final = 4096
-"""Acknowledgements kept of each partition, the newest: each is of a batch."""
+"""Maximum number of acknowledgements (each of a batch) kept per partition, the newest."""
 CUTS: Final = 64
-"""Truncations kept of each partition."""
+"""Maximum number of truncations kept per partition."""
 
 
 class ReplicaTruncation(NamedTuple):
-    """A replica dropped ``[start, end)`` of its log."""
+    """Truncation of a replica, which dropped ``[start, end)`` of its log."""
 
     at_us: int
     broker: int
@@ -140,15 +140,15 @@ class ReplicaTruncation(NamedTuple):
 
 
 class LogBook:
-    """Takes trace events in order."""
+    """Times of acknowledgements and truncations by partition, kept from the trace in order."""
 
     def __init__(self) -> None:
         self._acked: dict[str, deque[tuple[int, int, int, int]]] = {}
-        """Partition → (stint, start, end, when)."""
+        """Partition → (log branch, start, end, time of the acknowledgement)."""
         self._cuts: dict[str, deque[ReplicaTruncation]] = {}
 
     def take(self, events: Iterable[Any]) -> None:
-        """Note what concerns logs."""
+        """Keep the events about acknowledgements and truncations."""
         for event in events:
             kind = event.kind
             if kind == "records_acked":
@@ -164,12 +164,12 @@ class LogBook:
                 self._cuts.pop(event.partition, None)
 
     def acked_us(self, partition: str, stint: int, offset: int) -> int:
-        """When a record was acknowledged, -1 where that is not known (any more)."""
+        """Return when a record was acknowledged, -1 if that is not known (any more)."""
         for owner, start, end, at_us in reversed(self._acked.get(partition, ())):
             if owner == stint and start <= offset < end:
                 return at_us
         return -1
 
     def cuts(self, partition: str, until_us: int) -> tuple[ReplicaTruncation, ...]:
-        """Truncations of a partition's replicas up to a time, the newest first."""
+        """Return the truncations of a partition's replicas up to a time, the newest first."""
         return tuple(cut for cut in reversed(self._cuts.get(partition, ())) if cut.at_us <= until_us)

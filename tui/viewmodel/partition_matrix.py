@@ -1,4 +1,4 @@
-"""Partitions × brokers as rows: leaders, lag, losses; with filter, heat, and what brokers believe."""
+"""Matrix of partitions and brokers as rows: leaders, lag, losses; with filter, heat map and stale metadata."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,33 +10,47 @@ from cluster_model.util.quantities import compact_count
 from playbooks.text import fits
 from tui.terminal import glyphs
 
-# Old metadata of brokers: marks behind a broker's name, and what it believes.
+# Stale metadata of brokers: marks after a broker's name, and the content of its metadata.
 
 
 def marks(broker: BrokerView, room: int) -> str:
-    """What stands behind a broker's name in ``room`` cells: fenced, leaving, so many stale partitions."""
+    """Return what follows a broker's name in ``room`` cells: fenced, shutting down, number of stale partitions.
+
+    Words where they fit, else marks.
+    """
+    states = ["fenced"] * broker.fenced + ["stopping"] * broker.shutting_down
+    states += [f"{compact_count(broker.stale)} stale"] if broker.stale else []
     signs = glyphs.FENCED if broker.fenced else ""
     signs += glyphs.LEAVING if broker.shutting_down else ""
     stale = f"{glyphs.STALE}{compact_count(broker.stale)}" if broker.stale else ""
-    choices = (f" {signs}{stale}", f"{signs}{stale}", f" {signs}{stale[:1]}", f"{signs}{stale[:1]}")
+    choices = (
+        f" {' '.join(states)}",
+        f" {signs}{stale}",
+        f"{signs}{stale}",
+        f" {signs}{stale[:1]}",
+        f"{signs}{stale[:1]}",
+    )
     if not signs and not stale:
         return ""
     return next((text for text in choices if len(text) <= room), "")
 
 
 def beliefs(partition: PartitionView) -> Iterator[tuple[str, str]]:
-    """For each broker whose metadata is old: its name, and what it still takes for true."""
+    """Yield, for each broker whose metadata of the partition is stale, its name and the content of its metadata."""
     for each in partition.beliefs:
         if each.leader_epoch < 0:
-            yield f"b{each.broker}", "has not heard of it"
+            yield f"b{each.broker}", "metadata does not have it yet"
             continue
-        leader = f"b{each.leader}" if each.leader >= 0 else "nobody"
+        leader = f"leader b{each.leader}" if each.leader >= 0 else "no leader"
         isr = f" ISR {','.join(map(str, each.isr))}" if each.isr else ""
-        yield f"b{each.broker}", f"still has {leader} epoch {each.leader_epoch}/{each.partition_epoch}{isr}"
+        yield (
+            f"b{each.broker}",
+            f"stale: {leader} epoch {each.leader_epoch}{isr} (partition epoch {each.partition_epoch})",
+        )
 
 
 def conditions(partition: PartitionView) -> str:
-    """What is special about a partition's state, in a few words; empty where nothing is."""
+    """Return special conditions of a partition (recovery, ELR, reassignment) as text; empty without any."""
     words = []
     if partition.recovering:
         words.append("recovering")
@@ -49,12 +63,12 @@ def conditions(partition: PartitionView) -> str:
 # The filter of the matrix: by name, and by state.
 
 
-FILTER: Final = "names, offline, under, minisr, lost, split, b2 (led by it); ! before a word: without it"
-"""What can be typed."""
+FILTER: Final = "names, offline, under, minisr, lost, split, b2 (leader); ! before a word excludes"
+"""Hint for the filter line."""
 
 
 def said_of(partition: PartitionView) -> str:
-    """All that a filter finds in a partition."""
+    """Return the text of a partition that a filter matches."""
     said = [partition.name]
     if partition.offline:
         said.append("offline")
@@ -72,63 +86,63 @@ def said_of(partition: PartitionView) -> str:
 
 
 def fitting(partitions: Sequence[PartitionView], words: str) -> list[int]:
-    """The numbers of the partitions that the filter shows, all of them without one."""
+    """Return the numbers of the partitions that match the filter, all of them without a filter."""
     if not words.strip():
         return list(range(len(partitions)))
     return [number for number, each in enumerate(partitions) if fits(words, said_of(each))]
 
 
 def nearest(numbers: Sequence[int], number: int) -> int:
-    """That number, or else the next one that is there, or else the last; as it is where there is none."""
+    """Return ``number`` if it is among ``numbers``, else the next one, else the last; unchanged if there are none."""
     if not numbers:
         return number
     return numbers[min(bisect_left(numbers, number), len(numbers) - 1)]
 
 
 def stepped(numbers: Sequence[int], number: int, steps: int, *, around: bool = False) -> int:
-    """So many steps on among the numbers that are there; it stops at the ends, or goes around them."""
+    """Return the number ``steps`` after ``number`` among ``numbers``; stops at the ends, or wraps ``around``."""
     if not numbers:
         return number
-    place = bisect_left(numbers, number) + steps
-    return numbers[place % len(numbers) if around else max(0, min(place, len(numbers) - 1))]
+    index = bisect_left(numbers, number) + steps
+    return numbers[index % len(numbers) if around else max(0, min(index, len(numbers) - 1))]
 
 
 def told(words: str, found: int, total: int) -> str:
-    """The filter, for the border of what it filters; empty without one."""
+    """Return the filter for the border of the pane; empty without one."""
     if not words.strip():
         return ""
-    return f"/{words.strip()} {glyphs.NOTHING} {found} of {total} {glyphs.NOTHING} esc: all"
+    return f"/{words.strip()} {glyphs.NOTHING} {found} of {total} {glyphs.NOTHING} esc: show all"
 
 
-# Heat: lag in steps of ten, so that it is seen at a glance over many partitions.
+# Heat map: lag in powers of ten.
 
 
 LIMITS: Final = (1, 10, 100, 1_000, 10_000)
-"""From so many records on begins each step after nought."""
+"""Lower limit in records of each step after 0."""
 BARS: Final = f" {glyphs.SPARK[1]}{glyphs.SPARK[2]}{glyphs.SPARK[4]}{glyphs.SPARK[6]}{glyphs.SPARK[7]}"
-"""What each step looks like without its colour."""
+"""Bar of each step."""
 ROLES: Final = ("quiet", "heat1", "heat2", "heat3", "heat4", "heat5")
 
 
 def heat_step(behind: int) -> int:
-    """Which step so many records are, from 0."""
+    """Return the step of a lag in records, from 0."""
     return bisect_right(LIMITS, behind)
 
 
 def heat_role(behind: int) -> str:
-    """The role of so many records."""
+    """Return the role of a lag in records."""
     return ROLES[heat_step(behind)]
 
 
 def heat_text(behind: int) -> str:
-    """So many records, with the bar of their step."""
+    """Return a lag in records with the bar of its step."""
     return f"{BARS[heat_step(behind)]}-{compact_count(behind)}" if behind > 0 else f"{BARS[0]}="
 
 
 def heat_legend(width: int) -> tuple[tuple[str, str], ...]:
-    """The steps in words, as many words as there is room for."""
+    """Return the legend of the steps, with more words where there is room."""
     names = [f" {BARS[number]} {low}+ " for number, low in enumerate(("1", "10", "100", "1k", "10k"), 1)]
-    before, after = "  records behind: ", f"  {glyphs.LEADER} leads, = even; lag: of the slowest group"
+    before, after = "  records behind: ", f"  {glyphs.LEADER} leader, = caught up; lag: slowest group"
     steps = tuple((name, ROLES[number]) for number, name in enumerate(names, 1))
     room = width - len(before) - sum(map(len, names))
     return ((before, "quiet"), *steps, (after if len(after) <= room else "", "quiet"))
@@ -153,14 +167,14 @@ BROKER_STATUS: Final[dict[str, tuple[str, str]]] = {
 """Broker state → glyph, role."""
 
 _NARROWEST: Final = 7
-_WIDEST: Final = 12
+_WIDEST: Final = 14
 _RIGHT: Final = 8 + 7 + 6
-"""Columns HW, lag and lost."""
+"""Cells of the columns HW, lag and lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixColumns:
-    """Where things stand in a row, all in cells; the same for every row of a frame."""
+    """Widths of the columns in cells, the same for every row of a frame."""
 
     name: int
     broker: int
@@ -169,12 +183,12 @@ class MatrixColumns:
     shown: int
     total: int
     isr: int
-    """Width of the ISR column, 0 where there is no room for it."""
+    """Width of the ISR column, 0 without room for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixCell:
-    """One replica, or the absence of one."""
+    """Cell of one replica, or of a broker without one."""
 
     text: str
     role: str
@@ -184,7 +198,7 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixHeading:
-    """The heading: brokers with their state; ``cursor`` counts among the brokers shown."""
+    """Heading: brokers with their state; ``cursor`` is an index among the brokers shown."""
 
     columns: MatrixColumns
     brokers: tuple[MatrixCell, ...]
@@ -193,7 +207,7 @@ class MatrixHeading:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One partition."""
+    """Row of one partition."""
 
     columns: MatrixColumns
     name: str
@@ -209,14 +223,14 @@ class MatrixRow:
     cursor: int
     """Index of the cell under the cursor among those shown, -1 on other rows."""
     fresh: tuple[str, ...] = ()
-    """Names of the numbers that have just changed, beside those in cells."""
+    """Names of the fields that have just changed, besides the cells."""
     sweep: int = -1
-    """Which of its pieces, from the left, a sweep is at; -1: none."""
+    """Index of the piece that the sweep of a new leader is at, -1: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixTextRow:
-    """A line of words in the place of partitions: (text, role) pieces."""
+    """Line of text in place of partitions: (text, role) pieces."""
 
     columns: MatrixColumns
     pieces: tuple[tuple[str, str], ...]
@@ -224,18 +238,18 @@ class MatrixTextRow:
 
 @dataclass(frozen=True, slots=True)
 class MatrixView:
-    """What fits: a heading, and the partitions from ``first`` on."""
+    """Visible part of the matrix: heading, and the partitions from ``first`` on."""
 
     head: MatrixHeading
     rows: tuple[MatrixRow, ...]
     first: int
     total: int
     hidden: int = 0
-    """Partitions of Kafka's own topics that are left out."""
+    """Number of partitions of internal topics that are left out."""
 
     @property
     def position(self) -> str:
-        """Where the window stands, for the pane's border; empty when everything is in view."""
+        """Position of the window for the pane's border; empty when everything is visible."""
         hidden = f"i: {self.hidden} internal" if self.hidden else ""
         if len(self.rows) >= self.total:
             return hidden
@@ -247,7 +261,7 @@ class MatrixView:
 
 
 def columns(view: ClusterView, width: int, cursor: int, before: int = 0) -> MatrixColumns:
-    """Share ``width`` cells out; when not all brokers fit, keep the cursor's in view, moving as little as possible."""
+    """Return the column widths for ``width`` cells; if not all brokers fit, that of the cursor stays visible."""
     name = min(max((len(each.name) for each in view.partitions), default=8), 24)
     room = max(width - (2 + name + 1 + 5) - _RIGHT, _NARROWEST)
     total = len(view.brokers)
@@ -263,7 +277,7 @@ def columns(view: ClusterView, width: int, cursor: int, before: int = 0) -> Matr
 
 
 def window(first: int, shown: int, total: int, cursor: int) -> int:
-    """The first of ``shown`` items out of ``total`` so that ``cursor`` is among them, near ``first``."""
+    """Return the first of ``shown`` items out of ``total`` such that ``cursor`` is among them, near ``first``."""
     first = min(max(first, cursor - shown + 1), cursor)
     return max(0, min(first, total - shown))
 
@@ -277,10 +291,10 @@ def build_matrix(
     before: tuple[int, int] = (0, 0),
     heat: bool = False,
 ) -> MatrixView:
-    """The matrix for ``width`` × ``height`` cells, with the cursor on (partition, broker) in view.
+    """Return the matrix for ``width`` × ``height`` cells, with the cursor (partition, broker) visible.
 
-    ``before`` holds the first row and the first broker of the frame before, so that the window does not jump. With
-    ``heat`` a cell tells how far behind its replica is, and nothing else.
+    ``before`` holds the first row and the first broker of the previous frame, so that the window does not jump. With
+    ``heat`` a cell shows only the lag of its replica.
     """
     partition_at, broker_at = cursor
     parts = columns(view, width, broker_at, before[1])
@@ -299,7 +313,7 @@ def build_matrix(
 
 
 def lags_of(partitions: Iterable[PartitionView], groups: Iterable[GroupView]) -> dict[str, int]:
-    """LAG of the slowest group, by partition; one for which no group has committed anything is not in it."""
+    """Return the lag of the slowest group by partition; partitions without a committed offset are left out."""
     first: dict[str, int] = {}
     for group in groups:
         for name, offset in group.committed:
@@ -308,12 +322,12 @@ def lags_of(partitions: Iterable[PartitionView], groups: Iterable[GroupView]) ->
 
 
 def lag_text(group: GroupView, number: Callable[[int], str] = str) -> str:
-    """LAG of a group; of one that has committed nothing its position lag, which is named so."""
+    """Return the lag of a group as text; the position lag if it has not committed yet."""
     return f"position lag {number(group.position_lag)}" if group.lag is None else f"lag {number(group.lag)}"
 
 
 def replica_text(replica: ReplicaView, leader: int) -> str:
-    """The LEO of the leader, dead or alive, for others how far from it: ``=``, ``-87`` or ``+3``."""
+    """Return the LEO for the leader (even if it is down), for others the distance to it: ``=``, ``-87`` or ``+3``."""
     if replica.broker == leader:
         return compact_count(replica.leo)
     if replica.behind == 0:
@@ -377,24 +391,24 @@ def _cell(replica: ReplicaView | None, partition: PartitionView) -> MatrixCell:
 
 
 def _heat(replica: ReplicaView | None, partition: PartitionView) -> MatrixCell:
-    """How far behind; who leads has nothing to be behind of, and who is ahead of the leader differs from it."""
+    """Return the heat cell of a replica; the leader and replicas ahead of it are shown as without heat."""
     if replica is None or replica.broker == partition.leader or replica.behind < 0:
         return _cell(replica, partition)
     return MatrixCell(heat_text(replica.behind), heat_role(replica.behind))
 
 
-# All partitions at a glance: a cell for each, in order, with the worst of its states.
+# Overview of all partitions: a cell for each, in order, with the worst of its states.
 
 
 class PartitionCondition(NamedTuple):
-    """How a partition can be."""
+    """Condition of a partition: glyph, role and text."""
 
     glyph: str
     role: str
     words: str
 
 
-FINE: Final = PartitionCondition(glyphs.NOTHING, "quiet", "fine")
+FINE: Final = PartitionCondition(glyphs.NOTHING, "quiet", "healthy")
 STATES: Final = (
     PartitionCondition(glyphs.LOST, "lost", "acked, missing"),
     PartitionCondition(glyphs.DOWN, "down", "offline"),
@@ -402,44 +416,44 @@ STATES: Final = (
     PartitionCondition(glyphs.LAGGING, "lagging", "under-replicated"),
     FINE,
 )
-"""The worst first."""
+"""Conditions, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
 class GlanceRow:
-    """A line of cells, (glyph, role) each."""
+    """Line of the overview: cells of (glyph, role)."""
 
     cells: tuple[tuple[str, str], ...]
     cursor: int
-    """Which of them the cursor is on, -1: none."""
+    """Index of the cell under the cursor, -1: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixOverview:
-    """What fits."""
+    """Visible part of the overview, with its legend."""
 
     rows: tuple[GlanceRow, ...]
     first: int
-    """The line that is the first one shown."""
+    """Index of the first line shown."""
     legend: tuple[tuple[str, str], ...]
-    """What the cursor is on, and what the glyphs mean that are there, with their numbers."""
+    """Partition under the cursor, and the glyphs that occur with their numbers."""
 
 
 def state_of(partition: PartitionView) -> PartitionCondition:
-    """The worst of it."""
+    """Return the worst condition of a partition."""
     troubles = (partition.missing, partition.offline, partition.under_min_isr, partition.under_replicated)
     return next((state for state, there in zip(STATES, troubles, strict=False) if there), FINE)
 
 
 def per_row(width: int) -> int:
-    """Cells of a line."""
+    """Return the number of cells per line."""
     return max(1, width - 4)
 
 
 def build_glance(
     partitions: Sequence[PartitionView], cursor: int, width: int, height: int, before: int = 0
 ) -> MatrixOverview:
-    """The lines of ``height``, the last of which is the legend, with the cursor in sight."""
+    """Return ``height`` lines, the last one the legend, with the cursor visible."""
     size = per_row(width)
     total = -(-len(partitions) // size)
     shown = max(1, min(total, height - 1))

@@ -1,4 +1,4 @@
-"""Playbooks as lines: the library, a text with the state of its steps, expectations, recorded sessions."""
+"""Pages of playbooks: the library, a playbook's text with the progress of its steps, expectations, sessions."""
 
 import json
 from collections.abc import Sequence
@@ -22,29 +22,29 @@ _BODY: Final = ("stepping:", "cluster:", "topics:")
 
 @dataclass(frozen=True, slots=True)
 class PlaybookProgress:
-    """Where a session stands among the steps of its playbook."""
+    """Progress of a session through the steps of its playbook."""
 
     taken: int
-    """How many steps acted."""
+    """Number of steps taken."""
     next: int
-    """Index of the step that comes next, -1 for none."""
+    """Index of the next step, -1 for none."""
     due_us: int
-    """When it acts by the clock, or stops waiting; -1 for never."""
+    """Virtual time at which the next step runs, or stops waiting; -1 for never."""
     now_us: int
     phase: str
 
 
 @dataclass(frozen=True, slots=True)
 class LineMarks:
-    """Lines of a file, from 1, that have a mark."""
+    """Marks of a playbook's lines, which are counted from 1."""
 
     glyphs: dict[int, tuple[str, str]]
     running: tuple[int, int]
-    """The first and last line of the step that comes next; (0, 0) for none."""
+    """First and last line of the next step; (0, 0) for none."""
 
 
 def marks(playbook: Playbook, progress: PlaybookProgress | None) -> LineMarks:
-    """The mark of each step's first line; none where the playbook does not run."""
+    """Return the mark of each step's first line; none if the playbook does not run."""
     if progress is None:
         return LineMarks({}, (0, 0))
     found: dict[int, tuple[str, str]] = {}
@@ -63,7 +63,7 @@ def marks(playbook: Playbook, progress: PlaybookProgress | None) -> LineMarks:
 
 
 def _last_line(playbook: Playbook, line: int) -> int:
-    """The last line of the step that begins at a line: before the next step, or before the next key."""
+    """Return the last line of the step that begins at ``line``: before the next step, or the next key."""
     lines = playbook.source.splitlines()
     begins = {step.where.line for step in playbook.steps}
     last = line
@@ -77,7 +77,7 @@ def _last_line(playbook: Playbook, line: int) -> int:
 
 
 def source(playbook: Playbook, progress: PlaybookProgress | None) -> tuple[Row, ...]:
-    """All lines, each behind its mark and its number."""
+    """Return all lines, each after its mark and its number."""
     found = marks(playbook, progress)
     lines = playbook.source.splitlines()
     digits = len(str(len(lines)))
@@ -92,9 +92,9 @@ def source(playbook: Playbook, progress: PlaybookProgress | None) -> tuple[Row, 
 
 
 def first_line(playbook: Playbook, progress: PlaybookProgress | None, height: int) -> int:
-    """Where a window of so many lines begins that follows the steps: the running one a third from above.
+    """Return the first line of a window of ``height`` lines: the next step is a third from the top.
 
-    Of a playbook that does not run it begins where its cluster does: what stands before is told elsewhere.
+    For a playbook that does not run the window begins at its cluster; title and story are shown elsewhere.
     """
     lines = playbook.source.splitlines()
     first, _last = marks(playbook, progress).running
@@ -104,17 +104,17 @@ def first_line(playbook: Playbook, progress: PlaybookProgress | None, height: in
 
 
 def told(playbook: Playbook, progress: PlaybookProgress) -> str:
-    """Where it stands, in one line."""
+    """Return the progress in one line."""
     steps = playbook.steps
     if progress.phase == "ended":
-        return "it is over"
+        return "session ended"
     if progress.phase == "settling":
-        return "it settles: producers have stopped, faults are healed"
+        return "settling: producers stopped, faults healed"
     if not steps:
-        return "it has no steps: what happens is your doing"
+        return "no scripted steps; you drive it"
     if progress.next < 0:
         left = len(steps) - progress.taken
-        return "all steps are done" if not left else f"{progress.taken} of {len(steps)} steps done, the rest left out"
+        return "all steps done" if not left else f"{progress.taken} of {len(steps)} steps done, the rest skipped"
     step = steps[progress.taken]
     return f"next {step_of(step, steps)}, {step_words(step)}: {_when(step, progress)}"
 
@@ -123,17 +123,17 @@ def _when(step: Step, progress: PlaybookProgress) -> str:
     left = f"in {compact_duration(max(0, progress.due_us - progress.now_us))}"
     if step.trigger.kind != "when":
         return f"at {clock(progress.due_us)}, {left}"
-    asked = f"waits for {step.trigger.condition.text if step.trigger.condition else ''}"
-    return f"{asked}, gives up {left}" if progress.due_us >= 0 else asked
+    waiting = f"waiting for {step.trigger.condition.text if step.trigger.condition else ''}"
+    return f"{waiting}, timeout {left}" if progress.due_us >= 0 else waiting
 
 
 def about_playbook(playbook: Playbook, progress: PlaybookProgress | None, width: int, height: int) -> tuple[Row, ...]:
-    """Title, where it stands, and as much of the story as fits."""
+    """Return title, progress, and as much of the story as fits."""
     parts: list[tuple[str, str]] = [(line, "strong") for line in wrap(playbook.title or playbook.name, width)]
     if progress is not None:
         parts += [(line, "warning") for line in wrap(told(playbook, progress), width)]
     elif playbook.spec.manual:
-        parts.append((f"stepped by hand, time stands still: play it with floodmark run {playbook.name}", "warning"))
+        parts.append((f"stepped manually, not in real time: run it with floodmark run {playbook.name}", "warning"))
     else:
         parts.append((f"seed {playbook.seed}, {_length(playbook)}", "quiet"))
     parts += [(line, "text") for line in wrap(playbook.story, width)]
@@ -144,10 +144,11 @@ def about_playbook(playbook: Playbook, progress: PlaybookProgress | None, width:
 
 def _length(playbook: Playbook) -> str:
     steps = counted(len(playbook.steps), "step", zero="0")
-    return f"{steps}, {len(playbook.expectations)} expected, {duration_text(playbook.settle_us)} of quiet at the end"
+    expectations = counted(len(playbook.expectations), "expectation", zero="0")
+    return f"{steps}, {expectations}, {duration_text(playbook.settle_us)} to settle"
 
 
-# Expectations of a playbook, each with its state: passed, failed, or not yet decided.
+# Expectations of a playbook, each with its state: passed, failed, or pending.
 
 
 Stand = Literal["pass", "fail", "open"]
@@ -157,7 +158,7 @@ GLYPHS = {"pass": (glyphs.OK, "calm"), "fail": (glyphs.DOWN, "alarm"), "open": (
 
 @dataclass(frozen=True, slots=True)
 class ExpectationStatus:
-    """An expectation as it stands."""
+    """State of an expectation, with details."""
 
     text: str
     stand: Stand
@@ -165,62 +166,64 @@ class ExpectationStatus:
 
 
 def standing(watch: ExpectationMonitor, query: object, healed_us: int) -> ExpectationStatus:
-    """How an expectation stands, by what it watched so far and by what the cluster is now."""
+    """Return the state of an expectation from its monitor and the current cluster."""
     each = watch.expectation
     if watch.final:
         return ExpectationStatus(each.text, "pass" if watch.ok else "fail", watch.detail)
     if each.kind == "always":
-        return ExpectationStatus(each.text, "open", "held so far")
+        return ExpectationStatus(each.text, "open", "passing so far")
     if each.kind == "end":
-        return ExpectationStatus(each.text, "open", f"asked at the end: now {_now(each, query)}")
+        return ExpectationStatus(each.text, "open", f"evaluated at the end; {_now(each, query)}")
     if watch.at_us >= 0:
-        return ExpectationStatus(each.text, "open", f"{watch.detail}; another fault would begin it anew")
+        return ExpectationStatus(each.text, "open", f"{watch.detail}; another fault restarts it")
     if watch.waits_for_heal and healed_us < 0:
-        return ExpectationStatus(each.text, "open", "its time begins when the last fault is healed")
+        return ExpectationStatus(each.text, "open", "its deadline starts when the last fault is healed")
     return ExpectationStatus(each.text, "open", f"not yet: {explain(each.condition, query) or _now(each, query)}")
 
 
 def unasked(expectation: Expectation) -> ExpectationStatus:
-    """One of a playbook that does not run."""
+    """Return an expectation of a playbook that does not run."""
     return ExpectationStatus(expectation.text, "open", "")
 
 
 def rows(standings: tuple[ExpectationStatus, ...]) -> tuple[Row, ...]:
-    """A line for each."""
+    """Return a line for each expectation."""
     found = []
     for each in standings:
         glyph, role = GLYPHS[each.stand]
-        told = f"  {each.told}" if each.told else ""
-        found.append(Row(((f"{glyph} ", role), (each.text, "text"), (told, "quiet" if each.stand != "fail" else role))))
-    return tuple(found) or (Row((("it expects nothing", "quiet"),)),)
+        detail = f"  {each.told}" if each.told else ""
+        found.append(
+            Row(((f"{glyph} ", role), (each.text, "text"), (detail, "quiet" if each.stand != "fail" else role)))
+        )
+    return tuple(found) or (Row((("no expectations", "quiet"),)),)
 
 
 def title(standings: tuple[ExpectationStatus, ...], *, runs: bool) -> str:
-    """Above them."""
+    """Return the title above the expectations."""
     if not runs:
-        return "What must hold"
+        return "Expectations"
     count = {stand: sum(each.stand == stand for each in standings) for stand in GLYPHS}
-    parts = [f"{count['pass']} passed", f"{count['fail']} failed", f"{count['open']} open"]
-    return f"What must hold {glyphs.NOTHING} {', '.join(parts)}"
+    parts = [f"{count['pass']} passed", f"{count['fail']} failed", f"{count['open']} pending"]
+    return f"Expectations {glyphs.NOTHING} {', '.join(parts)}"
 
 
 def _now(expectation: Expectation, query: object) -> str:
-    would = "it would pass" if holds(expectation.condition, query) else "it would fail"
-    told = explain(expectation.condition, query)
-    return f"{would}, {told}" if told else would
+    current = "passing so far" if holds(expectation.condition, query) else "failing so far"
+    detail = explain(expectation.condition, query)
+    return f"{current}, {detail}" if detail else current
 
 
-# The list of playbooks as lines: what is on the screen first, then the bundled ones by theme.
+# The list of playbooks as lines: the running one first, then the bundled ones by theme.
 
 
 RUNNING = ""
-"""Stands for the playbook of the session on the screen where others have a name."""
-BY_HAND = "by hand"
+"""Key of the running session's playbook, in place of a name."""
+BY_HAND = "manual"
 
 
 @dataclass(frozen=True, slots=True)
 class PlaybookListEntry:
-    """A line of a list: what stands on it, and whether it can be chosen."""
+    """Line of a list: text, text at the right edge, and whether it is a heading, which cannot be selected."""
 
     key: str
     text: str
@@ -230,12 +233,12 @@ class PlaybookListEntry:
 
 
 def playbooks(shelf: Sequence[Shelved], running: str, words: str) -> tuple[PlaybookListEntry, ...]:
-    """The playbook that is ``running``, and those of the shelf that fit the ``words`` of the filter, under headings."""
+    """Return the ``running`` playbook, and those of the shelf that match the filter ``words``, under headings."""
     entries = (
         []
         if words
         else [
-            PlaybookListEntry("", "On the screen", "quiet", heading=True),
+            PlaybookListEntry("", "Running", "quiet", heading=True),
             PlaybookListEntry(RUNNING, running, "strong"),
         ]
     )
@@ -248,26 +251,26 @@ def playbooks(shelf: Sequence[Shelved], running: str, words: str) -> tuple[Playb
             entries.append(PlaybookListEntry("", heading(theme), "quiet", heading=True))
         entries.append(PlaybookListEntry(each.name, each.name, end=BY_HAND if each.manual else ""))
     if not entries:
-        entries.append(PlaybookListEntry("", f"no playbook fits {words}", "quiet", heading=True))
+        entries.append(PlaybookListEntry("", f"no playbook matches {words}", "quiet", heading=True))
     return tuple(entries)
 
 
 def choices(entries: Sequence[PlaybookListEntry]) -> list[int]:
-    """The lines that can be chosen."""
+    """Return the indexes of the lines that can be selected."""
     return [number for number, entry in enumerate(entries) if not entry.heading]
 
 
 def moved(entries: Sequence[PlaybookListEntry], at: int, lines: int) -> int:
-    """The line that is chosen after so many steps down or up from the one at ``at``; -1 where none can be."""
+    """Return the line ``lines`` selectable lines below (or above) ``at``; -1 if none can be selected."""
     found = choices(entries)
     if not found:
         return -1
-    nearest = min(range(len(found)), key=lambda place: abs(found[place] - at))
+    nearest = min(range(len(found)), key=lambda index: abs(found[index] - at))
     return found[max(0, min(nearest + lines, len(found) - 1))]
 
 
 def window(entries: Sequence[PlaybookListEntry], at: int, first: int, height: int) -> tuple[int, tuple[Row, ...]]:
-    """The lines that are shown with the chosen one among them, its heading too, and the first line's number."""
+    """Return the index of the first line to show, and the lines: the selected one is among them, with its heading."""
     shown = first_shown(first, at, len(entries), height)
     if at > 0 and shown == at and entries[at - 1].heading and height > 1:
         shown = at - 1
@@ -280,7 +283,7 @@ def _row(entry: PlaybookListEntry, chosen: bool) -> Row:
     return Row(((indent, "key"), (entry.text, entry.role)), (f"{entry.end} " if entry.end else "", "quiet"), chosen)
 
 
-# Recorded sessions as lines, newest first, and what one of them was. Only those that are shown are read.
+# Recorded sessions as lines, newest first, and details of one. Only the visible ones are read.
 
 
 VERDICTS = {
@@ -288,35 +291,35 @@ VERDICTS = {
     "fail": (glyphs.DOWN, "alarm"),
     "inconclusive": (glyphs.STALE, "warning"),
 }
-TORN = "no end"
+TORN = "incomplete"
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a list says of a recorded session."""
+    """Summary of a recorded session for the list."""
 
     path: Path
     playbook: str
     title: str
     seed: int
     began: str
-    """By the clock on the wall, when it was recorded."""
+    """Wall-clock time of the recording."""
     profile: str
     verdict: str
-    """Empty for a session without its end."""
+    """Verdict; empty for an incomplete session."""
     virtual_us: int
     problem: str = ""
-    """Why it cannot be read; then nothing else is known."""
+    """Why it cannot be read; all else is then unknown."""
 
 
 @cache
 def sealed_card(path: Path, _manifest_ns: int) -> Card:
-    """The card of a session whose manifest was written at that time: it does not change any more."""
+    """Return the cached card of a sealed session, which does not change; the manifest's mtime is part of the key."""
     return _card(path)
 
 
 def card(path: Path) -> Card:
-    """The card of a session."""
+    """Return the card of a session."""
     try:
         return sealed_card(path, (path / session_files.MANIFEST).stat().st_mtime_ns)
     except OSError:
@@ -334,28 +337,26 @@ def _card(path: Path) -> Card:
 
 
 def newest_first(parent: Path) -> list[Path]:
-    """The sessions in a directory: their names begin with when they began."""
+    """Return the sessions in a directory, newest first; their names begin with their start time."""
     return session_files.sessions_under(parent)[::-1]
 
 
 def entries(paths: list[Path], parent: Path, here: Path | None) -> tuple[PlaybookListEntry, ...]:
-    """A line for each, the one that is on the screen told as such."""
+    """Return a line for each session; the running one is marked."""
     if not paths:
-        return (
-            PlaybookListEntry(
-                "", f"no session in {parent} yet: each is recorded there as it runs", "quiet", heading=True
-            ),
-        )
+        return (PlaybookListEntry("", f"no recorded sessions in {parent}", "quiet", heading=True),)
     return tuple(
         PlaybookListEntry(
-            str(path), path.name.removeprefix(session_files.DIRECTORY_PREFIX), end="here" if path == here else ""
+            str(path),
+            path.name.removeprefix(session_files.DIRECTORY_PREFIX),
+            end="this session" if path == here else "",
         )
         for path in paths
     )
 
 
 def row(entry: PlaybookListEntry, known: Card, width: int, chosen: bool) -> Row:
-    """Its line: verdict, playbook and when; the seed where there is room."""
+    """Return the line of a session: verdict, playbook, time, and the seed where there is room."""
     glyph, role = VERDICTS.get(known.verdict, (glyphs.NOTHING, "quiet"))
     marker = glyphs.MARKER if chosen else " "
     when = known.began[5:] if width < 44 else known.began
@@ -367,11 +368,11 @@ def row(entry: PlaybookListEntry, known: Card, width: int, chosen: bool) -> Row:
 
 
 def about_session(known: Card) -> tuple[Row, ...]:
-    """All that its files tell at once."""
+    """Return the details of a session."""
     if known.problem:
         return (Row(((known.playbook, "strong"),)), Row(((known.problem, "warning"),)))
     glyph, role = VERDICTS.get(known.verdict, (glyphs.NOTHING, "quiet"))
-    lasted = f", {compact_duration(known.virtual_us)} of cluster time" if known.virtual_us >= 0 else ""
+    lasted = f", {compact_duration(known.virtual_us)} of virtual time" if known.virtual_us >= 0 else ""
     return (
         Row(((known.title or known.playbook, "strong"),)),
         Row(((f"{glyph} {known.verdict or TORN}", role), (lasted, "text"))),
@@ -382,13 +383,13 @@ def about_session(known: Card) -> tuple[Row, ...]:
 
 
 def expected(path: Path) -> tuple[Row, ...]:
-    """What came of its expectations, for a sealed session."""
+    """Return the results of the expectations of a sealed session."""
     try:
         found = session_files.read_object(path / session_files.RESULT)
     except session_files.LayoutError:
-        return (Row((("it has no result: its end is missing", "quiet"),)),)
+        return (Row((("no result: the recording is incomplete", "quiet"),)),)
     rows = [_judged(each) for each in found.get("expectations", ()) if isinstance(each, dict)]
-    return tuple(rows) or (Row((("it expected nothing", "quiet"),)),)
+    return tuple(rows) or (Row((("no expectations", "quiet"),)),)
 
 
 def _judged(each: dict[str, Any]) -> Row:
@@ -398,21 +399,21 @@ def _judged(each: dict[str, Any]) -> Row:
 
 
 def text_of(path: Path) -> tuple[Row, ...]:
-    """Its playbook's lines, and behind them what its operator did."""
+    """Return the lines of its playbook, after the operator's actions."""
     try:
         lines = (path / session_files.PLAYBOOK).read_text(encoding="utf-8", errors="replace").splitlines()
         acted = (path / session_files.ACTIONS).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        return (Row(((f"its files cannot be read: {error.strerror}", "warning"),)),)
+        return (Row(((f"cannot read its files: {error.strerror}", "warning"),)),)
     rows = [Row(((line, "quiet" if line.lstrip().startswith("#") else "text"),)) for line in lines]
-    done = [told for told in map(_acted, acted) if told]
+    done = [text for text in map(_acted, acted) if text]
     if done:
-        rows = [Row((("its operator", "quiet"),)), *[Row(((line, "text"),)) for line in done], Row(), *rows]
+        rows = [Row((("operator actions", "quiet"),)), *[Row(((line, "text"),)) for line in done], Row(), *rows]
     return tuple(rows)
 
 
 def _acted(line: str) -> str:
-    """One line of ``actions.jsonl`` in words, empty where it is none."""
+    """Return one line of ``actions.jsonl`` as text, empty if it is no action."""
     try:
         found = json.loads(line)
         more = (found["name"], found["target"]) if found["verb"] in ("inject", "heal", "admin") else ()

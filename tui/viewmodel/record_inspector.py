@@ -1,4 +1,4 @@
-"""The record inspector: every record that was ever written at one offset, and one record in words."""
+"""Record inspector: every record ever written at one offset, and one record as text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,31 +13,31 @@ from tui.terminal import glyphs
 from tui.terminal.format import wrap
 from tui.viewmodel.row import Row
 
-# One record in words: what the command line prints of it, and the screen shows.
+# One record as text, for the command line and the TUI.
 
 
 GONE: Final = {
-    "truncated": "nobody: it was cut off every log that had it",
-    "deleted": "nobody: the log begins behind it by now",
-    "compacted": "nobody: a newer record of its key has replaced it",
+    "truncated": "no replica: truncated from every log that had it",
+    "deleted": "no replica: deleted, the log now starts after it",
+    "compacted": "no replica: compacted, a newer record of its key replaced it",
 }
-"""Why nobody holds a record."""
+"""Why no replica holds a record."""
 RECORD_LABEL: Final = 10
-"""Cells in front of the words."""
-NOTHING_YET: Final = "nothing was written here so far"
+"""Cells of a label."""
+NOTHING_YET: Final = "no record was written at this offset so far"
 
 
 def heading(peeked: Peeked) -> str:
-    """Which record it is."""
+    """Return partition, offset and leader epoch of the record as text."""
     record = peeked.record
     return f"{record.partition} offset {record.offset}, leader epoch {record.epoch}"
 
 
 def rows(peeked: Peeked) -> tuple[tuple[str, str], ...]:
-    """(label, words) of everything that is known of it."""
+    """Return (label, text) for each property of the record."""
     record = peeked.record
     producer = f"{record.client}, " if record.client else ""
-    numbered = f"its record {record.number} in {record.partition}, counted from 0"
+    numbered = f"record {record.number} of this producer in {record.partition} (from 0)"
     identity = f", producer id {record.producer_id}" if record.producer_id >= 0 else ""
     size = f"{size_text(peeked.record_bytes)}, in " if peeked.record_bytes >= 0 else ""
     batch = f"a batch of {counted(record.batch_records, 'record')}, {size_text(record.batch_bytes)}"
@@ -55,7 +55,7 @@ def rows(peeked: Peeked) -> tuple[tuple[str, str], ...]:
 
 
 def text(found: Sequence[Peeked], partition: str, offset: int) -> str:
-    """All records of an offset, for the clipboard."""
+    """Return all records of an offset as text for the clipboard."""
     if not found:
         return f"{partition} offset {offset}: {NOTHING_YET}"
     lines = [(heading(each), [f"{label.ljust(RECORD_LABEL)}{words}" for label, words in rows(each)]) for each in found]
@@ -65,7 +65,7 @@ def text(found: Sequence[Peeked], partition: str, offset: int) -> str:
 def _record_value(peeked: Peeked) -> str:
     if peeked.value is not None:
         return peeked.value
-    return "null: a tombstone" if peeked.record.deletes else "the playbook does not say (records: faker:order)"
+    return "null: a tombstone" if peeked.record.deletes else "not set by the playbook (see records: faker:order)"
 
 
 def _held(peeked: Peeked) -> str:
@@ -76,52 +76,52 @@ def _held(peeked: Peeked) -> str:
 
 
 INSPECTOR_LABEL: Final = 9
-"""Cells in front of the words."""
+"""Cells of a label."""
 WIDE: Final = 56
-"""From this width on every replica has a line of its own."""
+"""Minimum width for one line per replica."""
 _TRANSACTIONS: Final = {
-    "": "of none",
-    "open": "open: whoever reads committed data waits for it",
+    "": "none",
+    "open": "open: read_committed consumers wait for it",
     "committed": "committed",
-    "aborted": "aborted: whoever reads committed data skips it",
-    "gone": "its end is not known: no log has it any more",
+    "aborted": "aborted: read_committed consumers skip it",
+    "gone": "outcome unknown: no log has its marker any more",
 }
 _WARN: Final = ("open", "aborted", "gone")
 
 
 @dataclass(frozen=True, slots=True)
 class InspectedRecord:
-    """A record with everything that is known of it."""
+    """Record with its contents, its copies and its acknowledgement."""
 
     peeked: Peeked
     inspected: Inspected
     acked_us: int
-    """-1: not known."""
+    """Virtual time of the acknowledgement, -1: unknown."""
 
 
 class RecordPosition(NamedTuple):
-    """What is looked at."""
+    """Partition, offset and replica under the cursor."""
 
     partition: str
     offset: int
     broker: int
-    """Whose replica the cursor is on."""
+    """Broker whose replica the cursor is on."""
     leader: int
-    """-1: nobody."""
+    """Broker that leads the partition, -1: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetReaders:
-    """Who may have read an offset."""
+    """Consumer groups that may have read an offset."""
 
     groups: tuple[GroupView, ...]
-    """Those that read the topic."""
+    """Groups that read the topic."""
     handed: tuple[str, ...]
-    """Names of those that were handed the offset, whatever stood there then."""
+    """Names of the groups that fetched the offset, whichever record it held then."""
 
 
 def readers(view: ClusterView, partition: str, handed: Iterable[str]) -> OffsetReaders:
-    """Of all groups those that read a partition."""
+    """Return the groups that read a partition, and those that fetched the offset."""
     topic = partition.rpartition("-")[0]
     return OffsetReaders(tuple(each for each in view.groups if topic in each.topics), tuple(handed))
 
@@ -133,9 +133,9 @@ def build(
     read: OffsetReaders,
     room: tuple[int, int],
 ) -> tuple[Row, ...]:
-    """All lines, in a ``room`` of (width, height); ``here`` are the replicas, for an offset without any record.
+    """Return all lines for ``room`` (width, height); ``here`` are the replicas, for an offset without any record.
 
-    The record that the replica under the cursor holds goes first, then the newest.
+    The record of the replica under the cursor comes first, then the others, newest first.
     """
     width, height = room
     if not found:
@@ -154,7 +154,7 @@ def build(
 def _fitted(rows: list[Row], height: int) -> tuple[Row, ...]:
     if len(rows) <= height or height < 1:
         return tuple(rows)
-    more = Row(((f"{len(rows) - height + 1} lines more {glyphs.MORE_BELOW} p: all of it", "quiet"),))
+    more = Row(((f"{len(rows) - height + 1} more lines {glyphs.MORE_BELOW} p: show all", "quiet"),))
     return (*rows[: height - 1], more)
 
 
@@ -183,12 +183,12 @@ def _heading(seen: InspectedRecord, place: RecordPosition) -> Row:
     if record.holders:
         here = place.broker in record.holders
         pieces.append((f", {'' if here else 'not '}on b{place.broker}", "text" if here else "warning"))
-    pieces.append(_fate(seen, place))
+    pieces.append(_outcome(seen, place))
     return Row(tuple(pieces))
 
 
-def _fate(seen: InspectedRecord, place: RecordPosition) -> tuple[str, str]:
-    """What became of it, with a role."""
+def _outcome(seen: InspectedRecord, place: RecordPosition) -> tuple[str, str]:
+    """Return the current state of the record, with a role."""
     record, known = seen.peeked.record, seen.inspected
     leaders = {each.broker: each.holding for each in known.copies}.get(place.leader, "holds")
     if record.acked and not record.holders and record.gone == "truncated":
@@ -203,7 +203,7 @@ def _fate(seen: InspectedRecord, place: RecordPosition) -> tuple[str, str]:
 def _inspected_value(peeked: Peeked) -> str:
     if peeked.value is not None:
         return peeked.value
-    return "null: a tombstone" if peeked.record.deletes else "not told by the playbook"
+    return "null: a tombstone" if peeked.record.deletes else "not set by the playbook"
 
 
 def _producer(seen: InspectedRecord) -> str:
@@ -218,7 +218,7 @@ def _producer(seen: InspectedRecord) -> str:
 
 def _batch(seen: InspectedRecord) -> str:
     record = seen.peeked.record
-    alone = f", this one {size_text(seen.peeked.record_bytes)}" if seen.peeked.record_bytes >= 0 else ""
+    alone = f", this record {size_text(seen.peeked.record_bytes)}" if seen.peeked.record_bytes >= 0 else ""
     last = seen.inspected.batch_start + record.batch_records - 1
     span = f"{seen.inspected.batch_start}" if record.batch_records == 1 else f"{seen.inspected.batch_start} to {last}"
     return f"{span}, {size_text(record.batch_bytes)}{alone}"
@@ -229,7 +229,7 @@ def _acked(seen: InspectedRecord) -> Row:
     if not record.acked:
         return _line("acked", "not acknowledged", warned=bool(record.client))
     if seen.acked_us < 0:
-        return _line("acked", "yes" if record.acks else "nobody answers acks=0")
+        return _line("acked", "yes" if record.acks else "never: acks=0 has no response")
     return _line("acked", f"{clock(seen.acked_us)}, {(seen.acked_us - record.appended_us) / 1000:.1f}ms later")
 
 
@@ -252,37 +252,37 @@ def _copy_words(copy: RecordCopy) -> str:
 
 
 _HOLDING: Final = {
-    "holds": "has it", "other": "has another record here", "behind": "ends before it", "below": "begins behind it",
-    "compacted": "compacted it away",
+    "holds": "has it", "other": "has another record here", "behind": "ends before it", "below": "starts after it",
+    "compacted": "compacted it",
 }  # fmt: skip
 _BRIEFLY: Final = (
     ("holds", ""),
-    ("other", "another one: "),
-    ("behind", "end before it: "),
-    ("below", "begin behind it: "),
-    ("compacted", "compacted it: "),
+    ("other", "another record: "),
+    ("behind", "log ends before: "),
+    ("below", "log starts after: "),
+    ("compacted", "compacted: "),
 )
 
 
 def _copies(copies: Sequence[RecordCopy]) -> str:
-    """All replicas in few words: those that have the record, then the others by what they have."""
-    told = []
+    """Return all replicas in short: those that have the record, then the others by what they have instead."""
+    texts = []
     for holding, words in _BRIEFLY:
         brokers = " ".join(f"b{each.broker}" for each in copies if each.holding == holding)
         if brokers:
-            told.append(f"{words}{brokers}")
-    return "; ".join(told)
+            texts.append(f"{words}{brokers}")
+    return "; ".join(texts)
 
 
 def _read(read: OffsetReaders, place: RecordPosition) -> str:
     if not read.groups:
         return "no group reads this topic"
-    told = []
+    texts = []
     for group in read.groups:
         committed = dict(group.committed).get(place.partition, -1)
-        handed = "was handed it" if group.name in read.handed else "not yet"
-        told.append(f"{group.name} {handed}{f', committed {committed}' if committed > place.offset else ''}")
-    return "; ".join(told)
+        fetched = "fetched it" if group.name in read.handed else "not yet"
+        texts.append(f"{group.name} {fetched}{f', committed {committed}' if committed > place.offset else ''}")
+    return "; ".join(texts)
 
 
 def _line(label: str, words: str, *, warned: bool = False) -> Row:

@@ -1,4 +1,4 @@
-"""A line of a page or a pane as plain data, labels to jump by, and text for the clipboard."""
+"""Row of a page or pane as plain data, windows of rows, and labels for jumping."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,54 +9,54 @@ from rich.cells import cell_len, set_cell_size
 
 MORE: Final = "…"
 HEAL: Final = "[heal]"
-"""What is clicked to heal a fault, at the end of its line."""
+"""Text at the end of a fault's line that heals it when clicked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """(text, role) pieces from the left, an end at the right edge, whether it is chosen, and for a fault its number."""
+    """Row: (text, role) pieces from the left, an end at the right edge, selection, and for a fault its id."""
 
     pieces: tuple[tuple[str, str], ...] = ()
     end: tuple[str, str] = ("", "text")
     chosen: bool = False
     fault: int = -1
     about: str = ""
-    """Name of a client, a group or a node of the control plane."""
+    """Name of the client, group or control-plane node that the row is about."""
 
 
 def fitted(text: str, width: int, more: str = MORE) -> str:
-    """``text`` in so many cells at most; what is cut is told by ``more``."""
+    """Return ``text`` in at most ``width`` cells; ``more`` marks that it was cut."""
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, width - cell_len(more)) + more if width > 0 else ""
 
 
 def first_shown(first: int, at: int, count: int, height: int) -> int:
-    """The first line of a window of ``height`` lines that has line ``at`` in it, moved as little as can be."""
+    """Return the first line of a window of ``height`` lines that contains line ``at``, moved as little as possible."""
     first = min(max(first, at - height + 1), at)
     return max(0, min(first, count - height))
 
 
-# Labels over what is in sight, and the way to it: as few letters as there can be.
+# Labels for jumping: as few letters as possible.
 
 
 @dataclass(frozen=True, slots=True)
 class LabelPosition:
-    """Something that can be gone to: where its label stands, in cells of the screen, and what it is."""
+    """Target of a jump: position of its label in cells of the terminal, kind and key."""
 
     x: int
     y: int
     kind: str
     """``pane``, ``mode``, ``row``, ``column`` ..."""
     key: str
-    """Which one of its kind."""
+    """Identifies the target among its kind."""
 
 
 def jump_labels(count: int) -> tuple[str, ...]:
-    """So many labels, none of which begins another: one letter each while there are letters, then two for the last.
+    """Return ``count`` labels, none a prefix of another: one letter each as far as possible, two for the last ones.
 
     Raises:
-        ValueError: there are not so many.
+        ValueError: there are more targets than labels of two letters.
     """
     letters = len(ascii_lowercase)
     if count > letters * letters:
@@ -70,5 +70,5 @@ def jump_labels(count: int) -> tuple[str, ...]:
 
 
 def labels_left(named: Sequence[str], typed: str) -> tuple[int, ...]:
-    """Numbers of the labels that begin with what was typed."""
+    """Return the indexes of the labels that begin with the typed letters."""
     return tuple(number for number, label in enumerate(named) if label.startswith(typed))

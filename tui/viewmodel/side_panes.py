@@ -1,4 +1,4 @@
-"""The side panes: producers, groups with their members, active faults, the replica under the cursor."""
+"""Side panes: producers, groups with their members, active faults, the replica under the cursor; client table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,37 +27,39 @@ from tui.terminal.format import parameters
 from tui.viewmodel.partition_matrix import BROKER_STATUS, STATUS, beliefs, conditions, lag_text
 from tui.viewmodel.row import HEAL, Row
 
-# The side panes as rows of labelled pieces: producers and groups, active faults, the replica under the cursor.
+# The side panes as rows: producers and groups, active faults, the replica under the cursor.
 
 
-NO_CLIENTS: Final = "no producers and no groups: the playbook of this session has none"
+NO_CLIENTS: Final = "the playbook of this session has no producers and no groups"
 UNREAD: Final = "no group reads this topic"
+_EPOCH_STARTS: Final = 24
+"""Cells for the leader epochs of a replica with their start offsets."""
 
 
 def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> tuple[Row, ...]:
-    """Producers with their books, then groups; ``rates`` holds acked or read records per virtual second by name."""
+    """Return producers with their counters, then groups; ``rates``: acked or read records per virtual second."""
     rows: list[Row] = []
     states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
     for producer in view.producers:
         state = states.get(producer.name.removesuffix(SUFFIX), "up")
-        told = _producer_pieces(producer, state, rates.get(producer.name), books.producers.get(producer.name))
-        rows += [replace(row, about=producer.name) for row in told]
+        lines = _producer_pieces(producer, state, rates.get(producer.name), books.producers.get(producer.name))
+        rows += [replace(row, about=producer.name) for row in lines]
     for group in view.groups:
         members = [states.get(name, "up") for name, _partitions in group.assignment]
-        told = _group_pieces(group, members, rates.get(group.name), books.groups.get(group.name))
-        rows += [replace(row, about=group.name) for row in told]
+        lines = _group_pieces(group, members, rates.get(group.name), books.groups.get(group.name))
+        rows += [replace(row, about=group.name) for row in lines]
     return tuple(rows) or (Row(((NO_CLIENTS, "quiet"),)),)
 
 
 def faults(
     view: ClusterView, most: int = 1000, queued: Sequence[Action] = (), key: str = "f"
 ) -> tuple[Row, ...]:  # fmt: skip
-    """What waits for time to go on, active faults with the time left, then operations with their age, newest first.
+    """Return queued faults, active faults with the time left, then operations with their age, newest first.
 
-    In ``most`` lines; an empty board says by which ``key`` to fill it.
+    At most ``most`` lines; without any line it names the ``key`` that injects a fault.
     """
     rows = [
-        Row(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" waits", "calm"))
+        Row(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" queued", "calm"))
         for action in queued
     ]
     for fault in reversed(view.faults):
@@ -71,41 +73,45 @@ def faults(
             pieces += ((f" {parameters(fault.name, fault.detail)}", "quiet"),)
         rows.append(Row(pieces, (f"{left} {HEAL}", "key"), fault=fault.id))
     for operation in reversed(view.operations):
-        told = operation.progress or operation.detail
+        progress = operation.progress or operation.detail
         rows.append(
             Row(
-                ((f"{glyphs.MORE_RIGHT} ", "calm"), (f"{operation.name.replace('_', ' ')} ", "calm"), (told, "quiet")),
+                (
+                    (f"{glyphs.MORE_RIGHT} ", "calm"),
+                    (f"{operation.name.replace('_', ' ')} ", "calm"),
+                    (progress, "quiet"),
+                ),
                 (f" {compact_duration(view.now_us - operation.since_us)}", "text"),
             )
         )
     if len(rows) > most > 0:
         hidden = len(rows) - most + 1
         rows[most - 1 :] = [Row(((f"and {hidden} more", "quiet"),))]
-    return tuple(rows) or (Row((("no faults active, press ", "quiet"), (key, "key"))),)
+    return tuple(rows) or (Row((("no active faults; press ", "quiet"), (key, "key"))),)
 
 
 def replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
-    """What the broker under the cursor is, what its replica holds, and what it believes."""
+    """Return state and metadata of the broker under the cursor, and the state of its replica."""
     if not (0 <= partition < len(view.partitions) and 0 <= broker < len(view.brokers)):
         return ()
     node, home = view.brokers[broker], view.partitions[partition]
     glyph, role = BROKER_STATUS[node.state]
-    state = ", ".join([node.state] + ["fenced"] * node.fenced + ["leaving"] * node.shutting_down)
+    state = ", ".join([node.state] + ["fenced"] * node.fenced + ["shutting down"] * node.shutting_down)
     rack = f" rack {node.rack}" if node.rack else ""
-    old = f" {glyphs.STALE}{node.stale} stale" if node.stale else ""
+    old = f", stale for {node.stale}" if node.stale else ""
     registered = (f"broker epoch {node.epoch}" if node.epoch >= 0 else "", "quiet")
     pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (old, "warning"), (rack, "quiet"))
-    rows = [Row(pieces, (f" leads {node.leads}", "quiet"))]
+    rows = [Row(pieces, (f" leader of {node.leads}", "quiet"))]
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
-        absent = Row(((f"no replica of {home.name}", "quiet"),), _epochs(home))
-        return (*rows, absent, *_special(home), *_unread(view, home))
+        absent = Row(((f"no replica of {home.name}", "quiet"),))
+        return (*rows, absent, _epochs(home), *_special(home), *_unread(view, home))
     glyph, role = STATUS[held.status]
     word = held.status.replace("_", "-")
-    epochs = " ".join(f"{epoch}@{start}" for epoch, start in held.epochs[-4:]) or "none"
-    believed = f"b{held.believed_leader}" if held.believed_leader >= 0 else "nobody"
+    believed = f"leader b{held.believed_leader}" if held.believed_leader >= 0 else "no leader"
     rows += [
-        Row(((f"{glyph} {word} ", role), (home.name, "text")), _epochs(home)),
+        Row(((f"{glyph} {word} ", role), (home.name, "text"))),
+        _epochs(home),
         Row(
             (
                 ("LEO ", "quiet"),
@@ -115,13 +121,13 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
             ),
             registered,
         ),
-        Row((("epochs ", "quiet"), (epochs, "text"))),
+        Row((("epoch cache: ", "quiet"), (_epoch_starts(held.epochs), "text"))),
     ]
     if node.state == "down":
-        gone = Row((("what it believed died with it", "quiet"),))
+        gone = Row((("in-memory metadata lost", "quiet"),))
         return (*rows, gone, *_special(home), *_unread(view, home))
     wrong = held.broker in home.leaders and held.broker != home.leader
-    belief = [("believes leader ", "quiet"), (f"{believed} epoch {held.believed_epoch}", "alarm" if wrong else "text")]
+    belief = [("metadata: ", "quiet"), (f"{believed} epoch {held.believed_epoch}", "alarm" if wrong else "text")]
     if held.believed_isr:
         belief += [(" ISR ", "quiet"), (",".join(map(str, held.believed_isr)), "text")]
     rows.append(Row(tuple(belief)))
@@ -129,30 +135,39 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
 
 
 def _unread(view: ClusterView, home: PartitionView) -> list[Row]:
-    """Kafka's own topics are not meant to be read by groups."""
+    """Return a note on a topic that no group reads; internal topics are not meant to be read."""
     topic = home.name.rpartition("-")[0]
     read = home.internal or any(topic in group.topics for group in view.groups)
     return [] if read else [Row(((UNREAD, "quiet"),))]
 
 
 def _other_controller(view: ClusterView, node: BrokerView) -> list[Row]:
-    """A broker that takes somebody else for the controller than who is."""
+    """Return a note if the broker believes another node to be the active controller."""
     active = [each.node for each in view.controllers if each.role == "active"]
     if node.controller < 0 or not active or node.controller in active:
         return []
     taken = next((each.name for each in view.controllers if each.node == node.controller), f"broker {node.controller}")
-    return [Row((("takes ", "quiet"), (taken, "warning"), (" for the controller", "quiet")))]
+    return [Row((("metadata: active controller is ", "quiet"), (taken, "warning")))]
 
 
-def _epochs(home: PartitionView) -> tuple[str, str]:
-    return f"epoch {home.leader_epoch}/{home.partition_epoch}", "quiet"
+def _epochs(home: PartitionView) -> Row:
+    pieces = (("leader epoch ", "quiet"), (str(home.leader_epoch), "text"))
+    return Row((*pieces, ("  partition epoch ", "quiet"), (str(home.partition_epoch), "text")))
+
+
+def _epoch_starts(epochs: Sequence[tuple[int, int]]) -> str:
+    """Return the newest leader epochs of a replica with their start offsets, as many as fit."""
+    texts = [f"{epoch} from {start}" for epoch, start in epochs]
+    while len(texts) > 1 and len(", ".join(texts)) > _EPOCH_STARTS:
+        texts = texts[1:]
+    return ", ".join(texts) or "none"
 
 
 def _special(home: PartitionView) -> list[Row]:
-    """What is special about the partition, and which brokers know it otherwise than it is decided."""
+    """Return special conditions of the partition, and the brokers whose metadata of it is stale."""
     rows: list[Row] = []
     if home.split:
-        rows.append(Row(((f"{' and '.join(f'b{each}' for each in home.leaders)} lead at once", "alarm"),)))
+        rows.append(Row(((f"two leaders: {', '.join(f'b{each}' for each in home.leaders)}", "alarm"),)))
     special = conditions(home)
     if special:
         rows.append(Row(((special, "warning"),)))
@@ -176,21 +191,21 @@ def _producer_pieces(
         ),
         (per_second if state == "up" else "", "text"),
     )
-    told = [(f"  sent {compact_count(producer.sent)} acked {compact_count(producer.acked)}", "text")]
+    counts = [(f"  sent {compact_count(producer.sent)} acked {compact_count(producer.acked)}", "text")]
     if producer.failed:
-        told.append((f" failed {compact_count(producer.failed)}", "warning"))
+        counts.append((f" failed {compact_count(producer.failed)}", "warning"))
     if producer.unknown:
-        told.append((f" unknown {compact_count(producer.unknown)}", "warning"))
+        counts.append((f" unknown {compact_count(producer.unknown)}", "warning"))
     if producer.queued:
-        told.append((f" queued {compact_count(producer.queued)}", "quiet"))
+        counts.append((f" queued {compact_count(producer.queued)}", "quiet"))
     retries = 0 if book is None else book.retries
     if producer.unconnected and state == "up":
         broker, connection = producer.unconnected[0]
-        return [head, Row(tuple(told)), Row(((f"  b{broker} ", "text"), (connection, "warning")))]
+        return [head, Row(tuple(counts)), Row(((f"  b{broker} ", "text"), (connection, "warning")))]
     if not (retries or producer.refused):
-        return [head, Row(tuple(told)), Row((("  no error", "quiet"),))]
-    tried = f"  retries {compact_count(retries)} " if retries else f"  refused {compact_count(producer.refused)} "
-    return [head, Row(tuple(told)), Row(((tried, "quiet"), (producer.last_error, "warning")))]
+        return [head, Row(tuple(counts)), Row((("  no errors", "quiet"),))]
+    tried = f"  retries {compact_count(retries)} " if retries else f"  errors {compact_count(producer.refused)} "
+    return [head, Row(tuple(counts)), Row(((tried, "quiet"), (producer.last_error, "warning")))]
 
 
 def _group_pieces(
@@ -222,74 +237,74 @@ def _group_pieces(
 Piece = tuple[str, str]
 
 WIDE: Final = 100
-"""From this width on names have more room, and lines have words behind their numbers."""
+"""Minimum width for longer names and headings."""
 
 
 class ClientColumns(NamedTuple):
-    """How a table is shared out at a width."""
+    """Widths and headings of the client table."""
 
     name: int
-    """Cells of a name ..."""
+    """Cells of a name."""
     cell: int
-    """... and of a number."""
+    """Cells of a number."""
     producer: tuple[str, ...]
     group: tuple[str, ...]
     rate: str
 
 
 NARROW: Final = ClientColumns(
-    14, 7, ("sent", "acked", "failed", "unkn.", "retry", "refus.", "queue"),
-    ("read", "again", "lag", "gen.", "rebal.", "idle", "commit"), "rate",
+    14, 7, ("sent", "acked", "failed", "unkn.", "retry", "errors", "queue"),
+    ("read", "reread", "lag", "gen.", "rebal.", "idle", "commit"), "rate",
 )  # fmt: skip
 ROOMY: Final = ClientColumns(
-    22, 8, ("sent", "acked", "failed", "unknown", "retries", "refused", "queued"),
-    ("read", "again", "lag", "gener.", "rebal.", "idle", "commits"), "per second",
+    22, 8, ("sent", "acked", "failed", "unknown", "retries", "errors", "queued"),
+    ("read", "reread", "lag", "gen.", "rebal.", "idle", "commits"), "per second",
 )  # fmt: skip
 
 
 class ClientPosition(NamedTuple):
-    """Where a client stands in the table: its own line, and the last of those about it."""
+    """Lines of a client in the table: its own line, and the last of those about it."""
 
     name: str
     group: bool
-    """Whether it is a whole group."""
+    """Whether it is a group, not a producer or member."""
     first: int
     last: int
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTable:
-    """The lines of the table, and who can be chosen in it."""
+    """Lines of the table, and the clients that can be selected in it."""
 
     rows: tuple[Row, ...]
     places: tuple[ClientPosition, ...]
 
     def chosen(self, name: str) -> ClientPosition | None:
-        """The place of a client, else the first; None where there is nobody."""
+        """Return the position of a client, else of the first one; None without any client."""
         return next((each for each in self.places if each.name == name), self.places[0] if self.places else None)
 
     def marked(self, place: ClientPosition | None) -> tuple[Row, ...]:
-        """The lines, with one of them marked."""
+        """Return the lines, with one client marked."""
         if place is None:
             return self.rows
         return tuple(replace(row, chosen=at == place.first) for at, row in enumerate(self.rows))
 
 
 def fitting(clients: Clients, words: str) -> Clients:
-    """Those that the words of a filter fit; a group by the names of its members, too."""
+    """Return the clients that match the words of a filter; a group also by the names of its members."""
     return replace(
         clients,
         producers=tuple(each for each in clients.producers if fits(words, each.name)),
-        groups=tuple(each for each in clients.groups if fits(words, _said_of(each))),
+        groups=tuple(each for each in clients.groups if fits(words, _names_of(each))),
     )
 
 
-def _said_of(group: GroupSummary) -> str:
+def _names_of(group: GroupSummary) -> str:
     return " ".join((group.name, *(member.name for member in group.members)))
 
 
 def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = "") -> ClientTable:
-    """All of them; ``rates`` as the bridge has them, ``words`` of the filter by which clients were left out."""
+    """Return the table of all clients; ``rates`` in records per virtual second, ``words`` of the active filter."""
     columns = ROOMY if width >= WIDE else NARROW
     rows: list[Row] = []
     places: list[ClientPosition] = []
@@ -297,36 +312,36 @@ def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: i
         rows.append(_head("producer", columns.producer, columns))
         levels = {each.name: acks_text(each.acks) for each in view.producers}
         for one in clients.producers:
-            told = _producer_rows(one, levels.get(one.name, ""), rates.get(one.name), columns)
-            places.append(ClientPosition(one.name, False, len(rows), len(rows) + len(told) - 1))
-            rows += [replace(row, about=one.name) for row in told]
+            lines = _producer_rows(one, levels.get(one.name, ""), rates.get(one.name), columns)
+            places.append(ClientPosition(one.name, False, len(rows), len(rows) + len(lines) - 1))
+            rows += [replace(row, about=one.name) for row in lines]
     if clients.groups:
         rows += [Row(())] * bool(rows)
         rows.append(_head("group", columns.group, columns))
         views = {each.name: each for each in view.groups}
         for group in clients.groups:
-            told = _group_rows(group, views.get(group.name), rates.get(group.name), columns)
+            lines = _group_rows(group, views.get(group.name), rates.get(group.name), columns)
             names = [(group.name, True), *[(each.name, False) for each in group.members]]
             places += [
                 ClientPosition(name, whole, len(rows) + at, len(rows) + at) for at, (name, whole) in enumerate(names)
             ]
-            places[-1] = places[-1]._replace(last=len(rows) + len(told) - 1)
-            rows += told
-    nothing = f"no producer and no group fits {words}" if words.strip() else NO_CLIENTS
+            places[-1] = places[-1]._replace(last=len(rows) + len(lines) - 1)
+            rows += lines
+    nothing = f"no producer and no group matches {words}" if words.strip() else NO_CLIENTS
     return ClientTable(tuple(rows) or (Row(((nothing, "quiet"),)),), tuple(places))
 
 
 def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
-    """``height`` rows from ``first`` on, the last of them with how many follow."""
+    """Return ``height`` rows from ``first`` on; the last one has the number of rows that follow."""
     shown = list(rows[first : first + height])
     rest = len(rows) - first - height
     if rest > 0 and shown:
-        shown[-1] = Row(((f"and {rest + 1} lines more {glyphs.MORE_BELOW}", "quiet"),))
+        shown[-1] = Row(((f"{rest + 1} more lines {glyphs.MORE_BELOW}", "quiet"),))
     return tuple(shown)
 
 
 def shown_from(first: int, place: ClientPosition | None, height: int, total: int) -> int:
-    """The first line of a window with a client in it, moved as little as can be; the first has its heading too."""
+    """Return the first line of a window with a client in it, moved as little as possible."""
     if place is not None:
         first = max(first, min(place.first, place.last + 2 - height))
         first = min(first, place.first if place.first > 1 else 0)
@@ -334,7 +349,7 @@ def shown_from(first: int, place: ClientPosition | None, height: int, total: int
 
 
 def last_window(rows: Sequence[Row], height: int) -> int:
-    """The first row of the last window."""
+    """Return the first row of the last window."""
     return max(0, len(rows) - height)
 
 
@@ -357,33 +372,33 @@ def _producer_rows(one: ProducerSummary, level: str, rate: float | None, columns
     name = f"{one.name} acks={level}"
     if not level or len(name) >= columns.name:
         name = one.name
-    rows = [Row((*_named(columns, name, trouble=trouble), *numbers), _rate(rate)), *_latency("acked", one.latency)]
+    rows = [Row((*_named(columns, name, trouble=trouble), *numbers), _rate(rate)), *_latency("produce", one.latency)]
     if one.failure:
-        rows.append(Row((("    ended with ", "quiet"), (one.failure, "alarm"))))
+        rows.append(Row((("    stopped: ", "quiet"), (one.failure, "alarm"))))
     if one.transactions:
-        told = [transaction_words(one), f"{compact_count(one.aborted)} records aborted" if one.aborted else ""]
+        texts = [transaction_words(one), f"{compact_count(one.aborted)} records aborted" if one.aborted else ""]
         wrong = one.transactions_unknown or one.failure
-        rows.append(_told([each for each in told if each], "warning" if wrong else "text"))
+        rows.append(_text_row([each for each in texts if each], "warning" if wrong else "text"))
     stopped = _stopped(one.killed, one.closed)
-    thrown = f"an interceptor threw at {compact_count(one.interceptor_failures)}" if one.interceptor_failures else ""
-    rows += [_told([each for each in (stopped, thrown) if each], "warning")] if stopped or thrown else []
-    rows += _errors("refused", one.refused, columns) + _errors("gave up", one.errors, columns)
+    thrown = f"an interceptor threw {compact_count(one.interceptor_failures)} times" if one.interceptor_failures else ""
+    rows += [_text_row([each for each in (stopped, thrown) if each], "warning")] if stopped or thrown else []
+    rows += _errors("attempts failed", one.refused, columns) + _errors("records failed", one.errors, columns)
     return rows
 
 
 def _latency(what: str, latency: LatencySummary) -> list[Row]:
-    """Within which times records were acknowledged, or read."""
+    """Return the latency percentiles until records were acknowledged, or read."""
     times = {"p50": latency.p50_us, "p95": latency.p95_us, "p99": latency.p99_us, "max": latency.max_us}
-    told = ", ".join(f"{name} {compact_duration(us)}" for name, us in times.items())
-    return [Row(((f"    {what} within ", "quiet"), (told, "text")))] if latency.records else []
+    percentiles = ", ".join(f"{name} {compact_duration(us)}" for name, us in times.items())
+    return [Row(((f"    {what} latency ", "quiet"), (percentiles, "text")))] if latency.records else []
 
 
-def _told(words: Sequence[str], role: str) -> Row:
+def _text_row(words: Sequence[str], role: str) -> Row:
     return Row((("    ", "text"), (", ".join(words), role)))
 
 
 def _stopped(killed: int, closed: int) -> str:
-    """How often processes ended, one way or the other."""
+    """Return how often processes were killed or closed, as text."""
     return ", ".join(f"{how} {times}" for how, times in (("killed", killed), ("closed", closed)) if times)
 
 
@@ -402,17 +417,17 @@ def _group_rows(one: GroupSummary, view: GroupView | None, rate: float | None, c
     rows = [Row((*named, *numbers), _rate(rate), about=one.name)]
     owned = dict(view.assignment) if view is not None else {}
     rows += [_member(each, owned.get(each.name, ()), columns) for each in one.members]
-    rows += _latency("read", one.latency)
-    told = [
-        f"truncated under it {one.truncations}" if one.truncations else "",
-        f"reset {one.resets}" if one.resets else "",
-        f"handler failed {one.handler_failed}" if one.handler_failed else "",
-        f"unprocessed {one.abandoned}" if one.abandoned else "",
+    rows += _latency("end-to-end", one.latency)
+    texts = [
+        f"truncations detected {one.truncations}" if one.truncations else "",
+        f"offset resets {one.resets}" if one.resets else "",
+        f"handler failures {one.handler_failed}" if one.handler_failed else "",
+        f"skipped {one.abandoned}" if one.abandoned else "",
         _stopped(sum(each.killed for each in one.members), sum(each.closed for each in one.members)),
     ]
-    if any(told):
-        rows.append(_told([each for each in told if each], "warning"))
-    return rows + _errors("not committed", one.commit_errors, columns)
+    if any(texts):
+        rows.append(_text_row([each for each in texts if each], "warning"))
+    return rows + _errors("commits failed", one.commit_errors, columns)
 
 
 def _member(one: MemberSummary, owned: Sequence[str], columns: ClientColumns) -> Row:
@@ -425,7 +440,7 @@ def _member(one: MemberSummary, owned: Sequence[str], columns: ClientColumns) ->
     ]
     words = one.failure or (", ".join(owned) if owned else "no partitions")
     role = "alarm" if one.failure else "quiet"
-    if columns is NARROW:  # the columns that a member has no number in
+    if columns is NARROW:  # columns without numbers of a member
         pieces[3:7] = [(f"  {words}"[: columns.cell * 4].ljust(columns.cell * 4), role)]
     else:
         pieces.append((f"  {words}", role))
@@ -433,13 +448,13 @@ def _member(one: MemberSummary, owned: Sequence[str], columns: ClientColumns) ->
 
 
 def _errors(what: str, errors: Counts, columns: ClientColumns) -> list[Row]:
-    """Error names with their numbers, the most frequent first."""
+    """Return error names with their counts, the most frequent first."""
     if not errors:
         return []
     most = sorted(errors, key=lambda each: (-each[1], each[0]))[: 2 if columns is NARROW else 4]
-    told = ", ".join(f"{name} {compact_count(times)}" for name, times in most)
-    more = f" and {len(errors) - len(most)} kinds more" if len(errors) > len(most) else ""
-    return [Row(((f"    {what} ", "quiet"), (told + more, "warning")))]
+    text = ", ".join(f"{name} {compact_count(times)}" for name, times in most)
+    more = f" and {len(errors) - len(most)} more kinds" if len(errors) > len(most) else ""
+    return [Row(((f"    {what} ", "quiet"), (text + more, "warning")))]
 
 
 def _named(columns: ClientColumns, name: str, *, trouble: bool) -> tuple[Piece, Piece]:
@@ -448,7 +463,7 @@ def _named(columns: ClientColumns, name: str, *, trouble: bool) -> tuple[Piece, 
 
 
 def _number(columns: ClientColumns, value: int, role: str = "text") -> Piece:
-    """A number; what is nought is quiet."""
+    """Return a number as a cell; 0 is quiet."""
     return compact_count(value).rjust(columns.cell), role if value else "quiet"
 
 

@@ -1,4 +1,4 @@
-"""The status bar, the controllers, and key hints to click: fields of fixed width, so that nothing moves."""
+"""Status bar, control plane, and clickable key hints: fields of fixed width, so that nothing moves."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from cluster_model.controller import ControllerView
 from cluster_model.observation import BrokerView, ClusterView
-from cluster_model.util.quantities import clock, compact_count, few_names
+from cluster_model.util.quantities import clock, compact_count, counted, few_names
 from playbooks.timetravel.branches import MAIN
 from tui.terminal import glyphs
 from tui.terminal.format import speed
@@ -18,11 +18,11 @@ from tui.viewmodel.animation import Motion
 from tui.viewmodel.row import Row
 
 NARROW: Final = 100
-"""Below this width words are short ..."""
+"""Below this width labels are short ..."""
 ROOMY: Final = 132
-"""... and from this one on they are long, as far as they fit."""
+"""... and from this width on they are long, if they fit."""
 VERY_ROOMY: Final = 150
-"""From this one on the seed stands beside the branch."""
+"""From this width on the seed is shown beside the branch, and broker states have labels."""
 _DIGITS: Final = re.compile(r"[0-9]+")
 
 
@@ -30,12 +30,12 @@ KEYS_OF: Final = {
     "logo": "help", "name": "playbooks", "pill": "pause", "speed": "faster", "clock": "goto", "branch": "branches",
     "missing": "finding", "lost": "finding",
 }  # fmt: skip
-"""Field → id of the key for which it stands; the pill of the past leads to the present."""
+"""Field → id of the key that a click on it presses; the pill of the past returns to the present."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """How the session runs, beside what the cluster is."""
+    """State of the session: time, speed, branch."""
 
     playbook: str
     seed: int
@@ -45,48 +45,48 @@ class RunStatus:
     asked: float
     real: float
     recorded: bool = False
-    """Whether it is a recording that is looked at."""
+    """Whether a recording is shown."""
     present_us: int = -1
-    """How far the session has come, where it is looked back into; -1 where the present is shown."""
+    """Time of the present while the past is shown, else -1."""
     branch: str = ""
-    """Which branch is looked at; empty where there is only one."""
+    """Branch that is shown; empty if there is only one."""
     rough: bool = False
-    """Whether the instant is only near the one that is meant."""
+    """Whether the time shown is only approximately the requested one."""
     queued: int = 0
-    """Faults that wait for time to go on."""
+    """Number of faults queued until time continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusBar:
-    """Fields as (text, role), each text already as wide as its field, and perhaps that it has just changed."""
+    """Line of the status bar: fields as (text, role), padded, with an optional overlay for a recent change."""
 
     fields: tuple[tuple[str, str] | tuple[str, str, Over], ...]
     places: tuple[tuple[int, int, str], ...] = ()
-    """Words that stand for a key: from which cell up to which other one, and the id of the key."""
+    """Clickable fields: first cell, end cell, id of the key."""
 
     def key_at(self, x: int) -> str:
-        """The id of the key for which cell ``x`` stands, empty for none."""
+        """Return the id of the key that a click on cell ``x`` presses, empty for none."""
         return next((key for start, end, key in self.places if start <= x < end), "")
 
     def told(self, motion: Motion) -> "StatusBar":
-        """The same, with the counts that have just changed marked; the clock and the speed are none."""
+        """Return the bar with counts that have just changed marked, without clock and speed."""
         if not motion.on:
             return self
-        return StatusBar(tuple(_told(field[0], field[1], motion) for field in self.fields), self.places)
+        return StatusBar(tuple(_with_change(field[0], field[1], motion) for field in self.fields), self.places)
 
 
 SHORT, LONG, LONGEST = 0, 1, 2
-"""How long the words of the bar are."""
+"""Length of the labels of the bar."""
 DROPPED: Final = ("seed", "name", "speed", "offline", "missing", "logo", "branch")
-"""What is left out where even short words do not fit, in this order."""
+"""Fields that are left out where even short labels do not fit, in this order."""
 NAME: Final = (3, 18)
-"""Cells of the playbook's name, the fewest and the most."""
+"""Minimum and maximum cells of the playbook's name."""
 
 
 def build(view: ClusterView, running: RunStatus, width: int) -> StatusBar:
-    """The bar for ``width`` cells: the longest words that fit whole, whatever the numbers are.
+    """Return the bar for ``width`` cells, with the longest labels that fit for any numbers.
 
-    The playbook's name takes what is left; it alone is ever cut.
+    The playbook's name takes the rest, and is the only field that is ever cut.
     """
     least = (LONGEST if width >= ROOMY else LONG) if width >= NARROW else SHORT
     fields = _fields(view, running, least, width)
@@ -99,7 +99,7 @@ def build(view: ClusterView, running: RunStatus, width: int) -> StatusBar:
             fields.pop(name, None)
     if "name" in fields:
         room = min(NAME[1], NAME[0] + width - _size(fields))
-        if least == SHORT and "seed" in fields and len(running.playbook) > room:  # the name says more than the seed
+        if least == SHORT and "seed" in fields and len(running.playbook) > room:  # the name matters more than the seed
             room = min(NAME[1], room + len(fields.pop("seed")[0]))
         name = running.playbook if len(running.playbook) <= room else running.playbook[: room - 1] + "…"
         fields["name"] = (f"{name} ", "bar")
@@ -122,7 +122,7 @@ def _size(fields: dict[str, tuple[str, str]]) -> int:
 
 
 def _fields(view: ClusterView, running: RunStatus, words: int, width: int) -> dict[str, tuple[str, str]]:
-    """All but the name, from the left, each as wide as it may ever become."""
+    """Return all fields but the name, from the left, each as wide as it can become."""
     wide, few, many = words > SHORT, 3 if words == LONGEST else 2, 5 if words == LONGEST else 3
     up, paused, down = (
         sum(each.state in states for each in view.brokers) for states in (("up",), ("paused", "starting"), ("down",))
@@ -137,10 +137,17 @@ def _fields(view: ClusterView, running: RunStatus, words: int, width: int) -> di
     fields |= _time(view.now_us, running, wide) if running.present_us < 0 else _past(view.now_us, running, wide)
     if running.branch:
         fields["branch"] = _branch(running.branch, wide)
+    labels = (" up", " paused", " down") if words == LONGEST and width >= VERY_ROOMY else ("", "", "")
     return fields | {
-        "up": (f" {glyphs.IN_SYNC}{up}".ljust(digits + 2 + wide), "bar_calm"),
-        "paused": (f"{glyphs.PAUSED}{paused}".ljust(digits + 1 + wide), "bar_warning" if paused else "bar_quiet"),
-        "down": (f"{glyphs.DOWN}{down}".ljust(digits + 1 + wide), "bar_alarm" if down else "bar_quiet"),
+        "up": (f" {glyphs.IN_SYNC}{up}{labels[0]}".ljust(digits + 2 + wide + len(labels[0])), "bar_calm"),
+        "paused": (
+            f"{glyphs.PAUSED}{paused}{labels[1]}".ljust(digits + 1 + wide + len(labels[1])),
+            "bar_warning" if paused else "bar_quiet",
+        ),
+        "down": (
+            f"{glyphs.DOWN}{down}{labels[2]}".ljust(digits + 1 + wide + len(labels[2])),
+            "bar_alarm" if down else "bar_quiet",
+        ),
         "under": _number("under-repl" if words == LONGEST else "urp", under, "bar_warning", few),
         "offline": _number("offline" if wide else "off", offline, "bar_alarm", few),
         "missing": _number("missing" if wide else "miss", ledger.missing, "bar_warning", many),
@@ -157,12 +164,12 @@ def _time(now_us: int, running: RunStatus, wide: bool) -> dict[str, tuple[str, s
 
 
 def _clock(at_us: int) -> str:
-    """Nine cells at most: from the first hour on with tenths, from the tenth on with seconds."""
+    """Return a time in at most nine cells: from one hour on with tenths, from ten hours on with seconds."""
     return clock(at_us)[:9].rstrip(".")
 
 
 def _past(now_us: int, running: RunStatus, wide: bool) -> dict[str, tuple[str, str]]:
-    """Which instant of how much, and the speed: as wide as the fields of the present; tenths where it is narrow."""
+    """Return the time shown, the present and the speed, as wide as the fields of the present; tenths if narrow."""
     glyph, role = (glyphs.PAUSED, "pill_paused") if running.paused else (glyphs.PLAY, "pill_seek")
     speeds = f"{glyphs.TIMES}{speed(running.asked)}"
     present = clock(running.present_us)
@@ -173,7 +180,7 @@ def _past(now_us: int, running: RunStatus, wide: bool) -> dict[str, tuple[str, s
 
 
 def _branch(letter: str, wide: bool) -> tuple[str, str]:
-    """Which branch it is, once there are several."""
+    """Return the field of the branch."""
     if letter == MAIN:
         return f" {glyphs.FORK} main   " if wide else f" {glyphs.FORK}main ", "bar_calm"
     return f" {glyphs.FORK} FORK {letter} " if wide else f" {glyphs.FORK} {letter} ".ljust(7), "pill_seek"
@@ -192,31 +199,31 @@ def _pill(running: RunStatus) -> tuple[str, str]:
 
 
 def _speed(running: RunStatus, wide: bool) -> str:
-    """The speed asked for, and the real one where the machine is the limit."""
+    """Return the requested speed, and the real one if the machine is the limit."""
     asked = f" {glyphs.TIMES}{speed(running.asked)}"
     held_back = running.real < running.asked * 0.9 and not (running.paused or running.seeking or running.ended)
     room = 17 if wide else 10
     between = " real " if wide else glyphs.ARROW
-    told = [f"{asked}{between}{glyphs.TIMES if wide else ''}{speed(float(f'{running.real:.{n}g}'))}" for n in (2, 1)]
-    fitting = next((text for text in told if len(text) <= room), asked)
+    texts = [f"{asked}{between}{glyphs.TIMES if wide else ''}{speed(float(f'{running.real:.{n}g}'))}" for n in (2, 1)]
+    fitting = next((text for text in texts if len(text) <= room), asked)
     return (fitting if held_back else asked).ljust(room)
 
 
 def _number(label: str, number: int, role: str, width: int) -> tuple[str, str]:
-    """A number in its field; one that is too great for it is told as more than the greatest that fits."""
+    """Return a number in its field; one that is too wide is shown as ``99+``."""
     text = compact_count(number)
     if len(text) > width:
         text = f"{'9' * (width - 1)}+"
     return f" {label} {text:<{width}}", role if number else "bar_quiet"
 
 
-def _told(text: str, role: str, motion: Motion) -> tuple[str, str] | tuple[str, str, Over]:
+def _with_change(text: str, role: str, motion: Motion) -> tuple[str, str] | tuple[str, str, Over]:
     label = _DIGITS.sub("", text).strip()
     counts = label and any(char.isdigit() for char in text) and not any(each in text for each in (":", glyphs.TIMES))
     return (text, role, "fresh") if counts and motion.fresh(("status", label), text.strip()) else (text, role)
 
 
-# The controllers: the second line of the status bar, and a pane with a row for each node.
+# The control plane: the second line of the status bar, and a pane with a row for each node.
 
 
 ROLE: Final[dict[str, tuple[str, str]]] = {
@@ -229,11 +236,11 @@ ROLE: Final[dict[str, tuple[str, str]]] = {
     "zombie": (glyphs.SPLIT, "alarm"),
     "down": (glyphs.DOWN, "down"),
 }
-"""Role of a node of the control plane → glyph, role of its colour."""
+"""Role of a node of the control plane → glyph, colour role."""
 
 _BAR: Final = {"leader": "bar_strong", "in_sync": "bar_calm", "quiet": "bar_quiet", "lagging": "bar_warning"}
-_FIELD: Final = (16, 22)
-"""Cells of the first field, in few columns and in many: what follows stands still when the controller changes."""
+_FIELD: Final = (16, 28)
+"""Cells of the first field on narrow and on wide terminals, fixed so that the rest does not move."""
 
 _ZXID_EPOCH: Final = 32
 """Bits of a zxid below its epoch."""
@@ -241,25 +248,25 @@ _ZXID_EPOCH: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class ControlBar:
-    """Fields as (text, role), and which cells belong to which node: (first, end, node)."""
+    """Line of the control plane: fields as (text, role), and the cells of each node: (first, end, node)."""
 
     fields: tuple[tuple[str, str], ...]
     places: tuple[tuple[int, int, int], ...]
 
     def node_at(self, x: int) -> int:
-        """The node whose name stands at cell ``x``, -1 for none."""
+        """Return the node whose name is at cell ``x``, -1 for none."""
         return next((node for start, end, node in self.places if start <= x < end), -1)
 
 
 def short(name: str, node: int) -> str:
-    """A node's name in a few cells: ``c1001``, ``zk2``, ``b3``."""
+    """Return a node's short name: ``c1001``, ``zk2``, ``b3``."""
     kind, _space, number = name.partition(" ")
     letters = {"controller": "c", "zookeeper": "zk", "broker": "b"}.get(kind, kind)
     return f"{letters}{number or node}"
 
 
 def look_of(node: ControllerView) -> tuple[str, str]:
-    """Glyph and role: what befalls the process comes before what it believes."""
+    """Return glyph and role of a node; a fault of the process takes precedence over its role."""
     if node.role != "down" and "gc_pause" in node.faults:
         return glyphs.PAUSED, "lagging"
     glyph, role = ROLE[node.role]
@@ -267,7 +274,7 @@ def look_of(node: ControllerView) -> tuple[str, str]:
 
 
 def bar(view: ClusterView, width: int) -> ControlBar:
-    """The line for ``width`` cells: the controller and its epoch, every node, then what is amiss, the worst first."""
+    """Return the line for ``width`` cells: the controller and its epoch, every node, then problems, worst first."""
     wide = width >= NARROW
     fields = [_controller(view, wide=wide)]
     at = len(fields[0][0])
@@ -290,7 +297,7 @@ def bar(view: ClusterView, width: int) -> ControlBar:
 
 
 def _whole_words(words: str, width: int) -> str:
-    """As many words as fit, and that there are more."""
+    """Return as many words as fit, with an ellipsis."""
     fitting = words[: max(0, width - 2)].rpartition(" ")[0].rstrip(", ")
     return f" {fitting}…" if width > 1 else ""
 
@@ -300,27 +307,32 @@ def _controller(view: ClusterView, *, wide: bool) -> tuple[str, str]:
     if not active:
         return " no controller".ljust(_FIELD[wide]), "bar_alarm"
     newest = max(active, key=lambda node: node.epoch)
-    word = "controller" if wide else "ctrl"
-    return f" {word} {short(newest.name, newest.node)} e{view.controller_epoch}".ljust(_FIELD[wide]), "bar_strong"
+    word, epoch = ("controller", "epoch ") if wide else ("ctrl", "e")
+    name = short(newest.name, newest.node)
+    return f" {word} {name} {epoch}{view.controller_epoch}".ljust(_FIELD[wide]), "bar_strong"
 
 
 def troubles(view: ClusterView, *, wide: bool = True) -> tuple[tuple[str, str], ...]:
-    """What a person should know of who controls and who believes what, as (words, role)."""
+    """Return problems of the control plane as (text, role): split brain, stale metadata, brokers not in service."""
     found: list[tuple[str, str]] = []
     split = [
-        f"{each.name} by {'+'.join(f'b{broker}' for broker in each.leaders)}" if wide else each.name
+        f"{each.name} has two leaders ({', '.join(f'b{broker}' for broker in each.leaders)})" if wide else each.name
         for each in view.partitions
         if each.split
     ]
     if split:
-        more = f" +{len(split) - 1}" if len(split) > 1 else ""
-        found.append((f"two lead {split[0]}{more}", "bar_alarm"))
-    stale = [f"b{each.id}{' ' if wide else ''}{glyphs.STALE}{each.stale}" for each in view.brokers if each.stale]
+        more = f" +{len(split) - 1}{' more' if wide else ''}" if len(split) > 1 else ""
+        found.append((f"{'split brain: ' if wide else 'two leaders '}{split[0]}{more}", "bar_alarm"))
+    stale = [
+        f"b{each.id} ({counted(each.stale, 'partition')})" if wide else f"b{each.id}{glyphs.STALE}{each.stale}"
+        for each in view.brokers
+        if each.stale
+    ]
     if stale:
-        found.append((f"stale {few_names(stale)}", "bar_warning"))
+        found.append((f"{'stale metadata: ' if wide else 'stale '}{few_names(stale)}", "bar_warning"))
     for word, those in (
         ("fenced", [each for each in view.brokers if each.fenced]),
-        ("leaving", [each for each in view.brokers if each.shutting_down]),
+        ("shutting down" if wide else "stopping", [each for each in view.brokers if each.shutting_down]),
         ("starting", [each for each in view.brokers if each.state == "starting"]),
     ):
         if those:
@@ -333,7 +345,7 @@ def _ids(brokers: Sequence[BrokerView]) -> str:
 
 
 def rows(view: ClusterView) -> tuple[Row, ...]:
-    """A row for each node: name, what it is, its epoch, and how far its log is known to be committed."""
+    """Return a row for each node: name, role, epoch, log end and committed offset."""
     found: list[Row] = []
     for node in view.controllers:
         glyph, role = look_of(node)
@@ -341,11 +353,11 @@ def rows(view: ClusterView) -> tuple[Row, ...]:
         if node.epoch >= 0:
             pieces.append((f" epoch {node.epoch}", "quiet"))
         found.append(Row(tuple(pieces), (_log(node), "quiet"), about=node.name))
-    return tuple(found) or (Row((("steps by hand decide", "quiet"),)),)
+    return tuple(found) or (Row((("no controllers (manual steps)", "quiet"),)),)
 
 
 def _log(node: ControllerView) -> str:
-    """End of its log and what is committed; of a ZooKeeper server its last zxid, epoch and counter, likewise."""
+    """Return log end and committed offset; for a ZooKeeper server its last zxid as epoch:counter."""
     if node.end < 0:
         return ""
     if node.end >> _ZXID_EPOCH:
@@ -358,25 +370,25 @@ def _state(node: ControllerView) -> str:
     return f"{node.role}, paused" if "gc_pause" in node.faults and node.role != "down" else node.role
 
 
-# The hints of a mode's bar as something to click: which of their words name which key.
+# The clickable hints of a mode's bar: which of their words name which key.
 
 
 BETWEEN: Final = f" {glyphs.NOTHING} "
-"""Between two hints."""
+"""Separator of hints."""
 NAMES: Final = {
     "↑": "up", "↓": "down", "←": "left", "→": "right", "+": "plus", "-": "minus", "/": "slash", "enter": "enter",
     "esc": "escape", "tab": "tab", "end": "end", "home": "home", "space": "space", "pgup": "pageup",
     "pgdn": "pagedown",
 }  # fmt: skip
-"""How a key is written → its name; a single letter or digit is its own."""
+"""How a key is written → its Textual name; a single letter or digit is its own name."""
 
 
 CTRL: Final = 2
-"""Characters of a key that is pressed with ctrl, as in ^g."""
+"""Characters of a key with ctrl, as in ^g."""
 
 
 class HintPlace(NamedTuple):
-    """Cells from one up to another one that press a key."""
+    """Cells of a hint that press a key when clicked: start, end (exclusive), key."""
 
     start: int
     end: int
@@ -384,14 +396,14 @@ class HintPlace(NamedTuple):
 
 
 def fitted(hints: tuple[str, ...], room: int) -> tuple[str, ...]:
-    """As many of them as fit, the first ones first."""
+    """Return as many of the first hints as fit."""
     while hints and cell_len(BETWEEN.join(hints)) > room:
         hints = hints[:-1]
     return hints
 
 
 def places(hints: tuple[str, ...]) -> tuple[HintPlace, ...]:
-    """What of them presses a key: each name of one, and the words behind, which press the first of their hint."""
+    """Return the clickable cells: each key name, and the words after it, which press the first key of their hint."""
     found: list[HintPlace] = []
     at = 0
     for hint in hints:
@@ -404,7 +416,7 @@ def places(hints: tuple[str, ...]) -> tuple[HintPlace, ...]:
 
 
 def _keys(hint: str, at: int) -> list[HintPlace]:
-    """The keys that a hint begins with."""
+    """Return the keys at the start of a hint."""
     found: list[HintPlace] = []
     for word in hint.split(" "):
         bare = word.rstrip(":")
@@ -422,7 +434,7 @@ def _keys(hint: str, at: int) -> list[HintPlace]:
 
 
 def terminal_title(view: ClusterView, *, running: bool) -> str:
-    """Title of the terminal, such as ``floodmark ▶ 00:53 †4``: time runs, its reading, missing acknowledged records."""
+    """Return the title of the terminal, such as ``floodmark ▶ 00:53 †4``: state, time, missing acknowledged records."""
     lost = max(view.ledger.missing, view.ledger.acked_lost)
     state = glyphs.PLAY if running else glyphs.PAUSED
     return f"floodmark {state} {clock(view.now_us)[:-4]}{f' {glyphs.LOST}{lost}' if lost else ''}"

@@ -4,9 +4,9 @@ line_widget: the base of every live pane; repaints only lines that changed.
 panes: status bar, key bar, mode bar, feed, side panes, and the line for filters.
 matrix: partitions and brokers with a cursor.
 log: the lanes of the main screen and the log microscope.
-timeline: the lanes of the timeline and what the mouse does on them.
+timeline: the lanes of the timeline with mouse control.
 which_key: the sheets of faults and operations.
-tooltips: which exact numbers belong to the cell under the pointer.
+tooltips: exact numbers of the cell under the pointer.
 """
 
 __all__ = [

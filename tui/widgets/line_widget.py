@@ -1,8 +1,8 @@
-"""The base of every live pane: a widget that paints whole lines, and only those that changed.
+"""Base widget of every live pane: paints whole lines, and only those that changed.
 
-It bypasses Textual's style cache (allowed: it has no border, padding or effects of its own; a container draws the
-frame) because looking styles up for every line was a third of a frame. Each row keeps its strip until its data, the
-width or the look changes.
+It bypasses Textual's style cache, because looking up styles for every line took a third of the time of a frame. This is
+allowed as it has no border, padding or effects of its own; a container draws the frame. Each row keeps its strip until
+its data, the width or the look changes.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -23,15 +23,15 @@ from tui.terminal import glyphs
 from tui.terminal.theme import Look, Over
 from tui.viewmodel.row import HEAL, MORE, Row, fitted
 
-# From spans of text with a role each to one strip of exactly the width asked for.
+# From spans of text with a role each to one strip of exactly the requested width.
 
 
 Span: TypeAlias = tuple[str, str] | tuple[str, str, Over]
-"""Text, role, and optionally what lies over it (else what lies over the whole line)."""
+"""Text, role, and optionally an overlay (else that of the whole line)."""
 
 
 def strip(spans: Iterable[Span], width: int, look: Look, *, over: Over = "", fill: str = "text") -> Strip:
-    """One line: spans one after the other, cut at ``width`` cells, or filled up in the role ``fill``.
+    """Return one line of spans, cut at ``width`` cells, or padded in the role ``fill``.
 
     Neighbours of equal style become one segment: a segment costs more than its characters.
     """
@@ -65,24 +65,24 @@ def strip(spans: Iterable[Span], width: int, look: Look, *, over: Over = "", fil
 
 
 def right(text: str, width: int) -> str:
-    """``text`` at the right edge of ``width`` cells; never longer."""
+    """Return ``text`` right-aligned in exactly ``width`` cells."""
     size = cell_len(text)
     return " " * (width - size) + text if size <= width else set_cell_size(text, width)
 
 
 def left(text: str, width: int) -> str:
-    """``text`` at the left edge of ``width`` cells; never longer."""
+    """Return ``text`` left-aligned in exactly ``width`` cells."""
     return set_cell_size(text, width)
 
 
 R = TypeVar("R", bound=Hashable)
 
 RIGHT: Final = 3
-"""The button of the mouse that asks for faults."""
+"""Right mouse button, which opens the fault sheet."""
 
 
 class LineGrid(Widget, Generic[R]):
-    """Shows rows of plain data; ``painter`` makes a strip of one."""
+    """Widget that shows rows of plain data; ``painter`` turns a row into a strip."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "LineGrid { width: 1fr; height: 1fr; }"
@@ -91,14 +91,14 @@ class LineGrid(Widget, Generic[R]):
         super().__init__(id=id)
         self.look = look
         self.dirtied = 0
-        """Rows found changed, since the start."""
+        """Number of rows found changed since the start."""
         self.built = 0
-        """Strips built, since the start."""
+        """Number of strips built since the start."""
         self.teller: Callable[[int, int], str] | None = None
-        """What a tooltip tells of a cell, by column and line; empty where there is nothing to tell."""
+        """Function that returns the tooltip of a cell by column and line, empty for none."""
         self._pointed: tuple[int, int] | None = None
-        """The cell that the pointer rests on."""
-        self._told = ""
+        """Cell under the pointer."""
+        self._tip = ""
         self._painter = painter
         self._rows: list[R] = []
         self._strips: list[Strip | None] = []
@@ -107,7 +107,7 @@ class LineGrid(Widget, Generic[R]):
 
     @property
     def rows(self) -> Sequence[R]:
-        """What is shown."""
+        """Rows shown."""
         return self._rows
 
     def show(self, rows: Sequence[R]) -> None:
@@ -128,42 +128,42 @@ class LineGrid(Widget, Generic[R]):
             self.refresh()
         elif changed:
             self.refresh(*(Region(0, at, self.size.width, 1) for at in changed))
-        self._tell()
+        self._update_tooltip()
 
     def text(self) -> str:
-        """What is shown, as plain text."""
+        """Return the rows shown as plain text."""
         width = max(1, self.size.width)
         return "\n".join(self._painter(row, width, self.look).text.strip("\n").rstrip() for row in self._rows)
 
     def set_look(self, look: Look) -> None:
-        """Draw everything anew in another look."""
+        """Redraw everything in another look."""
         self.look = look
         self._forget()
         self.refresh()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Have the tooltip tell of the cell below the pointer; none while something is dragged."""
+        """Show the tooltip of the cell under the pointer; none while dragging."""
         self._pointed = None if event.button else (event.x, event.y)
-        self._tell()
+        self._update_tooltip()
 
     def on_leave(self) -> None:
-        """The pointer is elsewhere."""
+        """Hide the tooltip."""
         self._pointed = None
-        self._tell()
+        self._update_tooltip()
 
-    def _tell(self) -> None:
-        """Again whenever what is shown has changed: the numbers of a tooltip are those of the screen."""
+    def _update_tooltip(self) -> None:
+        """Update the tooltip, also whenever rows change, so that its numbers agree with the pane."""
         pointed = self._pointed
-        if pointed is None and not self._told:
+        if pointed is None and not self._tip:
             return
-        told = self.teller(*pointed) if pointed is not None and self.teller is not None else ""
-        if told != self._told:
-            self._told = told
-            shown = "\n".join(self.look.text(line) for line in told.split("\n"))
-            self.tooltip = Content(shown) if told else None
+        text = self.teller(*pointed) if pointed is not None and self.teller is not None else ""
+        if text != self._tip:
+            self._tip = text
+            shown = "\n".join(self.look.text(line) for line in text.split("\n"))
+            self.tooltip = Content(shown) if text else None
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines of ``crop``, from the cache where it has them."""
+        """Return the lines of ``crop``, cached ones where possible."""
         if self.size.width != self._width:
             self._width = self.size.width
             self._forget()
@@ -173,11 +173,11 @@ class LineGrid(Widget, Generic[R]):
         return lines
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
-        """As wide as there is room."""
+        """Return the full width of the container."""
         return container.width
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as its rows."""
+        """Return the number of rows."""
         return max(1, len(self._rows))
 
     def _forget(self) -> None:
@@ -198,18 +198,18 @@ class LineGrid(Widget, Generic[R]):
         return cached
 
     def _filtered(self, line: Strip) -> Strip:
-        """Apply the app's filters (NO_COLOR, dim); colours here are true colours already."""
+        """Apply the app's filters (NO_COLOR, dim), except the one to true colours, which colours here already are."""
         for each in self.app.get_line_filters():
             if not isinstance(each, ANSIToTruecolor):
                 line = line.apply_filter(each, self.background_colors[1])
         return line
 
 
-# A line of a page as a strip: its end stands at the right edge and is never cut, what is in between is.
+# A row of a page as a strip: its end is at the right edge and is never cut; the text before it may be.
 
 
 def row(line: Row, width: int, look: Look, more: str = MORE, marker: str = " ") -> Strip:
-    """One line; ``more`` stands where something is cut, ``marker`` in front of all."""
+    """Paint one row; ``more`` marks a cut, ``marker`` comes before everything."""
     over: Over = "row" if line.chosen else ""
     end, role = line.end
     room = width - cell_len(end)
@@ -229,15 +229,15 @@ def row(line: Row, width: int, look: Look, more: str = MORE, marker: str = " ") 
 
 
 def side(line: Row, width: int, look: Look) -> Strip:
-    """A line of a side pane, where a cell is worth more than the word that something is cut; a chosen one is marked."""
+    """Paint a row of a side pane: cuts are not marked, to save a cell; a selected row has a marker."""
     return row(line, width, look, more="", marker=glyphs.MARKER if line.chosen else " ")
 
 
-# Lines of a page.
+# Rows of a page.
 
 
 class Rows(LineGrid[Row]):
-    """Shows lines; a click says on which, and with which button."""
+    """Widget of plain rows; posts clicks with line and button."""
 
     class LineClicked(Message):
         """A line was clicked."""
@@ -252,5 +252,5 @@ class Rows(LineGrid[Row]):
         super().__init__(painter, look, id=id)
 
     def on_click(self, event: events.Click) -> None:
-        """Say so."""
+        """Post which line was clicked."""
         self.post_message(self.LineClicked(self, event.y, event.button))

@@ -1,4 +1,4 @@
-"""The lanes of the main screen and the log microscope, painted as strips."""
+"""Widgets of logs: the lanes of the main screen, and the log microscope."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -40,7 +40,7 @@ from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, strip
 
 
 def paint_lanes(row: LanesRow, width: int, look: Look) -> Strip:
-    """One line of the lanes."""
+    """Paint one line of the lanes."""
     match row:
         case PartitionHeading():
             return strip([(" " + row.text, "strong")], width, look)
@@ -73,24 +73,24 @@ LogSource = Callable[[str, int, int], LogView]
 
 _WHOLE_LOG: Final = 1 << 62
 WHEEL: Final = 5
-"""Offsets that a turn of the wheel scrolls by."""
+"""Offsets per turn of the mouse wheel."""
 
 
 class Lanes(LineGrid[log_view.LanesRow]):
-    """One lane per replica. The window follows the tail unless somebody scrolled."""
+    """Log lanes, one per replica; the window follows the tail unless it was scrolled."""
 
     class LaneClicked(Message):
-        """A lane was clicked: with the right button, or with the left one, so often in a row."""
+        """A lane was clicked with the right button, or ``times`` times with the left one."""
 
         def __init__(self, spot: log_view.LogPosition, *, faults: bool, times: int) -> None:
             super().__init__()
             self.spot = spot
             self.faults = faults
-            """Whether faults are asked for."""
+            """Whether the fault sheet is requested."""
             self.times = times
 
     class LogScrolled(Message):
-        """The wheel: so many offsets back, or on."""
+        """The mouse wheel scrolled by ``offsets``, negative for back."""
 
         def __init__(self, offsets: int) -> None:
             super().__init__()
@@ -102,10 +102,10 @@ class Lanes(LineGrid[log_view.LanesRow]):
         """First offset of the window; None while it follows the tail."""
         self.title = ""
         self._places: list[tuple[str, int, int]] = []
-        """Of each line: its partition, the broker of the replica (-1 on other lines), and the first offset."""
+        """For each line: partition, broker of the replica (-1 on other lines), and first offset."""
 
     def present(self, view: ClusterView, partitions: Sequence[PartitionView], broker: int, logs: LogSource) -> None:
-        """Show the first of ``partitions``, and the others below it as far as they fit."""
+        """Show the first of ``partitions``, and as many of the others below it as fit."""
         rows: list[log_view.LanesRow] = []
         places: list[tuple[str, int, int]] = []
         size = log_view.cells(self.size.width)
@@ -115,7 +115,7 @@ class Lanes(LineGrid[log_view.LanesRow]):
             if index and len(rows) + needed > self.size.height:
                 break
             log = logs(partition.name, start, end)
-            built = log_view.build_lanes(view, partition, log, broker)
+            built = log_view.build_lanes(view, partition, log, broker, log_view.note_cells(self.size.width))
             if index == 0:
                 self.title = built.title
             else:
@@ -129,7 +129,7 @@ class Lanes(LineGrid[log_view.LanesRow]):
         self.show(rows[: self.size.height])
 
     def spot(self, x: int, y: int) -> log_view.LogPosition | None:
-        """Whose log stands there, and which offset; None beside all lanes."""
+        """Return replica and offset at a cell; None outside of all lanes."""
         partition, broker, start = self._places[y] if 0 <= y < len(self.rows) else ("", -1, 0)
         if broker < 0:
             return None
@@ -139,23 +139,23 @@ class Lanes(LineGrid[log_view.LanesRow]):
         )
 
     def on_click(self, event: events.Click) -> None:
-        """Say on what."""
+        """Post which lane was clicked."""
         spot = self.spot(event.x, event.y)
         if spot is not None:
             self.post_message(self.LaneClicked(spot, faults=event.button == RIGHT, times=event.chain))
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The wheel scrolls."""
+        """Scroll the log."""
         event.stop()
         self.post_message(self.LogScrolled(WHEEL))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The wheel scrolls."""
+        """Scroll the log."""
         event.stop()
         self.post_message(self.LogScrolled(-WHEEL))
 
     def scroll_log(self, partition: PartitionView, offsets: int) -> None:
-        """Move the window; it stops at the beginning and follows again when it reaches the tail."""
+        """Move the window; it stops at the start, and follows again when it reaches the tail."""
         size = log_view.cells(self.size.width)
         at, _end = log_view.window(partition, size, self.start)
         at = max(0, at + offsets)
@@ -163,7 +163,7 @@ class Lanes(LineGrid[log_view.LanesRow]):
         self.start = None if at >= newest and offsets > 0 else at
 
     def to_fork(self, partition: PartitionView, logs: LogSource) -> int:
-        """Move the window to where the replicas part; that offset, -1 when they agree."""
+        """Move the window to the first offset where replicas differ; return it, -1 if none do."""
         at = log_view.fork(logs(partition.name, 0, _WHOLE_LOG))
         if at >= 0:
             self.start = max(0, at - log_view.cells(self.size.width) // 3)
@@ -178,7 +178,7 @@ class Lanes(LineGrid[log_view.LanesRow]):
 
 
 def paint_microscope(row: MicroscopeRow, width: int, look: Look) -> Strip:
-    """One line of the microscope."""
+    """Paint one line of the microscope."""
     if isinstance(row, LogTextRow):
         return strip([(f" {row.text}", row.role)], width, look)
     if isinstance(row, MarksRow):
@@ -202,11 +202,11 @@ def _microscope_strip(row: LaneRow, width: int, look: Look) -> Strip:
 
 _ENDLESS = 1 << 62
 _MARKED = 20_000
-"""Markers are looked for in a window of as many offsets at most: beyond that a cell of one would say nothing."""
+"""Largest window in offsets for which transaction markers are shown."""
 
 
 class Microscope(LineGrid[log_view.MicroscopeRow]):
-    """Its cursor stands on ``offset``, on the replica of ``broker``."""
+    """Log microscope: lanes of one partition, with a cursor on an offset of one replica."""
 
     class CellClicked(Message):
         """A cell was clicked: a replica and an offset."""
@@ -217,7 +217,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
             self.log_offset = offset
 
     class WheelTurned(Message):
-        """The wheel: so many cells back, or on; with ctrl it zooms."""
+        """The mouse wheel moved by ``cells``; with ctrl it zooms."""
 
         def __init__(self, cells: int, *, zooms: bool) -> None:
             super().__init__()
@@ -225,7 +225,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
             self.zooms = zooms
 
     class CellDoubleClicked(Message):
-        """A cell was clicked twice."""
+        """A cell was double-clicked."""
 
     class LaneRightClicked(Message):
         """A lane was clicked with the right button."""
@@ -241,15 +241,15 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         self.log_offset = 0
         self.lanes: tuple[LaneView, ...] = ()
         self.partition = ""
-        """Whose logs are shown."""
+        """Partition whose logs are shown."""
         self._own = 0
-        """Rows before those of the whole log, whose window this is:"""
+        """Number of rows before those of the overview, which shows the window below."""
         self._over = LogWindow()
 
     def present(
         self, cluster: Cluster, partition: PartitionView, broker: int, cuts: tuple[ReplicaTruncation, ...]
     ) -> None:
-        """Show a partition as it is now."""
+        """Show the current logs of a partition."""
         self.partition = partition.name
         shape = log_view.columns(self.size.width)
         self.scope, self.log_offset = self.scope.over(partition, broker, shape.cells)
@@ -278,17 +278,17 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         return log_view.MicroscopeInput(partition, log, marks, cuts, broker, self.log_offset)
 
     def move(self, cells: int, partition: PartitionView) -> None:
-        """Move over offsets; it stops at the ends."""
+        """Move the cursor by cells; it stops at the ends."""
         first, last = bounds(partition)
         here = self.log_offset + cells * self.scope.zoom
         self.scope = self.scope.at(min(max(here, first), last))
 
     def go(self, offset: int) -> None:
-        """Put the cursor on an offset, in the middle."""
+        """Move the cursor to an offset, and centre the window on it."""
         self.scope = self.scope.around(offset)
 
     def zoom(self, steps: int) -> None:
-        """See more of the log (positive), or more exactly."""
+        """Zoom out (positive) or in."""
         self.scope = self.scope.zoomed(steps, self.log_offset)
 
     def follow(self) -> None:
@@ -296,11 +296,11 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         self.scope = self.scope.following()
 
     def parting(self, cluster: Cluster, partition: PartitionView) -> int:
-        """Where the replicas part; -1 when they agree."""
+        """Return the first offset where replicas differ, -1 if none do."""
         return fork(cluster.log_view(partition.name, 0, _ENDLESS))
 
     def places(self) -> list[LabelPosition]:
-        """The replicas, as places on the screen."""
+        """Return the replicas as jump targets."""
         rows = enumerate(self.rows[: self._own])
         left, top = self.region.offset
         return [
@@ -310,7 +310,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         ]
 
     def spot(self, x: int, y: int) -> LogPosition | None:
-        """Which cell of which lane is there, None for none."""
+        """Return replica and offset at a cell, None outside of all lanes."""
         row = self.rows[y] if 0 <= y < len(self.rows) else None
         if not isinstance(row, log_view.LaneRow):
             return None
@@ -320,7 +320,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         return LogPosition(self.partition, row.broker, scope.start + cell * scope.zoom if inside else -1, scope.zoom)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Point at a cell; with the right button at a replica."""
+        """Select a cell; with the right button request the fault sheet of the replica's broker."""
         spot = self.spot(event.x, event.y)
         if spot is None:
             return
@@ -330,17 +330,17 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
             self.post_message(self.CellClicked(spot.broker, spot.offset))
 
     def on_click(self, event: events.Click) -> None:
-        """Twice: as enter."""
+        """Treat a double click as enter."""
         spot = self.spot(event.x, event.y)
         if event.chain == 2 and event.button != RIGHT and spot is not None and spot.offset >= 0:
             self.post_message(self.CellDoubleClicked())
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The wheel moves the cursor."""
+        """Move the cursor, or zoom."""
         event.stop()
         self.post_message(self.WheelTurned(3, zooms=event.ctrl))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The wheel moves the cursor."""
+        """Move the cursor, or zoom."""
         event.stop()
         self.post_message(self.WheelTurned(-3, zooms=event.ctrl))

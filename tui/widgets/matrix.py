@@ -1,4 +1,4 @@
-"""The matrix of partitions × brokers with its cursor; it scrolls by moving the window over the model's rows."""
+"""Matrix widget of partitions and brokers with a cursor; it scrolls by moving its window over the rows."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, right, strip
 
 
 def paint(row: MatrixHeading | MatrixRow | MatrixTextRow | GlanceRow, width: int, look: Look) -> Strip:
-    """One line of the matrix."""
+    """Paint one line of the matrix."""
     if isinstance(row, GlanceRow):
         return _glance(row, width, look)
     if isinstance(row, MatrixTextRow):
@@ -33,7 +33,7 @@ def _glance(row: GlanceRow, width: int, look: Look) -> Strip:
 
 
 def broker_at(parts: MatrixColumns, x: int) -> int:
-    """Which broker (index among all) the cell ``x`` belongs to, -1 for none."""
+    """Return the index (among all) of the broker at cell ``x``, -1 for none."""
     offset = x - lead(parts)
     if offset < 0 or offset >= parts.broker * parts.shown:
         return -1
@@ -41,7 +41,7 @@ def broker_at(parts: MatrixColumns, x: int) -> int:
 
 
 def lead(parts: MatrixColumns) -> int:
-    """Cells in front of the first broker."""
+    """Return the number of cells before the first broker."""
     return 2 + parts.name + 1 + 5
 
 
@@ -49,7 +49,7 @@ def _head(head: MatrixHeading, width: int, look: Look) -> Strip:
     parts = head.columns
     more_left = glyphs.MORE_LEFT if parts.first else " "
     more_right = glyphs.MORE_RIGHT if parts.first + parts.shown < parts.total else " "
-    spans: list[Span] = [(" " * (lead(parts) - 1) + more_left, "quiet")]
+    spans: list[Span] = [("epoch".rjust(lead(parts) - 1) + more_left, "quiet")]
     for index, cell in enumerate(head.brokers):
         text = left(cell.text, parts.broker)
         spans.append((text, "strong" if index == head.cursor and cell.role == "in_sync" else cell.role))
@@ -58,7 +58,7 @@ def _head(head: MatrixHeading, width: int, look: Look) -> Strip:
 
 
 def pieces(parts: MatrixColumns) -> int:
-    """Of how many pieces a row is, over each of which a sweep stands for a moment."""
+    """Return the number of pieces of a row, which a sweep highlights one after the other."""
     return 2 + parts.shown + bool(parts.isr) + 2
 
 
@@ -107,40 +107,40 @@ class Matrix(
     ],
     can_focus=True,
 ):
-    """Partitions × brokers. The cursor stands on a (partition, broker) pair, both counted from 0.
+    """Matrix of partitions and brokers. The cursor is a (partition, broker) pair of indexes from 0.
 
-    A filter leaves partitions out: the cursor stands on one that is shown then, as long as there is one.
+    With a filter the cursor is on a partition that matches, as long as there is one.
     """
 
     class Moved(Message):
-        """The cursor stands somewhere else."""
+        """The cursor moved."""
 
     class PartitionRightClicked(Message):
-        """The operator asked (right button) for the fault sheet of the cell under the pointer."""
+        """A cell was clicked with the right button, which requests its fault sheet."""
 
     class PartitionDoubleClicked(Message):
-        """A cell was clicked twice."""
+        """A cell was double-clicked."""
 
     def __init__(self, look: Look, motion: Motion | None = None) -> None:
         super().__init__(paint, look, id="matrix")
         self._motion = motion or Motion()
         self.cursor = (0, 0)
         self.position = ""
-        """Which part of the partitions is in view, for the border."""
+        """Visible part of the partitions, for the border."""
         self.words = ""
-        """Of the filter."""
+        """Words of the filter."""
         self.heat = False
-        """Whether cells tell how far behind replicas are."""
+        """Whether cells show the lag of replicas as a heat map."""
         self.glance = False
-        """Whether a partition is no more than a cell."""
+        """Whether the overview with one cell per partition is shown."""
         self._fitting: list[int] = []
-        """Numbers of the partitions that it shows."""
+        """Indexes of the partitions that match the filter."""
         self._first = (0, 0)
         self._first_line = 0
         self._sizes = (0, 0)
 
     def present(self, view: ClusterView) -> None:
-        """Show the view, with the cursor in sight."""
+        """Show the view, with the cursor visible."""
         before = self.cursor
         self.keep_within(view)
         if self.words and self.cursor != before:
@@ -157,35 +157,37 @@ class Matrix(
             shown, width=width, height=height - self.heat, cursor=place, before=self._first, heat=self.heat
         )
         self._first = (built.first, built.head.columns.first)
-        self._say_position(built.position, len(view.partitions))
+        self._set_position(built.position, len(view.partitions))
         seen = shown.partitions[built.first : built.first + len(built.rows)]
         rows = moved(built.rows, seen, self._motion, pieces(built.head.columns))
-        self.show((built.head, *rows, *self._said(built.head.columns)))
+        self.show((built.head, *rows, *self._below(built.head.columns)))
 
-    def _say_position(self, position: str, total: int) -> None:
-        told = partition_matrix.told(self.words, len(self._fitting), total)
-        self.position = f" {glyphs.NOTHING} ".join(each for each in (told, position) if each)
+    def _set_position(self, position: str, total: int) -> None:
+        filtered = partition_matrix.told(self.words, len(self._fitting), total)
+        self.position = f" {glyphs.NOTHING} ".join(each for each in (filtered, position) if each)
 
     def _present_glance(self, view: ClusterView, place: int, total: int) -> None:
         width, height = self.size
         built = partition_matrix.build_glance(view.partitions, place, width, height, self._first_line)
         self._first_line = built.first
-        self._say_position("", total)
+        self._set_position("", total)
         parts = partition_matrix.columns(view, width, self.cursor[1])
-        legend = built.legend or ((f"  no partition fits {self.words}" if self.words else "  no partitions", "quiet"),)
+        legend = built.legend or (
+            (f"  no partition matches {self.words}" if self.words else "  no partitions", "quiet"),
+        )
         self.show((*built.rows, partition_matrix.MatrixTextRow(parts, legend)))
 
-    def _said(self, columns: partition_matrix.MatrixColumns) -> list[partition_matrix.MatrixTextRow]:
-        """Lines below the partitions."""
-        said: list[partition_matrix.MatrixTextRow] = []
+    def _below(self, columns: partition_matrix.MatrixColumns) -> list[partition_matrix.MatrixTextRow]:
+        """Return the lines below the partitions."""
+        rows: list[partition_matrix.MatrixTextRow] = []
         if self.words and not self._fitting:
-            said.append(partition_matrix.MatrixTextRow(columns, ((f"  no partition fits {self.words}", "quiet"),)))
+            rows.append(partition_matrix.MatrixTextRow(columns, ((f"  no partition matches {self.words}", "quiet"),)))
         if self.heat:
-            said.append(partition_matrix.MatrixTextRow(columns, partition_matrix.heat_legend(self.size.width)))
-        return said
+            rows.append(partition_matrix.MatrixTextRow(columns, partition_matrix.heat_legend(self.size.width)))
+        return rows
 
     def in_turn(self, view: ClusterView) -> tuple[PartitionView, ...]:
-        """The partition under the cursor, then those that follow it, around the end."""
+        """Return the partition under the cursor, then those after it, wrapping around."""
         at = self.cursor[0]
         others = [number for number in self._fitting if number != at]
         return tuple(
@@ -193,7 +195,7 @@ class Matrix(
         )
 
     def places(self) -> list[LabelPosition]:
-        """Partitions and brokers in sight, as places on the screen."""
+        """Return the visible partitions and brokers as jump targets."""
         found, left, top = [], self.region.x, self.region.y
         for number, row in enumerate(self.rows):
             if isinstance(row, partition_matrix.MatrixRow):
@@ -209,13 +211,13 @@ class Matrix(
         return found
 
     def keep_within(self, view: ClusterView) -> None:
-        """Keep the cursor on what there is, for whoever goes by it without a look at the matrix."""
+        """Move the cursor into the current partitions and brokers, without presenting the matrix."""
         self._sizes = (len(view.partitions), len(view.brokers))
         self._fitting = partition_matrix.fitting(view.partitions, self.words)
         self.cursor = self._within(self.cursor)
 
     def move(self, partitions: int, brokers: int) -> None:
-        """Move the cursor; it stops at the edges. At a glance it goes over cells, and lines of them."""
+        """Move the cursor; it stops at the edges. In the overview it moves over cells and lines of them."""
         if self.glance:
             lines = partitions if abs(partitions) == 1 else partitions // 5
             partitions, brokers = brokers + lines * partition_matrix.per_row(self.size.width), 0
@@ -225,15 +227,15 @@ class Matrix(
         self._go((partition, self.cursor[1] + brokers))
 
     def turn(self, partitions: int) -> None:
-        """Move the cursor over partitions, from the last to the first."""
+        """Move the cursor over partitions, wrapping around."""
         self._go((partition_matrix.stepped(self._fitting, self.cursor[0], partitions, around=True), self.cursor[1]))
 
     def place(self, partition: int, broker: int) -> None:
-        """Put the cursor somewhere."""
+        """Set the cursor."""
         self._go((partition, broker))
 
     def spot(self, x: int, y: int) -> tuple[int, int] | None:
-        """Which partition and which broker, -1 for the heading and for none; None below all lines."""
+        """Return partition and broker at a cell, -1 for the heading and for none; None below all lines."""
         row = self.rows[y] if 0 <= y < len(self.rows) else None
         if row is None:
             return None
@@ -245,7 +247,7 @@ class Matrix(
         return partition, broker_at(row.columns, x)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Left: select the cell. Right: its fault sheet."""
+        """Select the cell; with the right button request its fault sheet."""
         spot = self.spot(event.x, event.y)
         if spot is None:
             return
@@ -255,18 +257,18 @@ class Matrix(
             self.post_message(self.PartitionRightClicked())
 
     def on_click(self, event: events.Click) -> None:
-        """Twice: the log of that replica."""
+        """Open the log of the replica on a double click."""
         spot = self.spot(event.x, event.y)
         if event.chain == 2 and event.button != RIGHT and spot is not None and spot[0] >= 0:
             self.post_message(self.PartitionDoubleClicked())
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The wheel moves the cursor."""
+        """Move the cursor."""
         event.stop()
         self.move(1, 0)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The wheel moves the cursor."""
+        """Move the cursor."""
         event.stop()
         self.move(-1, 0)
 

@@ -1,4 +1,4 @@
-"""The small live panes and their frames: status bar, key bar, feed, side panes, and the line for filters."""
+"""Small panes and their frames: status bar, key bar, mode bar, feed, side panes, and the filter line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,28 +23,28 @@ from tui.viewmodel.status_bar import BETWEEN, ControlBar, HintPlace, StatusBar, 
 from tui.viewmodel.timeline.event_feed import INDENT, FeedLine
 from tui.widgets.line_widget import RIGHT, LineGrid, Rows, Span, left, side, strip
 
-# The line at the bottom in which a filter is typed; nothing is swallowed by it once it is closed.
+# The filter line at the bottom.
 
 
 class FilterBar(Horizontal):
-    """What is typed filters at once; enter keeps it, escape drops it, and the arrows move in what is left."""
+    """Filter line: filters while typing; enter keeps the filter, escape drops it, arrows move the selection."""
 
     class Typed(Message):
-        """Other words."""
+        """The text of the filter changed."""
 
         def __init__(self, words: str) -> None:
             super().__init__()
             self.words = words
 
     class FilterClosed(Message):
-        """It is closed: with the words kept, or dropped."""
+        """The filter line was closed; the filter is kept or dropped."""
 
         def __init__(self, *, kept: bool) -> None:
             super().__init__()
             self.kept = kept
 
     class Stepped(Message):
-        """Up or down by so many lines."""
+        """The selection is to move by ``lines``."""
 
         def __init__(self, lines: int) -> None:
             super().__init__()
@@ -57,30 +57,30 @@ class FilterBar(Horizontal):
         self._prompt = Input(placeholder=hint, id="filter-prompt", select_on_focus=False)
 
     def compose(self) -> ComposeResult:
-        """The key, and what is typed behind it."""
+        """Yield the prompt and the input."""
         yield Static(" /")
         yield self._prompt
 
     def open(self, words: str) -> None:
-        """Go on with the words that there are."""
+        """Open the line with the current filter."""
         self._prompt.value = words
         self._prompt.cursor_position = len(words)
         self.display = True
         self._prompt.focus()
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        """Say so."""
+        """Post the new text."""
         message.stop()
         if self.display:
             self.post_message(self.Typed(message.value))
 
     def action_leave(self, kept: bool) -> None:
-        """Close it."""
+        """Close the line."""
         self.display = False
         self.post_message(self.FilterClosed(kept=kept))
 
     def action_step(self, lines: int) -> None:
-        """Move in what is left."""
+        """Move the selection."""
         self.post_message(self.Stepped(lines))
 
 
@@ -88,12 +88,12 @@ class FilterBar(Horizontal):
 
 
 def status(row: StatusBar | ControlBar, width: int, look: Look) -> Strip:
-    """A line of the status bar."""
+    """Paint a line of the status bar."""
     return strip(row.fields, width, look, fill="bar")
 
 
 def feed(row: FeedLine, width: int, look: Look) -> Strip:
-    """A line of the event feed."""
+    """Paint a line of the event feed."""
     role = row.role if row.role in ("alarm", "lost", "strong") else "text"
     return strip(
         [(left(f" {row.at}", INDENT - 2), "quiet"), (left(row.glyph, 2), row.role), (row.text, role)], width, look
@@ -101,7 +101,7 @@ def feed(row: FeedLine, width: int, look: Look) -> Strip:
 
 
 def sheet(row: ItemRow | SheetTextRow, width: int, look: Look) -> Strip:
-    """A line of the which-key sheet."""
+    """Paint a line of the which-key sheet."""
     if isinstance(row, SheetTextRow):
         return strip([("  ", "text"), (row.label, "quiet"), (row.text, "text")], width, look)
     spans: list[Span] = []
@@ -129,7 +129,7 @@ def sheet(row: ItemRow | SheetTextRow, width: int, look: Look) -> Strip:
 
 
 def _fault(item: Item, width: int) -> list[Span]:
-    """A fault in its column: marker, letter, glyph, title; all faint where it does not fit the target."""
+    """Return the spans of a fault in its column: marker, letter, glyph, title; faint if it does not apply."""
     over: Over = "row" if item.chosen else ""
     marker = glyphs.MARKER if item.chosen else " "
     key, glyph, title = ("faint", "faint", "quiet") if item.dim else ("key", item.colour, "strong")
@@ -143,14 +143,14 @@ def _fault(item: Item, width: int) -> list[Span]:
 
 @dataclass(frozen=True, slots=True)
 class KeyBarRow:
-    """The bar at the bottom: only what fits, in the order of the key map."""
+    """Row of the key bar at the bottom."""
 
     width: int
     keys: tuple[KeyBinding, ...] = KEYS
 
 
 def bar_places(width: int, keys: Sequence[KeyBinding] = KEYS) -> list[tuple[int, int, KeyBinding]]:
-    """Which key stands from which cell to which (exclusive) on a bar of ``width`` cells."""
+    """Return (start, end, key) of the keys that fit on a bar of ``width`` cells; ``end`` is exclusive."""
     places = []
     at = 1
     for key in sorted(
@@ -169,12 +169,12 @@ def bar_places(width: int, keys: Sequence[KeyBinding] = KEYS) -> list[tuple[int,
 
 
 def bar_keys(key: KeyBinding, keys: Sequence[KeyBinding] = KEYS) -> str:
-    """How the bar writes a key: the pair for the speed."""
+    """Return how the bar writes a key; both keys for the speed."""
     return f"{key_of('slower', keys)} {key.shown}" if key.id == "faster" else key.shown
 
 
 def key_bar(row: KeyBarRow, width: int, look: Look) -> Strip:
-    """The bar at the bottom."""
+    """Paint the key bar at the bottom."""
     spans: list[Span] = [(" ", "bar")]
     for _start, _end, key in bar_places(row.width, row.keys):
         spans += [(bar_keys(key, row.keys), "bar_key"), (f" {key.bar}  ", "bar")]
@@ -182,19 +182,19 @@ def key_bar(row: KeyBarRow, width: int, look: Look) -> Strip:
 
 
 MOST_WANTED: Final = 3
-"""So many hints stand on the bar of a mode before the other modes get their titles too."""
+"""Number of hints that must fit on a mode bar before the other modes get their titles."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModeBarRow:
-    """The bar of a mode: all modes, this one marked, and its own keys, those that matter most first."""
+    """Row of a mode bar: all modes, the current one marked, and its own keys, the most important first."""
 
     mode: str
     hints: tuple[str, ...] = ()
 
 
 def mode_places(row: ModeBarRow, width: int) -> list[tuple[int, int, Mode]]:
-    """Which mode stands from which cell to which (exclusive): with its title where that leaves room for the hints."""
+    """Return (start, end, mode) of the modes on a bar; with titles if that leaves room for the hints."""
     titled = _mode_places(row.mode, titles=True)
     wanted = cell_len(BETWEEN.join(row.hints[:MOST_WANTED]))
     return titled if titled[-1][1] + wanted + 1 <= width else _mode_places(row.mode, titles=False)
@@ -211,7 +211,7 @@ def _mode_places(name: str, *, titles: bool) -> list[tuple[int, int, Mode]]:
 
 
 def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
-    """The bar of a mode."""
+    """Paint a mode bar."""
     spans: list[Span] = [(" ", "bar")]
     modes = mode_places(row, width)
     for start, end, mode in modes:
@@ -224,19 +224,19 @@ def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
 
 
 def _hints(row: ModeBarRow, width: int) -> tuple[int, tuple[str, ...]]:
-    """From which cell on they stand, and as many of them as fit."""
+    """Return the first cell of the hints, and the hints that fit."""
     used = mode_places(row, width)[-1][1] + 1
     return used, fitted(row.hints, width - used)
 
 
 def hint_places(row: ModeBarRow, width: int) -> list[HintPlace]:
-    """Which cells of the bar press which key of the mode."""
+    """Return the cells of the bar that press a key of the mode."""
     used, hints = _hints(row, width)
     return [HintPlace(used + start, used + end, key) for start, end, key in places(hints)]
 
 
 class Pane(Container):
-    """A border with a title around one live widget; the title is only set when it changed."""
+    """Border with a title around one live widget; the title is only set when it changed."""
 
     def __init__(self, child: LineGrid, look: Look, *, title: str, id: str) -> None:  # type: ignore[type-arg]  # noqa: A002
         super().__init__(child, id=id)
@@ -247,20 +247,20 @@ class Pane(Container):
 
     @property
     def heading(self) -> str:
-        """What stands above it, as it was asked for."""
+        """Title of the pane, as it was set."""
         return self._words[0]
 
     def text(self) -> str:
-        """What stands in it."""
+        """Return its content as text."""
         return self._child.text()
 
     def set_look(self, look: Look) -> None:
-        """Write the words on the border in another look."""
+        """Apply another look to the border."""
         self._look = look
         self.caption(*self._words)
 
     def caption(self, title: str, subtitle: str = "") -> None:
-        """Words on the border, above and below."""
+        """Set the text on the border, above and below."""
         self._words = (title, subtitle)
         title, subtitle = self._look.text(title).replace("[", "\\["), self._look.text(subtitle).replace("[", "\\[")
         if title != self.border_title:
@@ -270,7 +270,7 @@ class Pane(Container):
 
 
 class Status(LineGrid[StatusBar | ControlBar]):
-    """The status bar: the session's line with words that are keys, and the control plane's with nodes to break."""
+    """Status bar: the line of the session with clickable fields, and that of the control plane with its nodes."""
 
     class NodeClicked(Message):
         """A node of the control plane was clicked."""
@@ -283,14 +283,14 @@ class Status(LineGrid[StatusBar | ControlBar]):
         super().__init__(status, look, id="status")
 
     class WordClicked(Message):
-        """A word that stands for a key was clicked."""
+        """A field that presses a key was clicked."""
 
         def __init__(self, key: str) -> None:
             super().__init__()
             self.key = key
 
     def on_click(self, event: events.Click) -> None:
-        """A node's own name, or a word that stands for a key."""
+        """Post the clicked node, or the key of the clicked field."""
         row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
         node = row.node_at(event.x) if isinstance(row, ControlBar) else -1
         if node >= 0:
@@ -300,14 +300,14 @@ class Status(LineGrid[StatusBar | ControlBar]):
 
 
 class FeedPane(LineGrid[FeedLine]):
-    """The event feed."""
+    """Widget of the event feed."""
 
     def __init__(self, look: Look) -> None:
         super().__init__(feed, look, id="feed")
 
 
 class SidePane(Rows):
-    """Rows of labelled pieces; a click on a fault's row heals it."""
+    """Side pane; a click on ``[heal]`` in a fault's row heals it."""
 
     class Heal(Message):
         """The operator clicked ``[heal]``."""
@@ -317,26 +317,26 @@ class SidePane(Rows):
             self.fault = fault
 
     class SubjectClicked(Message):
-        """A line about somebody was clicked with the right button, or twice with the left one."""
+        """A line about a client or node was clicked with the right button, or double-clicked."""
 
         def __init__(self, about: str, *, faults: bool) -> None:
             super().__init__()
             self.about = about
             self.faults = faults
-            """Whether faults are asked for."""
+            """Whether the fault sheet is requested."""
 
     class Resized(Message):
-        """It has another size than before."""
+        """The size of the pane changed."""
 
     def __init__(self, look: Look, id: str) -> None:  # noqa: A002
         super().__init__(look, id, side)
 
     def on_resize(self) -> None:
-        """Tell the screen that fills it."""
+        """Notify the screen that fills the pane."""
         self.post_message(self.Resized())
 
     def on_click(self, event: events.Click) -> None:
-        """Only the word at the right edge heals, so that a stray click does nothing."""
+        """Heal only on ``[heal]`` at the right edge, so that a stray click does nothing."""
         if not 0 <= event.y < len(self.rows):
             return
         row, right = self.rows[event.y], event.button == RIGHT
@@ -346,12 +346,12 @@ class SidePane(Rows):
             self.post_message(self.SubjectClicked(row.about, faults=right))
 
     def heals(self, x: int, y: int) -> bool:
-        """Whether the word that heals a fault stands there."""
+        """Return whether the cell is part of ``[heal]``."""
         return self.rows[y].fault >= 0 and self.size.width - len(HEAL) <= x < self.size.width
 
 
 class KeyBar(LineGrid[KeyBarRow]):
-    """The keys that matter, at the bottom; a click presses one."""
+    """Key bar at the bottom; a click on a key presses it."""
 
     class KeyClicked(Message):
         """A key of the bar was clicked."""
@@ -365,7 +365,7 @@ class KeyBar(LineGrid[KeyBarRow]):
         self._keys = keys
 
     def on_resize(self, event: events.Resize) -> None:
-        """What fits depends on the width."""
+        """Show the keys that fit the new width."""
         self.show((KeyBarRow(event.size.width, self._keys),))
 
     def on_click(self, event: events.Click) -> None:
@@ -377,7 +377,7 @@ class KeyBar(LineGrid[KeyBarRow]):
 
 
 class ModeBar(LineGrid[ModeBarRow]):
-    """The modes, and the keys of this one, at the bottom of a mode; a click changes to another."""
+    """Mode bar at the bottom of a mode: all modes and its own keys, clickable."""
 
     class ModeClicked(Message):
         """A mode was clicked."""
@@ -392,7 +392,7 @@ class ModeBar(LineGrid[ModeBarRow]):
         self.show((self._row,))
 
     def on_click(self, event: events.Click) -> None:
-        """Change to the mode under the pointer, or press the key that is named there."""
+        """Change to the mode under the pointer, or press the key named there."""
         for start, end, mode in mode_places(self._row, self.size.width):
             if start <= event.x < end:
                 self.post_message(self.ModeClicked(f"mode('{mode.name}')"))

@@ -1,4 +1,4 @@
-"""The timeline as a widget: the lanes, and what the mouse does on them."""
+"""Timeline widgets: the lanes with mouse control, and the strip at the foot of the main screen."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,22 +18,22 @@ from tui.widgets.line_widget import RIGHT, LineGrid, strip
 
 
 def paint(row: TimeRow, width: int, look: Look) -> Strip:
-    """One line of it."""
+    """Paint one line of the timeline."""
     return strip((*row.label, *row.spans), width, look)
 
 
 class LanePosition(NamedTuple):
-    """A lane, and a column of it; -1 is its name."""
+    """Lane and column of it; column -1 is the name of the lane."""
 
     lane: str
     column: int
 
 
 class TimeLanes(LineGrid[TimeRow]):
-    """Lines of lanes; the mouse says where. What is dragged on the scrubber moves time, elsewhere it takes a span."""
+    """Lanes of the timeline. Dragging on the time line moves time, dragging on a lane selects a span."""
 
     class Picked(Message):
-        """A spot was clicked; ``twice``: for the second time in a row."""
+        """A lane was clicked; ``twice``: double-clicked."""
 
         def __init__(self, spot: LanePosition, *, twice: bool) -> None:
             super().__init__()
@@ -41,14 +41,14 @@ class TimeLanes(LineGrid[TimeRow]):
             self.twice = twice
 
     class Scrubbed(Message):
-        """The scrubber was moved to a column."""
+        """Time was dragged to a column."""
 
         def __init__(self, column: int) -> None:
             super().__init__()
             self.column = column
 
     class Spanned(Message):
-        """It was dragged from a column to another one."""
+        """A span was dragged from one column to another."""
 
         def __init__(self, first: int, column: int) -> None:
             super().__init__()
@@ -56,17 +56,17 @@ class TimeLanes(LineGrid[TimeRow]):
             self.column = column
 
     class SpotRightClicked(Message):
-        """A spot was clicked with the right button."""
+        """A lane was clicked with the right button."""
 
         def __init__(self, spot: LanePosition) -> None:
             super().__init__()
             self.spot = spot
 
     class Released(Message):
-        """A drag through time is over."""
+        """Dragging time ended."""
 
     class LaneScrolled(Message):
-        """The wheel at a column: up or down, as it is, or with ctrl held."""
+        """The mouse wheel was turned at a column, with or without ctrl."""
 
         def __init__(self, steps: int, column: int, *, zooms: bool) -> None:
             super().__init__()
@@ -77,27 +77,27 @@ class TimeLanes(LineGrid[TimeRow]):
     def __init__(self, look: Look, id: str) -> None:  # noqa: A002
         super().__init__(paint, look, id=id)
         self._held: LanePosition | None = None
-        """Where the left button went down, while it is."""
+        """Position where the left button was pressed, while it is held."""
         self._at = -1
-        """The column that was told last while it is held, -1 for none."""
+        """Last column posted while dragging, -1 for none."""
 
     @property
     def columns(self) -> int:
-        """How many columns of time there is room for."""
+        """Number of columns of time that fit."""
         return max(1, self.size.width - LABEL)
 
     def scrubs(self, lane: str) -> bool:
-        """Whether time follows the pointer there: on the line of time and the ruler below it."""
+        """Return whether dragging there moves time: on the time line and the ruler."""
         return lane in (TIME, "")
 
     def spot(self, event: events.MouseEvent) -> LanePosition | None:
-        """Where the pointer is, None outside of all lines."""
+        """Return lane and column under the pointer, None outside of all lines."""
         if not 0 <= event.y < len(self.rows):
             return None
         return LanePosition(self.rows[event.y].lane, min(max(-1, event.x - LABEL), self.columns - 1))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Hold on, so that a drag may leave the lanes."""
+        """Capture the mouse, so that a drag may leave the lanes."""
         spot, self._at = self.spot(event), -1
         if spot is None:
             return
@@ -110,11 +110,11 @@ class TimeLanes(LineGrid[TimeRow]):
                 self._move_to(spot.column)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Drag."""
+        """Continue a drag."""
         held = self._held
         if held is None:
             return
-        if not event.button:  # it was let go where nobody could see it
+        if not event.button:  # released outside of the terminal
             self.on_mouse_up()
             return
         column = min(max(0, event.x - LABEL), self.columns - 1)
@@ -130,7 +130,7 @@ class TimeLanes(LineGrid[TimeRow]):
             self.post_message(self.Spanned(self._held.column, column))
 
     def on_mouse_up(self) -> None:
-        """Let go; where it was dragged to stays."""
+        """End a drag."""
         if self._held is not None:
             if self.scrubs(self._held.lane):
                 self.post_message(self.Released())
@@ -138,18 +138,18 @@ class TimeLanes(LineGrid[TimeRow]):
             self.release_mouse()
 
     def on_click(self, event: events.Click) -> None:
-        """A click that ends a drag is none."""
+        """Post a click, unless it ends a drag."""
         spot, dragged = self.spot(event), self._at >= 0
         self._at = -1
         if spot is not None and event.button != RIGHT and not dragged and not self.scrubs(spot.lane):
             self.post_message(self.Picked(spot, twice=event.chain == 2))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The wheel: back, or nearer with ctrl."""
+        """Scroll back, or zoom in with ctrl."""
         self._turn(event, -1)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The wheel: on, or farther with ctrl."""
+        """Scroll forward, or zoom out with ctrl."""
         self._turn(event, 1)
 
     def _turn(self, event: events.MouseEvent, steps: int) -> None:
@@ -159,7 +159,7 @@ class TimeLanes(LineGrid[TimeRow]):
 
 
 class TimeStrip(TimeLanes):
-    """A few lanes over the whole session, for the foot of another screen. All of it is a scrubber."""
+    """A few lanes over the whole session for the foot of the main screen; dragging anywhere moves time."""
 
     LANES = (FAULTS, CLUSTER, SAFETY)
 
@@ -169,11 +169,11 @@ class TimeStrip(TimeLanes):
         self.window = Window(1, 0, 1)
 
     def scrubs(self, lane: str) -> bool:
-        """Everywhere."""
+        """Return True for every lane of the strip."""
         return lane in (*self.LANES, TIME, "")
 
     def present(self, tape: Tape, now_us: int, present_us: int, branches: Sequence[Rail] = ()) -> None:
-        """Draw what has changed."""
+        """Draw the lanes that changed."""
         reach_us = max(present_us, *(each.branch.come_us for each in branches), 0)
         self.window = Window(fit(reach_us, self.columns), 0, self.columns)
         shown = TimelineView(self.window, now_us, present_us, self.LANES)

@@ -1,4 +1,4 @@
-"""Tooltips: the exact numbers of what the pointer is on, in one or a few short lines."""
+"""Text of tooltips: exact numbers of the cell under the pointer, in one or a few short lines."""
 
 from collections.abc import Callable, Sequence
 
@@ -27,21 +27,21 @@ from tui.widgets.matrix import Matrix
 from tui.widgets.panes import SidePane
 from tui.widgets.timeline import TimeLanes
 
-NOBODY = "nobody"
+NONE = "none"
 
 
 def replica_tip(
     partition: PartitionView, broker: BrokerView, view: ClusterView, fetching: Sequence[FetchWire] = ()
 ) -> str:
-    """A cell of the matrix: what a broker's replica holds and believes, and its fetch that is under way."""
+    """Return the tip of a matrix cell: state of the replica, and its fetch in flight."""
     held = next((each for each in partition.replicas if each.broker == broker.id), None)
     if held is None:
-        return f"b{broker.id} keeps no replica of {partition.name}: {_brokers(partition.assignment)} do"
+        return f"b{broker.id} has no replica of {partition.name}; replicas are on {_brokers(partition.assignment)}"
     leader = f" (leader {partition.hw})" if partition.leader >= 0 and held.broker != partition.leader else ""
     words = [f"LEO {held.leo}", f"HW {held.hw}{leader}", f"epoch {_epoch(held)}", *_standing(held, partition)]
     lines = [f"b{broker.id} {partition.name}: {', '.join(words)}"]
     if broker.state == "down":
-        lines.append("its process is down: this is what its disk holds")
+        lines.append("broker is down; the numbers are those on its disk")
     wire = next((each for each in fetching if each.follower == broker.id), None)
     if wire is not None:
         lines.append("".join(text for text, _role in _wire(wire, partition, view)).strip())
@@ -58,20 +58,22 @@ def _epoch(held: ReplicaView) -> str:
 
 
 def _standing(held: ReplicaView, partition: PartitionView) -> list[str]:
-    """Whether it leads, is counted on, and how far it is from the leader."""
-    words = ["leads" if held.broker == partition.leader else "in ISR" if held.broker in partition.isr else "out of ISR"]
+    """Return role, ISR membership and distance to the leader of a replica."""
+    words = [
+        "leader" if held.broker == partition.leader else "in ISR" if held.broker in partition.isr else "out of ISR"
+    ]
     if held.broker in partition.leaders and held.broker != partition.leader:
-        words.append(f"takes itself to lead in epoch {held.believed_epoch}")
+        words.append(f"believes to be leader in epoch {held.believed_epoch}")
     if held.broker != partition.leader and held.behind:
         words.append(f"{held.behind} behind" if held.behind > 0 else f"{-held.behind} ahead")
     if held.status in ("diverged", "truncating"):
-        words.append("holds other records than the leader" if held.status == "diverged" else "cuts its log back")
+        words.append("records differ from the leader's" if held.status == "diverged" else "truncating")
     return words
 
 
 def partition_tip(home: PartitionView, groups: Sequence[GroupView]) -> str:
-    """A row of the matrix."""
-    leader = f"led by b{home.leader} in epoch {home.leader_epoch}" if home.leader >= 0 else "led by nobody"
+    """Return the tip of a matrix row."""
+    leader = f"leader b{home.leader}, epoch {home.leader_epoch}" if home.leader >= 0 else "no leader"
     lag = lags_of((home,), tuple(groups)).get(home.name)
     lines = [
         f"{home.name}: {leader}, ISR {_brokers(home.isr)} of {_brokers(home.assignment)}, min.isr {home.min_isr}",
@@ -84,25 +86,25 @@ def partition_tip(home: PartitionView, groups: Sequence[GroupView]) -> str:
 
 
 def broker_tip(node: BrokerView, view: ClusterView) -> str:
-    """The head of a column."""
+    """Return the tip of a column heading."""
     replicas = [each for home in view.partitions for each in home.replicas if each.broker == node.id]
     inside = sum(node.id in home.isr for home in view.partitions)
     words = [node.state, *["fenced"] * node.fenced, *["in controlled shutdown"] * node.shutting_down]
-    words.append(f"leads {node.leads}, keeps {len(replicas)} replicas, {inside} in ISR")
+    words.append(f"leader of {node.leads}, {len(replicas)} replicas, {inside} in ISR")
     if node.epoch >= 0:
         words.append(f"broker epoch {node.epoch}")
     if node.rack:
         words.append(f"rack {node.rack}")
     lines = [f"b{node.id} {', '.join(words)}"]
     if node.stale:
-        lines.append(f"its metadata is older than what is decided for {node.stale} partitions")
+        lines.append(f"its metadata is stale for {node.stale} partitions")
     if node.faults:
-        lines.append(f"under {', '.join(each.replace('_', ' ') for each in node.faults)}")
+        lines.append(f"active faults: {', '.join(each.replace('_', ' ') for each in node.faults)}")
     return "\n".join(lines)
 
 
 def offsets_tip(log: LogView, broker_id: int, first: int, count: int = 1) -> str:
-    """A cell of a log: its offset or offsets, epoch, and who has the same there."""
+    """Return the tip of a log cell: offsets, epoch, and which replicas have the same record."""
     lane = next((each for each in log.lanes if each.broker == broker_id), None)
     if lane is None:
         return ""
@@ -115,7 +117,7 @@ def offsets_tip(log: LogView, broker_id: int, first: int, count: int = 1) -> str
     below = "below" if first < lane.hw else "above"
     words = [f"epoch {here.epoch}", f"{below} its HW {lane.hw}"]
     if here.lost:
-        words.append("acknowledged, and the leader does not have it")
+        words.append("acknowledged, missing on the leader")
     elif here.diverged:
         words.append("differs from the leader's")
     return f"{head}{', '.join(words)}\n{_holders(log, broker_id, first, here)}"
@@ -130,9 +132,9 @@ def _many(log: LogView, lane: LaneView, first: int, count: int) -> str:
         return head + _nothing(lane, first)
     held = sum(high - low for low, high, _run in runs)
     epochs = sorted({run.epoch for _low, _high, run in runs})
-    words = [f"{held} offsets written", f"epoch{'s' if len(epochs) > 1 else ''} {', '.join(map(str, epochs))}"]
+    words = [f"{held} offsets with records", f"epoch{'s' if len(epochs) > 1 else ''} {', '.join(map(str, epochs))}"]
     for name, chosen in (
-        ("acknowledged and not on the leader", [each for each in runs if each[2].lost]),
+        ("acknowledged and missing on the leader", [each for each in runs if each[2].lost]),
         ("differ from the leader's", [each for each in runs if each[2].diverged and not each[2].lost]),
     ):
         if chosen:
@@ -146,12 +148,12 @@ def _run(lane: LaneView, offset: int) -> EpochRun | None:
 
 def _nothing(lane: LaneView, offset: int) -> str:
     if offset < lane.log_start:
-        return f"its log begins at {lane.log_start}"
-    return f"its log ends at LEO {lane.leo}" if offset >= lane.leo else "emptied by compaction"
+        return f"its log starts at {lane.log_start}"
+    return f"its log ends at LEO {lane.leo}" if offset >= lane.leo else "removed by compaction"
 
 
 def _holders(log: LogView, broker_id: int, offset: int, here: EpochRun) -> str:
-    """Who else has a record of the same epoch there, who another one, who none; the leader's own is told as such."""
+    """Return which other replicas have the same record there, another one, or none."""
     same: list[int] = []
     other: list[int] = []
     none: list[int] = []
@@ -164,9 +166,9 @@ def _holders(log: LogView, broker_id: int, offset: int, here: EpochRun) -> str:
     words = [
         f"{_brokers(found)} {text}"
         for found, text in (
-            (same, "has the same" if len(same) == 1 else "have the same"),
+            (same, "has the same record" if len(same) == 1 else "have the same record"),
             (other, "has another record" if len(other) == 1 else "have another record"),
-            (none, "has none" if len(none) == 1 else "have none"),
+            (none, "has no record" if len(none) == 1 else "have no record"),
         )
         if found
     ]
@@ -174,15 +176,17 @@ def _holders(log: LogView, broker_id: int, offset: int, here: EpochRun) -> str:
 
 
 def who(name: str, view: ClusterView) -> str:
-    """A client by its name: a producer, a group, one of its members, or a node of the control plane."""
+    """Return the tip of a producer, a group, a member of one, or a node of the control plane, by its name."""
     for producer in view.producers:
         if producer.name == name:
-            told = (
+            text = (
                 f"{name} acks={acks_text(producer.acks)} on {producer.topic}: sent {producer.sent}, "
                 f"acked {producer.acked}, failed {producer.failed}, unknown {producer.unknown}\n"
-                f"{producer.queued} records wait, {producer.in_flight} batches in flight"
+                f"{producer.queued} records queued, {producer.in_flight} batches in flight"
             )
-            return told + (f"\n{producer.refused} refused, last {producer.last_error}" if producer.refused else "")
+            return text + (
+                f"\n{producer.refused} failed attempts, last error {producer.last_error}" if producer.refused else ""
+            )
     for group in view.groups:
         if group.name == name:
             return _group(group)
@@ -192,9 +196,9 @@ def who(name: str, view: ClusterView) -> str:
     node = next((each for each in view.controllers if each.name == name), None)
     if node is None:
         return ""
-    known = f", knows epoch {node.epoch}" if node.epoch >= 0 else ""
-    under = f"\nunder {', '.join(each.replace('_', ' ') for each in node.faults)}" if node.faults else ""
-    return f"{name}: {node.role}{known}{under}"
+    known = f", epoch {node.epoch}" if node.epoch >= 0 else ""
+    active = f"\nactive faults: {', '.join(each.replace('_', ' ') for each in node.faults)}" if node.faults else ""
+    return f"{name}: {node.role}{known}{active}"
 
 
 def _group(group: GroupView) -> str:
@@ -209,12 +213,12 @@ def _group(group: GroupView) -> str:
 
 
 def time_tip(at_us: int, present_us: int) -> str:
-    """A column of the scrubber."""
+    """Return the tip of a column of the time line."""
     return f"{clock(at_us)} of {clock(present_us)}"
 
 
 def _brokers(ids: Sequence[int]) -> str:
-    return ", ".join(f"b{each}" for each in ids) or NOBODY
+    return ", ".join(f"b{each}" for each in ids) or NONE
 
 
 # The text of a tooltip, from a cell of a widget.
@@ -222,11 +226,11 @@ def _brokers(ids: Sequence[int]) -> str:
 
 Teller = Callable[[int, int], str]
 EVENTS = 3
-"""Events of a mark that its tooltip tells."""
+"""Maximum number of events of a mark in its tooltip."""
 
 
 def of_matrix(matrix: Matrix, bridge: SimBridge) -> Teller:
-    """Replicas, the brokers above them, and the partitions beside them."""
+    """Return the tooltips of the matrix: replicas, brokers, partitions."""
 
     def tell(x: int, y: int) -> str:
         spot, view = matrix.spot(x, y), bridge.view
@@ -245,7 +249,7 @@ def of_matrix(matrix: Matrix, bridge: SimBridge) -> Teller:
 
 
 def of_lanes(lanes: Lanes, bridge: SimBridge) -> Teller:
-    """Cells of the logs at the foot of the cluster."""
+    """Return the tooltips of the log lanes of the main screen."""
 
     def tell(x: int, y: int) -> str:
         spot = lanes.spot(x, y)
@@ -258,7 +262,7 @@ def of_lanes(lanes: Lanes, bridge: SimBridge) -> Teller:
 
 
 def of_log(scope: Microscope, bridge: SimBridge) -> Teller:
-    """Cells of the microscope."""
+    """Return the tooltips of the log microscope."""
 
     def tell(x: int, y: int) -> str:
         spot = scope.spot(x, y)
@@ -271,14 +275,14 @@ def of_log(scope: Microscope, bridge: SimBridge) -> Teller:
 
 
 def of_side(pane: SidePane, bridge: SimBridge) -> Teller:
-    """Clients and nodes by the lines about them; what heals a fault."""
+    """Return the tooltips of a side pane: clients, nodes, ``[heal]``."""
 
     def tell(x: int, y: int) -> str:
         row = pane.rows[y] if 0 <= y < len(pane.rows) else None
         if row is None:
             return ""
         if row.fault >= 0:
-            return "a click heals it" if pane.heals(x, y) else ""
+            return "click to heal this fault" if pane.heals(x, y) else ""
         return who(row.about, bridge.view) if row.about else ""
 
     return tell
@@ -287,7 +291,7 @@ def of_side(pane: SidePane, bridge: SimBridge) -> Teller:
 def of_timeline(
     lanes: TimeLanes, bridge: SimBridge, shown: Callable[[], TimelineView], rails: Callable[[], Sequence[Rail]]
 ) -> Teller:
-    """Marks, the scrubber, and rails."""
+    """Return the tooltips of the timeline: marks, times, rails."""
 
     def tell(x: int, y: int) -> str:
         if not 0 <= y < len(lanes.rows) or x < LABEL:
@@ -315,7 +319,7 @@ def _mark(stop: LaneColumn, bridge: SimBridge) -> str:
 
 def _rail(rail: Rail) -> str:
     row = rail.branch
-    origin = f" left {row.parent} at {clock(row.left_us)}" if row.parent else " is the session as it began"
-    return f"{row.letter}{origin}, come to {clock(row.come_us)}: {outcome(row)[0]}" + (
+    origin = f" forked from {row.parent} at {clock(row.left_us)}" if row.parent else ": the original session"
+    return f"{row.letter}{origin}, now at {clock(row.come_us)}: {outcome(row)[0]}" + (
         ", dropped" if rail.dropped else ""
     )

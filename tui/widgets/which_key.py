@@ -1,4 +1,4 @@
-"""The sheets of faults (``f``) and of operations (``a``) at the bottom: a second letter acts at once."""
+"""Sheets of faults (``f``) and operations (``a``) at the bottom; a second letter acts at once."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,22 +21,22 @@ from tui.widgets.line_widget import LineGrid
 
 
 class TargetInfo(Protocol):
-    """What the sheet asks about the target that is aimed at."""
+    """Information about the target of the sheet."""
 
     def expected(self, name: str) -> ExpectedImpact:
-        """What a fault or an operation would do to it now."""
+        """Return the predicted impact of a fault or operation on it."""
         ...
 
     def fitting(self) -> tuple[str, ...]:
-        """Names of the faults that can be done to it at all."""
+        """Return the names of the faults that apply to it."""
         ...
 
 
 class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_focus=True):
-    """Faults with their letters.
+    """Sheet of faults with their letters.
 
-    Letters are bindings and not a key handler: two keys typed in one go both reach the program before the first one
-    has moved the focus, and bindings are looked up only when a key's turn comes.
+    Letters are bindings, not a key handler: two keys typed in quick succession both arrive before the first one has
+    moved the focus, and bindings are looked up only when a key is processed.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("faults")
@@ -49,31 +49,31 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
             self.choice = choice
 
     class Edited(Message):
-        """The parameters of a fault are wanted."""
+        """The form of a fault's parameters is requested."""
 
         def __init__(self, fault: Fault) -> None:
             super().__init__()
             self.fault = fault
 
     class FaultQueued(Message):
-        """A fault is to be injected as time goes on; None: what was queued last is not."""
+        """A fault is to be injected once time continues; None removes the last queued one."""
 
         def __init__(self, fault: Fault | None) -> None:
             super().__init__()
             self.fault = fault
 
     class SheetCancelled(Message):
-        """The operator went back without picking one."""
+        """The sheet was closed without a choice."""
 
     class TargetMoved(Message):
-        """Another broker is wanted: so many to the right of this one."""
+        """Another node is to be the target: ``brokers`` to the right of this one."""
 
         def __init__(self, brokers: int) -> None:
             super().__init__()
             self.brokers = brokers
 
     SCOPE: ClassVar[str] = "faults"
-    """Its name in :data:`tui.keybindings.scopes.SCOPES`."""
+    """Name of its scope in :data:`tui.keybindings.scopes.SCOPES`."""
 
     def __init__(
         self,
@@ -90,28 +90,28 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
         self.room = Room(80, 24)
 
     def on_mount(self) -> None:
-        """The letters may be others here."""
+        """Replace the letters by the user's own."""
         letters = {key.id: key.shown.split()[0] for key in keys_of(self.SCOPE, in_force(self.app))}
         self.choices = tuple(replace(each, letter=letters[f"{self.SCOPE}_{each.name}"]) for each in self.choices)
 
     def keys_words(self, width: int) -> str:
-        """The keys of the sheet, beside the letters, as far as they fit."""
-        arrows = f"arrows: other one, other node {glyphs.NOTHING} " if width >= 110 else ""
+        """Return the hint of the keys besides the letters, as far as it fits."""
+        arrows = f"arrows: other fault, other node {glyphs.NOTHING} " if width >= 110 else ""
         words = (
-            f"letter acts at once {glyphs.NOTHING} {arrows}{{faults_edit}}: parameters {glyphs.NOTHING}"
+            f"letter: inject now {glyphs.NOTHING} {arrows}{{faults_edit}}: parameters {glyphs.NOTHING}"
             f" {{faults_queue}}: queue {glyphs.NOTHING} esc"
         )
         return with_keys(words, in_force(self.app))
 
     def present(self, target: str, told: TargetInfo, room: Room) -> fault_sheet.Sheet:
-        """Show the sheet for a target; ``told`` knows what would be done to it now."""
+        """Show the sheet for a target; ``told`` predicts the impact on it."""
         self.room = room
         built = self.build(f"{self.title} {target}", told)
         self.show(built.rows)
         return built
 
     def build(self, title: str, told: TargetInfo) -> fault_sheet.Sheet:
-        """Faults by family, all that the marked one would do."""
+        """Return faults by family, and the predicted impact of the marked one."""
         faults = [each for each in self.choices if isinstance(each, Fault)]
         expected, fitting = told.expected(faults[self.chosen].name), told.fitting()
         return fault_sheet.build_columns(
@@ -119,7 +119,7 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
         )
 
     def on_click(self, event: events.Click) -> None:
-        """Once marks what is below the pointer, twice does it."""
+        """Mark the item under the pointer; a double click picks it."""
         row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
         at = event.x // row.width if isinstance(row, fault_sheet.ItemRow) else -1
         item = row.items[at] if isinstance(row, fault_sheet.ItemRow) and 0 <= at < len(row.items) else None
@@ -132,54 +132,54 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
             self.post_message(self.TargetMoved(0))
 
     def action_pick(self, name: str) -> None:
-        """A fault's letter."""
+        """Pick an item by its letter."""
         self.post_message(self.FaultChosen(next(each for each in self.choices if each.name == name)))
 
     def action_pick_marked(self) -> None:
-        """The fault that the sheet explains."""
+        """Pick the marked item."""
         self.post_message(self.FaultChosen(self.choices[self.chosen]))
 
     def action_edit(self) -> None:
-        """The marked fault's parameters."""
+        """Request the form of the marked fault's parameters."""
         marked = self.choices[self.chosen]
         if isinstance(marked, Fault):
             self.post_message(self.Edited(marked))
 
     def action_queue(self) -> None:
-        """The marked fault, as soon as time goes on."""
+        """Queue the marked fault until time continues."""
         marked = self.choices[self.chosen]
         if isinstance(marked, Fault):
             self.post_message(self.FaultQueued(marked))
 
     def action_unqueue(self) -> None:
-        """What was queued last is not to be done."""
+        """Remove the last queued fault."""
         self.post_message(self.FaultQueued(None))
 
     def action_mark(self, step: int) -> None:
-        """Explain another fault."""
+        """Mark another item."""
         self.chosen = (self.chosen + step) % len(self.choices)
         self.post_message(self.TargetMoved(0))
 
     def action_page(self, step: int) -> None:
-        """Mark the first one of another page."""
+        """Mark the first fault of another page."""
         faults = [each for each in self.choices if isinstance(each, Fault)]
         self.chosen = fault_sheet.other_page(faults, self.chosen, step, self.room)
         self.post_message(self.TargetMoved(0))
 
     def action_aim(self, step: int) -> None:
-        """Aim at another broker."""
+        """Select another node as the target."""
         self.post_message(self.TargetMoved(step))
 
     def action_close(self) -> None:
-        """Leave."""
+        """Close the sheet."""
         self.post_message(self.SheetCancelled())
 
 
-# The sheet of the administrator's operations: open it with ``a``, a second letter asks for one at once.
+# The sheet of the administrator's operations: open it with ``a``; a second letter requests one at once.
 
 
 class OperationSheet(WhichKey, inherit_bindings=False):
-    """Operations with their letters, for the partition and the broker under the cursor."""
+    """Sheet of operations with their letters, for the partition and the broker under the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("operations")
 
@@ -189,17 +189,17 @@ class OperationSheet(WhichKey, inherit_bindings=False):
         super().__init__(look, tuple(OPERATIONS.values()), name="operations", title="Administer")
 
     def keys_words(self, width: int) -> str:
-        """The keys of the sheet, beside the letters."""
-        arrows = f"arrows: other one, other node {glyphs.NOTHING} " if width >= 90 else ""
-        words = f"letter acts at once {glyphs.NOTHING} {arrows}{{operations_ask}}: the marked one {glyphs.NOTHING} esc"
+        """Return the hint of the keys besides the letters."""
+        arrows = f"arrows: other operation, other node {glyphs.NOTHING} " if width >= 90 else ""
+        words = f"letter: request now {glyphs.NOTHING} {arrows}{{operations_ask}}: marked one {glyphs.NOTHING} esc"
         return with_keys(words, in_force(self.app))
 
     def build(self, title: str, told: TargetInfo) -> fault_sheet.Sheet:
-        """Operations in columns, and what the marked one would be asked to do."""
+        """Return operations in columns, and the predicted impact of the marked one."""
         expected = told.expected(self.choices[self.chosen].name).sentence
         return fault_sheet.build_list(
             self.choices, chosen=self.chosen, title=title, expectation=expected, width=self.room.width
         )
 
     def action_page(self, step: int) -> None:
-        """There is only one page."""
+        """Do nothing: there is only one page."""

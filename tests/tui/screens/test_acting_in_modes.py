@@ -59,7 +59,7 @@ async def test_in_the_log_a_fault_strikes_the_broker_of_the_replica_under_the_cu
         await driver.press("2", "down", "f")
         assert isinstance(driver.app.screen, ModeScreen)
         assert driver.sheet() == ("faults", "b2")
-        assert "Expected now" in driver.text()
+        assert "Impact now" in driver.text()
         await driver.press("c")
         assert struck(driver) == [("crash", "broker 2")]
         assert isinstance(driver.app.screen, ModeScreen)
@@ -138,7 +138,7 @@ async def test_among_clients_a_fault_strikes_the_producer_the_member_or_the_whol
         places = driver.app.screen._built().places
         group = next(at for at, each in enumerate(places) if each.group)
         await driver.press(*["down"] * group, "f")
-        assert driver.sheet() == ("faults", f"all of {places[group].name}")
+        assert driver.sheet() == ("faults", f"all members of {places[group].name}")
         await driver.press("l")
         await driver.press("down", "f", "c")
         members = [each.name for each in places if each.name.startswith(f"{places[group].name}/")]

@@ -1,13 +1,20 @@
 """The help page begins with what is looked at; the glossary behind it explains the words."""
 
+import ast
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from tests.tui import fake_views
 from tests.tui.driving import driving, trimmed
 from tui.keybindings import keymap
 from tui.keybindings.keymap import KEYS
 from tui.keybindings.scopes import remapped
 from tui.screens.help import GlossaryScreen
+from tui.terminal import glyphs
 from tui.terminal.theme import ROLES
+from tui.viewmodel import finding_page, partition_matrix, playbook_pages, status_bar
 from tui.viewmodel import help as help_text
 from tui.viewmodel.help import CLUSTER, GLOSSARY, MODES, OPERATIONS, SHEET, found, lines, term
 
@@ -41,6 +48,48 @@ def test_roles_exist_and_modes_are_modes(snapshot):
 def test_other_keys_are_shown_as_they_are(snapshot):
     told = text(CLUSTER, remapped({"pause": ("x",)})).split("\n")
     assert [line for line in told if line.startswith("x ")] == snapshot
+
+
+LINES = {"CORNERS", "EDGE", "SIDE", "LEAVES", "CROSSES", "JOINS", "LOGO", "ASCII"}
+"""Names in glyphs of what is no mark: lines of frames and branches, the logo, the table of replacements."""
+TUI = Path(help_text.__file__).parents[1]
+
+
+def marks():
+    return "".join(mark for mark, _role, _meaning in help_text.LEGEND)
+
+
+def glyphs_drawn():
+    """Names of the glyphs that any module of the TUI uses."""
+    for path in TUI.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "glyphs":
+                yield node.attr
+
+
+def test_the_legend_explains_every_glyph_that_is_drawn():
+    drawn = {name for name in glyphs_drawn() if isinstance(getattr(glyphs, name), str)} - LINES
+    declared = {name for name, value in vars(glyphs).items() if name.isupper() and isinstance(value, str)} - LINES
+    assert drawn
+    assert {name for name in drawn | declared if not set(getattr(glyphs, name)) <= set(marks())} == set()
+
+
+def test_the_legend_explains_every_state_that_is_drawn():
+    tables = (
+        partition_matrix.STATUS, partition_matrix.BROKER_STATUS, status_bar.ROLE, finding_page._MARKS,
+        finding_page._GLYPHS, playbook_pages.GLYPHS, playbook_pages.VERDICTS,
+    )  # fmt: skip
+    shown = {glyph for table in tables for glyph, _role in table.values()}
+    shown |= {state.glyph for state in partition_matrix.STATES}
+    assert {glyph for glyph in shown if glyph not in marks()} == set()
+
+
+def test_the_legend_explains_the_marks_after_a_broker_and_fits_the_help_page():
+    broker = fake_views.view().brokers[0]
+    for changed in ({"fenced": True}, {"shutting_down": True}, {"stale": 60}):
+        (mark,) = {partition_matrix.marks(replace(broker, **changed), room).strip() for room in (3, 4)}
+        assert mark in [each for each, _role, _meaning in help_text.LEGEND]
+    assert max(len(mark) for mark, _role, _meaning in help_text.LEGEND) < help_text.GLYPH
 
 
 def test_there_are_words_enough_in_order_each_once_and_none_explains_itself_by_nothing():

@@ -68,7 +68,7 @@ def test_the_line_names_the_controller_and_its_epoch_and_every_node(snapshot):
 def test_without_an_active_controller_the_line_says_so(snapshot):
     gone = fake_views.view(controllers=tuple(replace(each, role="down") for each in QUORUM), controller_epoch=4)
     text, role = status_bar.bar(gone, 120).fields[0]
-    assert (len(text), role) == (22, "bar_alarm")
+    assert (len(text), role) == (28, "bar_alarm")
     assert text.rstrip() == snapshot
 
 

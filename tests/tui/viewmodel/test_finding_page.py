@@ -256,7 +256,7 @@ def test_it_says_what_stands_behind_the_marked_frame(snapshot):
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
 def test_the_rule_says_what_such_an_acknowledgement_is_worth(acks, snapshot):
-    rule = section(page(finding(*CHAIN, places=(replace(PLACE, acks=acks),)), 160), "Broken rule")
+    rule = section(page(finding(*CHAIN, places=(replace(PLACE, acks=acks),)), 160), "Violated")
     assert ("with acks=" in " ".join(rule)) == (acks >= 0)
     assert rule == snapshot
 
@@ -264,7 +264,7 @@ def test_the_rule_says_what_such_an_acknowledgement_is_worth(acks, snapshot):
 def test_committed_records_could_be_read_and_it_says_by_whom(snapshot):
     committed = page(finding(*CHAIN, places=(replace(PLACE, committed=True),)), 160, readers=("a", "b"))
     uncommitted = page(finding(*CHAIN), 160, readers=("a",))
-    assert [section(lines, "Who saw them") for lines in (committed, uncommitted)] == snapshot
+    assert [section(lines, "Consumers") for lines in (committed, uncommitted)] == snapshot
 
 
 # -- what would have saved it ----------------------------------------------------------------------------------------

@@ -223,7 +223,7 @@ def test_sessions_stand_newest_first_with_their_verdict(tmp_path):
     entries = playbook_pages.entries(paths, tmp_path, old)
     rows = [playbook_pages.row(each, playbook_pages.card(Path(each.key)), 50, False) for each in entries]
     assert texts(rows) == [f"  {glyphs.OK} storm s3", f"  {glyphs.DOWN} storm s3"]
-    assert [row.end[0] for row in rows] == ["2026-01-31 10:15 ", "here "]
+    assert [row.end[0] for row in rows] == ["2026-01-31 10:15 ", "this session "]
 
 
 def test_a_narrow_line_leaves_the_seed_and_the_year_out(tmp_path):
@@ -239,7 +239,7 @@ def test_what_a_session_was_is_told(tmp_path, snapshot):
     about = texts(playbook_pages.about_session(playbook_pages.card(path)))[:3]
     assert [*about, *texts(playbook_pages.expected(path))] == snapshot
     told = texts(playbook_pages.text_of(path))
-    assert [line.split() for line in told[:2]] == [["its", "operator"], ["2.0s", "inject", "crash", "broker(1)"]]
+    assert [line.split() for line in told[:2]] == [["operator", "actions"], ["2.0s", "inject", "crash", "broker(1)"]]
     assert told[-3:] == ["floodmark: 1", "# a remark", "name: storm"]
 
 

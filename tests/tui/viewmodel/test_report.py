@@ -79,14 +79,14 @@ def test_what_is_decided_and_what_is_open_are_told_apart(snapshot):
 
 
 HEADINGS = (
-    "Verdict", "Not served", "Findings  0", "Safety", "Promises of time", "What clients could see", "The full report"
+    "Verdict", "Unavailable", "Findings  0", "Safety", "Liveness", "Client-visible anomalies", "Full report"
 )  # fmt: skip
 
 
 def test_a_session_without_expectations_and_without_harm_says_so(snapshot):
     quiet = so_far(live(timed(), SECOND))
     assert {heading: section(quiet, heading) for heading in HEADINGS} == snapshot
-    assert "On the way" not in lines(quiet)
+    assert "Faults not injected" not in lines(quiet)
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_the_books_add_up_to_the_ledger(told):
 
 
 def test_how_long_partitions_could_not_be_written(told):
-    out = section(told, "Not served")
+    out = section(told, "Unavailable")
     assert out[0].startswith("clicks acks=1 ")
     assert out[1].startswith("orders-0 ")
     assert out[1].count(" to ") == len(told.result.unavailable.partitions[0].spans)
@@ -126,7 +126,7 @@ def test_broken_rules_stand_before_those_that_this_version_is_known_for(told, sn
 def test_what_is_overdue_and_who_is_stuck(told, snapshot):
     late = events.LivenessOverdue(20 * SECOND, "leader-elected", "orders-0", -1, "nobody leads", 8 * SECOND, SECOND, "")
     stuck = Stuck("orders-1", "its last replica is down", "broker 2 comes back")
-    assert section(with_result(told, overdue=(late,), stuck=(stuck,)), "Promises of time") == snapshot
+    assert section(with_result(told, overdue=(late,), stuck=(stuck,)), "Liveness") == snapshot
 
 
 def test_of_many_lines_the_rest_is_counted(told, snapshot):
@@ -139,7 +139,7 @@ def test_of_many_lines_the_rest_is_counted(told, snapshot):
 def test_the_commands_stand_whole_however_long_the_path_is(told):
     path = "/srv/sessions/" + "very-long-name/" * 9 + "20260101-tail-7"
     for width in (60, 80, 300):
-        told_lines = section(told, "The full report", session=path, width=width)
+        told_lines = section(told, "Full report", session=path, width=width)
         assert all(len(line) <= width for line in told_lines)
         assert f"floodmark report {path}" in "".join(told_lines)
         assert f"floodmark export {path}" in "".join(told_lines)
@@ -180,7 +180,7 @@ async def test_a_finding_is_chosen_and_opened(lost):  # noqa: F811
         await driver.press("escape")
         assert driver.app.screen is screen
         await driver.press(*["pagedown"] * 9)
-        (unrecorded,) = section(lost.session.so_far(), "The full report")
+        (unrecorded,) = section(lost.session.so_far(), "Full report")
         assert unrecorded.strip() in driver.text()
 
 

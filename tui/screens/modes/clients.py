@@ -1,4 +1,4 @@
-"""Mode clients: what each has sent, read, tried again and lost; the one that is chosen is what faults strike."""
+"""Clients mode: counters of producers, groups and members; the selected client is the target of faults."""
 
 from typing import ClassVar, Final
 
@@ -19,11 +19,11 @@ from tui.widgets import tooltips
 from tui.widgets.line_widget import RIGHT, Rows
 from tui.widgets.panes import FilterBar, Pane, SidePane
 
-HINT: Final = "names of producers, groups and members; ! before a word: without it"
+HINT: Final = "names of producers, groups and members; ! before a word excludes"
 
 
 class ClientsScreen(ModeScreen, Filtering):
-    """Producers and groups."""
+    """Clients mode: a table of producers and groups, with a filter."""
 
     MODE = "clients"
     SCOPE = "clients"
@@ -45,35 +45,35 @@ class ClientsScreen(ModeScreen, Filtering):
         self._pane = Pane(self._table, look, title="Clients", id="clients-all-pane")
         self._first = 0
         self._client = ""
-        """Who is chosen; empty for the first."""
+        """Name of the selected client; empty for the first."""
         self._words = ""
         self.filter_bar = FilterBar(HINT)
 
     def body(self) -> list[Widget]:
-        """One table, and the line of its filter."""
+        """Return the table, and its filter line."""
         return [self._pane, self.filter_bar]
 
     def show(self) -> None:
-        """Show the clients as they are now."""
+        """Show the current counters of the clients."""
         table, height = self._built(), self._table.size.height
         place = table.chosen(self._client)
         self._first = side_panes.shown_from(self._first, place, height, len(table.rows))
         self._table.show(side_panes.window(table.marked(place), self._first, height))
         words = self._words.strip()
-        self._pane.caption("Clients", f"/{words} {glyphs.NOTHING} esc: all" if words else "")
+        self._pane.caption("Clients", f"/{words} {glyphs.NOTHING} esc: show all" if words else "")
 
     def _built(self, width: int = 0) -> ClientTable:
-        """Of those that the filter shows."""
+        """Return the table of the clients that match the filter."""
         bridge = self.bridge
         summed = side_panes.fitting(summed_up(bridge.session.client_books, bridge.view), self._words)
         return side_panes.build(summed, bridge.view, bridge.rates, width or self._table.size.width, self._words)
 
     def under_cursor(self) -> tuple[str, str]:
-        """The whole table."""
+        """Return the whole table."""
         return "the table of clients", clipboard_text.plain_text(self._built(clipboard_text.CELLS).rows)
 
     def point_at(self, name: str) -> None:
-        """Choose a client."""
+        """Select a client by its name."""
         self._client = name
         self.present()
 
@@ -81,32 +81,32 @@ class ClientsScreen(ModeScreen, Filtering):
 
     @property
     def filter_words(self) -> str:
-        """Of the table."""
+        """Words of the filter of the table."""
         return self._words
 
     def filter_by(self, words: str) -> None:
-        """Show the clients that fit, and no others."""
+        """Show only the clients that match."""
         self._words, self._first = words, 0
         self.present()
 
     def on_filter_bar_filter_closed(self, message: FilterBar.FilterClosed) -> None:
-        """The keys are the page's again."""
+        """Return the focus to the page."""
         super().on_filter_bar_filter_closed(message)
         self.set_focus(None)
 
     def on_filter_bar_stepped(self, message: FilterBar.Stepped) -> None:
-        """Scroll in what is left."""
+        """Move the selection."""
         self.action_move(message.lines)
 
     async def leave(self) -> None:
-        """Out of the filter, then out of the mode."""
+        """Drop the filter, or leave the mode."""
         if not self.unfiltered():
             await super().leave()
 
     # -- choosing ---------------------------------------------------------------------------------------------------
 
     def action_move(self, clients: int) -> None:
-        """Choose another one."""
+        """Select another client."""
         table = self._built()
         place = table.chosen(self._client)
         if place is not None:
@@ -115,7 +115,7 @@ class ClientsScreen(ModeScreen, Filtering):
             self.present()
 
     def on_rows_line_clicked(self, message: Rows.LineClicked) -> None:
-        """A click chooses; the right button opens the sheet on that one."""
+        """Select the clicked client; the right button opens its fault sheet."""
         line = self._first + message.line
         under = [each for each in self._built().places if each.first <= line <= each.last]
         if under:
@@ -125,18 +125,18 @@ class ClientsScreen(ModeScreen, Filtering):
                 self.action_fault()
 
     def wheeled(self, lines: int, over: Widget | None) -> None:
-        """The wheel chooses too."""
+        """Move the selection by the mouse wheel."""
         self.action_move(1 if lines > 0 else -1)
 
-    # -- acting on the client that is chosen ------------------------------------------------------------------------
+    # -- acting on the selected client ------------------------------------------------------------------------------
 
     @property
     def place(self) -> ClientPosition | None:
-        """Who is chosen, None where there is nobody."""
+        """Position of the selected client, None without any."""
         return self._built().chosen(self._client)
 
     def _processes(self) -> list[int]:
-        """The processes of the client: of a group those of its members."""
+        """Return the processes of the selected client, or of all members of a group."""
         place, view = self.place, self.bridge.view
         if place is None:
             return []
@@ -146,30 +146,30 @@ class ClientsScreen(ModeScreen, Filtering):
         return [each.node for each in view.clients if each.name in names]
 
     def chosen(self) -> int:
-        """The process of the client; the first of a group."""
+        """Return the process of the selected client, or of the first member of a group."""
         return next(iter(self._processes()), -1)
 
     def several(self) -> str:
-        """A group is all its members."""
+        """Return the selector of all members of a group."""
         place = self.place
         return f"members({place.name})" if place is not None and place.group and len(self._processes()) > 1 else ""
 
     def target_words(self) -> str:
-        """The client's own name."""
+        """Return the target for the title of the sheet."""
         place = self.place
         if self._aim < 0 and place is not None and self.several():
-            return f"all of {place.name}"
+            return f"all members of {place.name}"
         return super().target_words()
 
     def nothing(self) -> str:
-        """There may be no clients, or only the books of one."""
+        """Return why there is no target: no client, or one without a process."""
         place = self.place
         if place is None:
-            return "no client is selected: there are none here"
-        return "" if self._processes() else f"{place.name} has no process that could be struck"
+            return "there are no clients"
+        return "" if self._processes() else f"{place.name} has no running process"
 
     def partition_name(self) -> str:
-        """The first partition of a topic that the client writes or reads; else the one under the cluster's cursor."""
+        """Return the first partition of a topic of the selected client, else the one under the main cursor."""
         place, view = self.place, self.bridge.view
         topics: list[str] = []
         if place is not None:

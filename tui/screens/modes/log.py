@@ -1,4 +1,4 @@
-"""Mode log: every replica's log of one partition, an offset a cell, and all that is known of the one pointed at."""
+"""Log mode: the logs of all replicas of one partition, and details of the record under the cursor."""
 
 from typing import ClassVar, Final
 
@@ -24,13 +24,13 @@ from tui.widgets.panes import Pane, SidePane
 
 LEGEND: Final = (
     f"{glyphs.ABOVE_HW} above its HW {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked,"
-    f" missing {glyphs.NOTHING} {glyphs.HOLE} compacted {glyphs.NOTHING} {glyphs.CONTROL} marker"
+    f" missing {glyphs.NOTHING} {glyphs.HOLE} compacted {glyphs.NOTHING} {glyphs.CONTROL} control record"
     f" {glyphs.NOTHING} {glyphs.OPENED}{glyphs.UNENDED} open transaction"
 )
 
 
 class LogScreen(ModeScreen):
-    """The microscope over the partition that is selected, with the inspector, the epochs and the fetches below."""
+    """Log mode: microscope of the selected partition; record inspector, leader epochs and fetches below."""
 
     MODE = "log"
     SCOPE = "microscope"
@@ -57,28 +57,28 @@ class LogScreen(ModeScreen):
         self._beside = Vertical(self._epochs_pane, self._wires_pane, id="log-beside")
 
     def body(self) -> list[Widget]:
-        """The lanes, and below them what is known."""
+        """Return the lanes, and the panes below them."""
         return [self._log_pane, Horizontal(self._record_pane, self._beside, id="log-below")]
 
     @property
     def partition(self) -> PartitionView | None:
-        """The one that is selected on the main screen; None where there is none."""
+        """Partition selected on the main screen; None without one."""
         partitions = self.bridge.view.partitions
         return partitions[min(self.main.matrix.cursor[0], len(partitions) - 1)] if partitions else None
 
     def broker(self, partition: PartitionView) -> int:
-        """Whose replica the cursor is on: the broker selected, else the leader, else the first."""
+        """Return the broker whose replica the cursor is on: the selected one, else the leader, else the first."""
         brokers, at = self.bridge.view.brokers, self.main.matrix.cursor[1]
         chosen = brokers[at].id if at < len(brokers) else -1
         held = list(self.bridge.session.cluster.world.replicas[partition.name])
         return next((each for each in (chosen, partition.leader) if each in held), held[0] if held else -1)
 
     def resized(self) -> None:
-        """The panes have to be given their sizes again."""
+        """Reset the sizes of the panes."""
         self._shared = None
 
     def show(self) -> None:
-        """Show the partition as it is now."""
+        """Show the current logs of the partition."""
         partition = self.partition
         if partition is None:
             self._show_nothing()
@@ -92,7 +92,7 @@ class LogScreen(ModeScreen):
         self._log_pane.caption(title(partition), self._legend())
         offset = self.microscope.log_offset
         self._record_pane.caption(
-            f"{partition.name} offset {offset}", self.keyed("{microscope_written}: the moment it was written")
+            f"{partition.name} offset {offset}", self.keyed("{microscope_written}: go to when it was written")
         )
         self._record.show(self._inspected(cluster, partition, broker, offset, self._record.size))
         if self._beside.display:
@@ -102,9 +102,9 @@ class LogScreen(ModeScreen):
             self._wires.show(log_view.build_fetches(found, partition, bridge.view)[: max(1, self._wires.size.height)])
 
     def _legend(self) -> str:
-        told = log_view.scale(self.microscope.scope)
-        legend = f"{told} {glyphs.NOTHING} {LEGEND}"
-        return legend if len(legend) + 6 <= self.size.width else told
+        scale = log_view.scale(self.microscope.scope)
+        legend = f"{scale} {glyphs.NOTHING} {LEGEND}"
+        return legend if len(legend) + 6 <= self.size.width else scale
 
     def _share(self, replicas: int) -> None:
         shared = share(self.size.width, self.size.height, replicas)
@@ -117,13 +117,13 @@ class LogScreen(ModeScreen):
         self._epochs_pane.styles.height = shared.epochs
 
     def on_side_pane_resized(self, _message: SidePane.Resized) -> None:
-        """What stands beside the record has as many columns as fit."""
+        """Present again, as other columns fit beside the record."""
         self.present()
 
     def _show_nothing(self) -> None:
         self._log_pane.caption("Log")
-        own = "no partitions but Kafka's own: i shows them"
-        text = own if self.bridge.view.internal else "no partitions: nothing has a log here"
+        own = "only internal topics: i shows them"
+        text = own if self.bridge.view.internal else "no partitions"
         self.microscope.show((log_view.LogTextRow(text, "quiet"),))
         for pane in (self._record, self._epochs, self._wires):
             pane.show((Row(()),))
@@ -144,7 +144,7 @@ class LogScreen(ModeScreen):
         return record_inspector.build(seen, here, place, read, room)
 
     def under_cursor(self) -> tuple[str, str]:
-        """The record, with all that is known of it."""
+        """Return the record under the cursor with all details."""
         partition = self.partition
         if partition is None or self.chosen_pane not in ("", "log-pane", "log-record-pane"):
             return "", ""
@@ -154,45 +154,45 @@ class LogScreen(ModeScreen):
         return what, f"{what}\n{clipboard_text.plain_text(rows)}"
 
     def spots(self) -> list[LabelPosition]:
-        """The replicas."""
+        """Return the replicas as jump targets."""
         if self.maximised not in ("", "log-pane"):
             return []
         return self.microscope.places()
 
     def go_to_spot(self, place: LabelPosition) -> None:
-        """The cursor on that replica."""
+        """Move the cursor to that replica."""
         self._select(int(place.key))
 
     # -- acting on the replica under the cursor ---------------------------------------------------------------------
 
     def chosen(self) -> int:
-        """The broker of the replica under the cursor."""
+        """Return the broker of the replica under the cursor."""
         partition = self.partition
         return -1 if partition is None else self.broker(partition)
 
     def nothing(self) -> str:
-        """There may be no partitions at all."""
-        return "" if self.partition is not None else "nothing is selected: no partition has a log here"
+        """Return why there is no target: no partitions."""
+        return "" if self.partition is not None else "there are no partitions"
 
     def aim_at(self, node: int) -> None:
-        """Another broker: the cursor goes there with the sheet, if it has a replica."""
+        """Select another target; the cursor moves to its replica, if it has one."""
         super().aim_at(node)
         self._select(node)
 
     # -- moving -----------------------------------------------------------------------------------------------------
 
     def action_offset(self, cells: int) -> None:
-        """Over offsets."""
+        """Move the cursor over offsets."""
         if self.partition is not None:
             self.microscope.move(cells, self.partition)
             self.present()
 
     def action_window(self, windows: int) -> None:
-        """By a whole window."""
+        """Move the cursor by whole windows."""
         self.action_offset(windows * self.microscope.scope.size)
 
     def action_replica(self, lanes: int) -> None:
-        """Over replicas; a cursor that follows the end follows that of the other replica."""
+        """Move the cursor over replicas; one that follows the end follows that of the new replica."""
         partition = self.partition
         if partition is None:
             return
@@ -207,38 +207,38 @@ class LogScreen(ModeScreen):
         self.present()
 
     def action_partition(self, partitions: int) -> None:
-        """Another partition, from the last to the first."""
+        """Select another partition, wrapping around."""
         if self.bridge.view.partitions:
             self.main.matrix.turn(partitions)
             self.microscope.follow()
             self.present()
 
     def action_zoom(self, steps: int) -> None:
-        """Another scale."""
+        """Change the scale."""
         self.microscope.zoom(steps)
         self.present()
 
     def action_tail(self) -> None:
-        """Follow the end."""
+        """Follow the end of the log."""
         self.microscope.follow()
         self.present()
 
     def action_log_start(self) -> None:
-        """To where the log of the replica begins."""
+        """Go to the log start offset of the replica."""
         partition = self.partition
         if partition is not None:
             broker = self.broker(partition)
             self._go(next((each.log_start for each in partition.replicas if each.broker == broker), 0))
 
     def action_high_watermark(self) -> None:
-        """To the leader's high watermark; while nobody leads to the replica's own."""
+        """Go to the leader's high watermark; without a leader, to the replica's own."""
         partition = self.partition
         if partition is not None:
             lane = partition.leader if partition.leader >= 0 else self.broker(partition)
             self._go(next((each.hw for each in partition.replicas if each.broker == lane), 0))
 
     def action_fork(self) -> None:
-        """To where the replicas part."""
+        """Go to the first offset where the replicas differ."""
         partition = self.partition
         if partition is None:
             return
@@ -253,30 +253,30 @@ class LogScreen(ModeScreen):
         self.present()
 
     def on_microscope_cell_clicked(self, message: Microscope.CellClicked) -> None:
-        """A cell was clicked."""
+        """Move the cursor to the clicked cell."""
         self.microscope.scope = self.microscope.scope.at(message.log_offset)
         self._select(message.broker)
 
     def on_microscope_wheel_turned(self, message: Microscope.WheelTurned) -> None:
-        """The wheel moves along, and with ctrl it zooms."""
+        """Move the cursor, or zoom with ctrl."""
         if message.zooms:
             self.action_zoom(1 if message.cells > 0 else -1)
         else:
             self.action_offset(message.cells)
 
     def on_microscope_cell_double_clicked(self) -> None:
-        """Two clicks: when it was written."""
+        """Go to when the record was written."""
         self.action_written()
 
     def on_microscope_lane_right_clicked(self, message: Microscope.LaneRightClicked) -> None:
-        """The right button: the sheet on that replica."""
+        """Open the fault sheet on the replica's broker."""
         self._select(message.broker)
         self.action_fault()
 
     # -- going further ----------------------------------------------------------------------------------------------
 
     def action_written(self) -> None:
-        """Show the moment when the record under the cursor was written."""
+        """Go to the time at which the record under the cursor was written."""
         partition = self.partition
         if partition is None:
             return
@@ -285,15 +285,15 @@ class LogScreen(ModeScreen):
         broker = self.broker(partition)
         held = [each for each in found if broker in each.record.holders] or list(found)
         if not held:
-            self.main.toast(f"nothing was written at {partition.name} offset {offset} so far")
+            self.main.toast(f"no record was written at {partition.name} offset {offset} so far")
         elif held[-1].record.appended_us < self.bridge.session.timeline.first_us:
-            self.main.toast("this session cannot be looked back into as far as that")
+            self.main.toast("the history of this session does not go back that far")
         else:
             self.microscope.scope = self.microscope.scope.at(offset)
             self.main.go_to(held[-1].record.appended_us)
 
     def action_peek(self) -> None:
-        """Show the record whole."""
+        """Open the page of the record."""
         from tui.screens.record import RecordScreen  # noqa: PLC0415 - seldom wanted
 
         partition = self.partition
@@ -302,7 +302,7 @@ class LogScreen(ModeScreen):
             self.app.push_screen(RecordScreen(self.look, self.bridge, partition.name, offset))
 
     async def action_internal(self) -> None:
-        """Show Kafka's own topics, or set them apart again."""
+        """Show or hide internal topics."""
         await self.main.run_action("internal")
         self.microscope.follow()
         self.present()

@@ -1,4 +1,4 @@
-"""Mode playbooks: the library and the recorded sessions, the steps as they run, and what is expected as it stands."""
+"""Playbooks mode: library, recorded sessions, progress of steps and state of expectations."""
 
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -28,13 +28,13 @@ from tui.widgets.line_widget import Rows
 from tui.widgets.panes import Pane
 
 LISTS: Final = ("Playbooks", "Sessions")
-FILTER: Final = "filter: words of a name, title, theme or tag, ! before one: without it; enter keeps it, esc drops it"
-OPEN: Final = "a playbook's file or bundled name, or a session's directory; enter opens it, esc: never mind"
-UNREADABLE: Final = "it cannot be read: "
+FILTER: Final = "filter: words of a name, title, theme or tag; ! before a word excludes; enter keeps it, esc drops it"
+OPEN: Final = "playbook file, bundled name or session directory; enter opens it, esc cancels"
+UNREADABLE: Final = "cannot be read: "
 
 
 class PlaybooksScreen(ModeScreen):
-    """Lists on the left, what is chosen on the right."""
+    """Playbooks mode: lists on the left, details of the selected entry on the right."""
 
     MODE = "playbooks"
     SCOPE = "playbooks"
@@ -63,55 +63,55 @@ class PlaybooksScreen(ModeScreen):
         self._text_pane = Pane(self._text, look, title="", id="plays-text-pane")
         self._expected_pane = Pane(self._expected, look, title="", id="plays-expected-pane")
         self._which = 0
-        """Which of :data:`LISTS` is shown."""
+        """Index of the list shown, in :data:`LISTS`."""
         self._words = ""
         self._asks = ""
-        """What the prompt is for: ``filter``, ``open``, or nothing."""
+        """Purpose of the prompt: ``filter``, ``open``, or empty."""
         self._chosen = [0, 0]
         self._first = self._left = 0
         self._down = -1
-        """The first line of the text, -1: where the steps are."""
+        """First line of the text shown, -1: follow the steps."""
         self._loaded: dict[str, Playbook | str] = {}
         self._own: tuple[Playbook, Playbook] | None = None
         self._shelf = shelf()
 
     def body(self) -> list[Widget]:
-        """The list, and beside it three panes; the prompt below."""
+        """Return the list, three panes beside it, and the prompt."""
         return [
             Horizontal(self._list_pane, Vertical(self._about_pane, self._text_pane, self._expected_pane)),
             self._said,
             self._prompt,
         ]
 
-    # -- what is there ----------------------------------------------------------------------------------------------
+    # -- entries ----------------------------------------------------------------------------------------------------
 
     @property
     def _root(self) -> Path:
-        """Where sessions are recorded."""
+        """Directory of recorded sessions."""
         return getattr(self.app, "sessions", None) or sessions_root()
 
     @property
     def _here(self) -> Path | None:
-        """The recording of the session on the screen."""
+        """Path of the recording of this session."""
         recorded, recorder = self.bridge.session.recorded, getattr(self.app, "recorder", None)
         found: Path | None = recorded.path if recorded is not None else recorder.path if recorder is not None else None
         return found
 
     def entries(self) -> tuple[PlaybookListEntry, ...]:
-        """The lines of the list that is shown."""
+        """Return the lines of the current list."""
         if self._which:
             paths = playbook_pages.newest_first(self._root)
             return playbook_pages.entries(paths, self._root, self._here)
         return playbook_pages.playbooks(self._shelf, self.bridge.session.instant.playbook.name, self._words)
 
     def marked(self, entries: tuple[PlaybookListEntry, ...]) -> PlaybookListEntry | None:
-        """The one that is marked, None where there is none."""
+        """Return the selected entry, None without any."""
         at = playbook_pages.moved(entries, self._chosen[self._which], 0)
         self._chosen[self._which] = max(0, at)
         return entries[at] if at >= 0 else None
 
     def _playbook(self, name: str) -> Playbook | str:
-        """A bundled playbook, or the one on the screen; words where it cannot be read."""
+        """Return a bundled playbook, or the running one; a message if it cannot be read."""
         if name == playbook_pages.RUNNING:
             own = self.bridge.session.instant.playbook
             if self._own is None or self._own[0] is not own:
@@ -127,7 +127,7 @@ class PlaybooksScreen(ModeScreen):
     # -- showing ----------------------------------------------------------------------------------------------------
 
     def show(self) -> None:
-        """Show both sides as they are now."""
+        """Show the list and the details."""
         width, height = self.size
         entries = self.entries()
         chosen = self.marked(entries)
@@ -160,16 +160,21 @@ class PlaybooksScreen(ModeScreen):
     def _details(
         self, chosen: PlaybookListEntry | None
     ) -> tuple[tuple[Row, ...], tuple[Row, ...], str, tuple[str, tuple[Row, ...]]]:
-        """Lines about what is chosen, its text with a title, and what is expected with a title."""
+        """Return lines about the selected entry, its text with a title, and its expectations with a title."""
         if chosen is None:
-            return (Row((("nothing is chosen", "quiet"),)),), (), "", ("", ())
+            return (Row((("nothing selected", "quiet"),)),), (), "", ("", ())
         if self._which:
             path = Path(chosen.key)
             text = playbook_pages.text_of(path)
             first = self._first_of(text, 0)
             self._about_pane.caption("Session")
-            below = ("What was expected", playbook_pages.expected(path))
-            return playbook_pages.about_session(playbook_pages.card(path)), text[first:], "What was played", below
+            below = ("Expectations", playbook_pages.expected(path))
+            return (
+                playbook_pages.about_session(playbook_pages.card(path)),
+                text[first:],
+                "Operator actions and playbook",
+                below,
+            )
         playbook = self._playbook(chosen.key)
         self._about_pane.caption(chosen.text)
         if isinstance(playbook, str):
@@ -191,7 +196,7 @@ class PlaybooksScreen(ModeScreen):
             )
         else:
             stands = tuple(playbook_pages.unasked(each) for each in playbook.expectations)
-        title = f"{Path(playbook.path).name} {glyphs.NOTHING} as it runs" if runs else Path(playbook.path).name
+        title = f"{Path(playbook.path).name} {glyphs.NOTHING} running" if runs else Path(playbook.path).name
         return about, text[first:], title, (playbook_pages.title(stands, runs=runs), playbook_pages.rows(stands))
 
     def _progress(self) -> playbook_pages.PlaybookProgress:
@@ -206,14 +211,14 @@ class PlaybooksScreen(ModeScreen):
         )
 
     def _first_of(self, text: tuple[Row, ...], follows: int) -> int:
-        """The first line of the text that is shown."""
+        """Return the first line of the text to show."""
         if self._down < 0:
             return follows
         self._down = max(0, min(self._down, len(text) - self._text.size.height))
         return self._down
 
     def under_cursor(self) -> tuple[str, str]:
-        """The name of what is chosen, as the command line takes it; of the one that runs its file."""
+        """Return the name of the selected entry for the command line; for the running playbook its file."""
         entry = self.marked(self.entries())
         if entry is None or self.chosen_pane not in ("", "plays-list-pane"):
             return "", ""
@@ -221,7 +226,7 @@ class PlaybooksScreen(ModeScreen):
         return text, text
 
     def spots(self) -> list[LabelPosition]:
-        """The lines of the list."""
+        """Return the lines of the list as jump targets."""
         left, top = self._list.region.offset
         shown = self.entries()[self._first : self._first + self._list.size.height]
         if self.maximised not in ("", "plays-list-pane"):
@@ -233,7 +238,7 @@ class PlaybooksScreen(ModeScreen):
         ]
 
     def go_to_spot(self, place: LabelPosition) -> None:
-        """Choose that line."""
+        """Select that line."""
         self._choose(int(place.key))
 
     def _choose(self, line: int) -> None:
@@ -244,21 +249,21 @@ class PlaybooksScreen(ModeScreen):
     # -- moving -----------------------------------------------------------------------------------------------------
 
     def action_move(self, lines: int) -> None:
-        """Another playbook, or session."""
+        """Select another playbook or session."""
         self._chosen[self._which] = max(0, playbook_pages.moved(self.entries(), self._chosen[self._which], lines))
         self._down = -1
         self._say("")
         self.present()
 
     def wheeled(self, lines: int, over: Widget | None) -> None:
-        """Over the list another line of it, else the text."""
+        """Move the selection over the list, else scroll the text."""
         if over is self._list:
             self.action_move(1 if lines > 0 else -1)
         else:
             self.action_text(lines)
 
     def action_text(self, lines: int) -> None:
-        """Scroll the text, from where it is."""
+        """Scroll the text."""
         if self._down < 0:
             entry = self.marked(self.entries())
             playbook = self._playbook(entry.key) if entry is not None and not self._which else ""
@@ -269,25 +274,25 @@ class PlaybooksScreen(ModeScreen):
         self.present()
 
     def action_other(self) -> None:
-        """The other list."""
+        """Change to the other list."""
         self._which, self._first, self._down = 1 - self._which, 0, -1
         self._say("")
         self.present()
 
     def on_rows_line_clicked(self, message: Rows.LineClicked) -> None:
-        """A line of the list was clicked."""
+        """Select the clicked line of the list."""
         if message.rows is self._list:
             self._choose(self._first + message.line)
 
     # -- the prompt -------------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
-        """Filter the playbooks, as one types."""
+        """Open the filter of playbooks."""
         self._which = 0
         self._ask("filter", FILTER, self._words)
 
     def action_open(self) -> None:
-        """Ask for something to open."""
+        """Open the prompt for a playbook or session."""
         self._ask("open", OPEN, "")
 
     def _ask(self, what: str, words: str, value: str) -> None:
@@ -299,14 +304,14 @@ class PlaybooksScreen(ModeScreen):
         self._say(words, "quiet")
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        """What is typed filters at once."""
+        """Apply the filter while it is typed."""
         if self._asks == "filter" and message.value != self._words:
             self._words = message.value
             self._chosen[0], self._first, self._down = 0, 0, -1
             self.present()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
-        """Open what was typed, or go on with what is left of the list."""
+        """Open the typed playbook or session, or keep the filter."""
         if self._asks == "open":
             text = message.value.strip()
             self._go(lambda: session_wish(Path(text)) if Path(text).is_dir() else playbook_wish(text))
@@ -321,7 +326,7 @@ class PlaybooksScreen(ModeScreen):
         self.present()
 
     async def action_out(self) -> None:
-        """Out of the prompt first."""
+        """Close the prompt, or leave the mode."""
         if self._asks:
             if self._asks != "open":
                 self._words = ""
@@ -330,7 +335,7 @@ class PlaybooksScreen(ModeScreen):
             await super().action_out()
 
     async def leave(self) -> None:
-        """Out of the filter, then out of the mode."""
+        """Drop the filter, or leave the mode."""
         if self._words:
             self._words = ""
             self._close_prompt()
@@ -338,33 +343,33 @@ class PlaybooksScreen(ModeScreen):
             await super().leave()
 
     def _say(self, text: str, role: str = "warning") -> None:
-        """One line above the bar, until something else is done."""
+        """Show one line above the bar until the next action."""
         self._said.show((Row(((text, role),)),) if text else ())
         self._said.display = bool(text)
 
-    # -- going elsewhere --------------------------------------------------------------------------------------------
+    # -- opening ----------------------------------------------------------------------------------------------------
 
     def action_start(self) -> None:
-        """Open what is chosen; the session on the screen is sealed first."""
+        """Open the selected entry; the current session is sealed first."""
         entry = self.marked(self.entries())
         if entry is None:
             return
         if self._which:
             path = Path(entry.key)
             if path == self._here:
-                self._say("this is the session on the screen")
+                self._say("this is the current session")
             else:
                 self._go(lambda: session_wish(path))
         elif entry.key == playbook_pages.RUNNING:
-            self._say("this is on the screen already; among those of the library it can be started anew")
+            self._say("already running; select it in the library below to start it again")
         else:
             self._go(lambda: playbook_wish(entry.key))
 
     def action_back(self) -> None:
-        """Back to where one came from in this run of the program."""
+        """Return to the previous session of this program run."""
         back: Wish | None = getattr(self.app, "back", None)
         if back is None:
-            self._say("this is where the program began: there is nothing to go back to")
+            self._say("no previous session to go back to")
         else:
             self._leave_for(back)
 

@@ -1,4 +1,4 @@
-"""Mode report: what the session has come to so far, and how to get the whole of it later."""
+"""Report mode: interim report of the session, and how to get the full report later."""
 
 from typing import ClassVar
 
@@ -16,17 +16,17 @@ from tui.viewmodel import clipboard_text, report_page, side_panes
 from tui.widgets.panes import Pane, SidePane
 
 AGAIN_S = 1.0
-"""Least time between two looks at a session that runs: numbers that change faster cannot be read."""
+"""Minimum seconds between two updates while time is running: faster changes are unreadable."""
 KEYS_WORDS = (
     f"{{report_up}} {{report_down}} scroll {glyphs.NOTHING} {{report_left}} {{report_right}} finding {glyphs.NOTHING}"
-    f" {{report_open}} why {glyphs.NOTHING} {{report_export}} export"
+    f" {{report_open}} autopsy {glyphs.NOTHING} {{report_export}} export"
 )
 PATIENCE = 15
-"""A look takes no more than one part of so many of the time."""
+"""Updates take at most one part in this many of the time."""
 
 
 class ReportScreen(ModeScreen):
-    """One page, made again as time goes on."""
+    """Report mode: one page that is updated as time passes."""
 
     MODE = "report"
     SCOPE = "report"
@@ -39,19 +39,19 @@ class ReportScreen(ModeScreen):
         self._pane = Pane(self._table, look, title="Report", id="report-pane")
         self._first = 0
         self.marked = 0
-        """Number of the finding that the cursor is on; 0: none."""
+        """Number of the finding under the cursor; 0: none."""
         self._known: SoFar | None = None
         self._laid: tuple[tuple[int, int, int], report_page.ReportPage] | None = None
         self._looks = 0
-        """How often the session was asked."""
+        """Number of updates."""
         self._due_s = 0.0
 
     def body(self) -> list[Widget]:
-        """One page."""
+        """Return the page."""
         return [self._pane]
 
     def show(self) -> None:
-        """Show the page, as new as is worth its while."""
+        """Show the page, updated at most every second or so."""
         so_far = self.so_far()
         width, height = self._table.size
         self.marked = min(self.marked, len(so_far.result.findings))
@@ -61,14 +61,14 @@ class ReportScreen(ModeScreen):
         self._pane.caption(report_page.summary(so_far), self.keyed(KEYS_WORDS))
 
     def _page(self, so_far: SoFar, width: int) -> report_page.ReportPage:
-        """Laid out once, until there is something else to say."""
+        """Return the page, built again only when something has changed."""
         state = (self._looks, width, self.marked)
         if self._laid is None or self._laid[0] != state:
             self._laid = (state, report_page.build(so_far, self._session(), width, self.marked))
         return self._laid[1]
 
     def so_far(self) -> SoFar:
-        """How the session stands: now, where it stands still; else as it stood a moment ago."""
+        """Return the state of the session: current if paused, else at most a moment old."""
         bridge = self.bridge
         now_s, now_us = bridge.clock.now(), bridge.view.now_us
         known = self._known
@@ -88,41 +88,41 @@ class ReportScreen(ModeScreen):
         return "" if path is None else str(path)
 
     def wheeled(self, lines: int, over: Widget | None) -> None:
-        """Scroll."""
+        """Scroll the page."""
         self.action_move(lines)
 
     def under_cursor(self) -> tuple[str, str]:
-        """The sentence of the marked finding, or the whole page."""
+        """Return the sentence of the marked finding, or the whole page."""
         so_far = self.so_far()
         if self.marked:
-            return "the sentence", so_far.result.findings[self.marked - 1].sentence
+            return "the finding", so_far.result.findings[self.marked - 1].sentence
         return "the report so far", clipboard_text.plain_text(
             report_page.build(so_far, self._session(), clipboard_text.CELLS, 0).rows
         )
 
     def partition_name(self) -> str:
-        """That of the marked finding, where it still exists; else the one under the main screen's cursor."""
+        """Return the partition of the marked finding if it still exists, else the one under the main cursor."""
         marked = self.so_far().result.findings[self.marked - 1].places if self.marked else ()
         here = [each.name for each in self.bridge.view.partitions]
         return next((each.partition for each in marked if each.partition in here), super().partition_name())
 
     def chosen(self) -> int:
-        """Whoever leads the partition of the marked finding."""
+        """Return the leader of the marked finding's partition."""
         if not self.marked:
             return super().chosen()
         return led_by(self.bridge.view, self.partition_name(), super().chosen())
 
     def action_move(self, lines: int) -> None:
-        """Scroll."""
+        """Scroll the page."""
         self._first = max(0, self._first + lines)
         self.present()
 
     def action_choose(self, findings: int) -> None:
-        """Mark another finding, and bring it into sight."""
+        """Mark another finding, and scroll to it."""
         so_far = self.so_far()
         total = len(so_far.result.findings)
         if not total:
-            self.notify("there is no finding so far")
+            self.notify("no findings so far")
             return
         self.marked = (self.marked - 1 + findings) % total + 1 if self.marked else (1 if findings > 0 else total)
         width, height = self._table.size
@@ -132,9 +132,9 @@ class ReportScreen(ModeScreen):
         self.present()
 
     def action_open(self) -> None:
-        """The autopsy of the marked finding, or of the first one."""
+        """Open the autopsy of the marked finding, or of the first one."""
         found = len(self.so_far().result.findings)
         if not found:
-            self.notify("there is no finding so far")
+            self.notify("no findings so far")
         else:
             self.main.open_autopsy(self.marked or 1)

@@ -1,4 +1,4 @@
-"""Mode timeline: what happened when, by kind, and spans of time that are counted and exported."""
+"""Timeline mode: events by lane over time, and time spans that are summarised and exported."""
 
 from typing import Any, ClassVar
 
@@ -37,19 +37,19 @@ from tui.widgets.panes import Pane, SidePane
 from tui.widgets.timeline import TimeLanes
 
 Ends = tuple[int, int]
-"""An end of a span: a mark or a column, from an instant up to another one."""
+"""End of a span, which is a mark or a column: its own start and end time."""
 SPAN_S = 12
-"""How long it stands on the screen where a span was written to."""
+"""Seconds that the message about an exported span is shown."""
 
 
 def ends_of(stop: LaneColumn) -> Ends:
-    """A mark as an end of a span."""
+    """Return a mark as an end of a span."""
     return stop.first_us, stop.last_us + 1
 
 
 ALL: tuple[str, ...] = (*LANES, LOAD)
 BARS = 3
-"""Lines of the status bar and of the bar of modes."""
+"""Lines of the status bar and of the mode bar."""
 KEYS_WORDS = (
     f"{{timeline_left}} {{timeline_right}} mark {glyphs.NOTHING} {{timeline_up}} {{timeline_down}} lane"
     f" {glyphs.NOTHING} {{timeline_go}} go there {glyphs.NOTHING} {{timeline_nearer}} {{timeline_farther}}"
@@ -60,14 +60,14 @@ MORE_WORDS = (
     f" {{timeline_back}} {{timeline_right}} 1 s {glyphs.NOTHING} {{timeline_follow}} follow"
 )
 SPAN_WORDS = (
-    f"{{timeline_left}} {{timeline_right}} its end by marks {glyphs.NOTHING} {{timeline_back}} {{timeline_right}} by a"
-    f" column {glyphs.NOTHING} {{timeline_export}} export {glyphs.NOTHING} esc"
+    f"{{timeline_left}} {{timeline_right}} move its end by marks {glyphs.NOTHING} {{timeline_back}} {{timeline_right}}"
+    f" by a column {glyphs.NOTHING} {{timeline_export}} export {glyphs.NOTHING} esc"
 )
 LANE_WORDS = f"{''.join(f'{{timeline_lane_{lane}}}' for lane in LANE_KEYS)} lanes"
 
 
 class TimelineScreen(ModeScreen):
-    """Lanes over time, and all about the mark that is selected."""
+    """Timeline mode: lanes over time, and details of the selected mark."""
 
     MODE = "timeline"
     SCOPE = "timeline"
@@ -80,7 +80,7 @@ class TimelineScreen(ModeScreen):
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
         self._ends: tuple[Ends, Ends] | None = None
-        """Where the span was begun, and the end that moves."""
+        """Fixed end and moving end of the selected span."""
         self._tally: SpanSummary | None = None
         self.lanes = TimeLanes(look, "timeline-lanes")
         self._pane = Pane(self.lanes, look, title="Timeline", id="timeline-mode-pane")
@@ -90,14 +90,14 @@ class TimelineScreen(ModeScreen):
         self._lane_lines = 0
         self._hidden: tuple[str, ...] = ()
         self._unit_us = 0
-        """Of a column; 0: as fits the whole session."""
+        """Duration of a column; 0: the whole session fits."""
         self._window: Window | None = None
         self._scrolled = False
-        """Whether the window was moved by hand, and stays where it is."""
+        """Whether the window was scrolled manually, and does not follow time."""
         self.selected: tuple[str, int] | None = None
-        """Lane and time of the mark that is looked at."""
+        """Lane and time of the selected mark."""
         self.rail = ""
-        """Letter of the branch whose rail is chosen, empty where a mark is, or nothing."""
+        """Letter of the branch whose rail is selected, empty for none."""
         self._told: tuple[tuple[object, ...], list[MarkFinding]] | None = None
         self._branch = bridge.branches.current
         self._railing = Railing()
@@ -106,21 +106,21 @@ class TimelineScreen(ModeScreen):
 
     @property
     def span(self) -> Span | None:
-        """The span that is chosen, as far as the session has come."""
+        """Selected span, clipped to the session."""
         if self._ends is None:
             return None
         session = self.bridge.session
         return between(*self._ends).within(session.timeline.first_us, session.present_us)
 
     def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[Row, ...]:
-        """All about the span; counted once as long as it is the same."""
+        """Return the summary of the span, counted again only when it changes."""
         events = self.bridge.happened(span.start_us, span.end_us - 1, selection.COUNTED + 1)
         if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), selection.COUNTED)):
             self._tally = selection.tally(span, events, self.bridge.tape.load)
         return selection.build_span(self._tally, events, room)
 
     def action_span(self) -> None:
-        """Begin a span at the mark or the instant looked at; a second time, let go of it."""
+        """Start a span at the selected mark or the time shown; if there is one, drop it."""
         if self._ends is not None:
             self._ends = None
             self.present()
@@ -131,18 +131,18 @@ class TimelineScreen(ModeScreen):
         self.present()
 
     def span_to(self, end: Ends) -> None:
-        """Move the end that moves, where a span is chosen."""
+        """Move the moving end of the span, if there is one."""
         if self._ends is not None:
             self._ends = self._ends[0], end
 
     def column_ends(self, at_us: int) -> Ends:
-        """From where to where the column of an instant reaches."""
+        """Return start and end time of the column of a time."""
         unit_us = self.shown().window.unit_us
         start_us = at_us // unit_us * unit_us
         return start_us, start_us + unit_us
 
     async def action_nudge(self, columns: int) -> None:
-        """By one column where a span is chosen, else by a second."""
+        """Move the end of the span by one column; without a span, move time by one second."""
         if self._ends is None:
             await self.action_main(f"second({columns})")
             return
@@ -153,7 +153,7 @@ class TimelineScreen(ModeScreen):
         self.present()
 
     async def leave(self) -> None:
-        """Let go of the span; without one, back to the cluster."""
+        """Drop the span; without one, return to the cluster."""
         if self._ends is None:
             await super().leave()
             return
@@ -161,13 +161,13 @@ class TimelineScreen(ModeScreen):
         self.present()
 
     def action_export_span(self) -> None:
-        """Write the events of the span beside the recording."""
+        """Write the events of the span to a file beside the recording."""
         span, recorder = self.span, getattr(self.app, "recorder", None)
         path = recording_of(self.bridge.session.recorded, recorder)
         if span is None:
-            self.main.toast("no span is chosen: v begins one, or drag over the lanes; E exports the whole session")
+            self.main.toast("no span selected: v starts one, or drag over the lanes; E exports the whole session")
         elif path is None:
-            self.main.toast("this session is not being recorded: there is nothing to cut a span out of", "warning")
+            self.main.toast("this session is not recorded, so no span can be exported", "warning")
         else:
             self.run_worker(self._export(path, recorder, span), group="span", exclusive=True, exit_on_error=False)
 
@@ -178,24 +178,24 @@ class TimelineScreen(ModeScreen):
         self.main.toast(text, "information" if good else "error", seconds=SPAN_S)
 
     def on_time_lanes_spanned(self, message: TimeLanes.Spanned) -> None:
-        """A span is dragged."""
+        """Select the dragged span."""
         window = self.shown().window
         first_us, last_us = ((window.first + column) * window.unit_us for column in (message.first, message.column))
         self._ends = self.column_ends(first_us), self.column_ends(last_us)
         self.present()
 
     def body(self) -> list[Widget]:
-        """Lanes above, what they tell of below."""
+        """Return the lanes, and the details below."""
         return [self._pane, self._page_pane]
 
     # -- showing ----------------------------------------------------------------------------------------------------
 
     def resized(self) -> None:
-        """The lanes have to be given their height again."""
+        """Reset the height of the lanes."""
         self._lane_lines = 0
 
     def show(self) -> None:
-        """Draw what has changed."""
+        """Draw the lanes that changed, and the details."""
         self._rails = self._railing.rails(self.bridge)
         forks = branches.window(self._rails, max(2, self.size.height // 8), self.rail)
         lines = self._lines()
@@ -207,23 +207,23 @@ class TimelineScreen(ModeScreen):
         self.lanes.show((*drawn, *branches.rail_rows(forks, shown, self.rail)))
         unit = unit_text(shown.window.unit_us)
         peak = self._peak(shown)
-        load = f" {glyphs.NOTHING} load up to {compact_count(peak)}/s" if peak else ""
+        load = f" {glyphs.NOTHING} peak load {compact_count(peak)}/s" if peak else ""
         more = self.keyed(MORE_WORDS)
         many = f" {glyphs.NOTHING} {len(forks)} of {len(self._rails)} branches" if len(forks) < len(self._rails) else ""
         words = more if self.size.width > len(more) + 6 else self.keyed(KEYS_WORDS)
-        self._pane.caption(f"Timeline {glyphs.NOTHING} a column is {unit}{load}{many}", words)
+        self._pane.caption(f"Timeline {glyphs.NOTHING} 1 column = {unit}{load}{many}", words)
         self.page.show(self._page_rows(shown))
 
     def _letters(self) -> dict[str, str]:
-        """Lane → its key."""
+        """Return the key of each lane."""
         return {lane: self.keyed(f"{{timeline_lane_{lane}}}") for lane in LANE_KEYS}
 
     def _lines(self) -> int:
-        """Lines for each lane of marks: more where half of the screen has room for them."""
+        """Return the number of lines per lane of marks: more on tall terminals."""
         return max(1, min(3, (self.size.height - BARS) // 14))
 
     def shown(self) -> TimelineView:
-        """What is looked at now; the window moves along with it."""
+        """Return the current view; the window follows the time shown."""
         bridge, columns = self.bridge, self.lanes.columns
         if bridge.branches.current is not self._branch:
             self._begin_anew()
@@ -244,16 +244,16 @@ class TimelineScreen(ModeScreen):
         return TimelineView(window, now_us, present_us, lanes, None if self.rail else self.selected, chosen)
 
     def _begin_anew(self) -> None:
-        """Another branch is looked at, with other marks."""
+        """Reset the selection after a switch of branches."""
         self._branch = self.bridge.branches.current
         self.selected, self.rail, self._ends, self._told = None, "", None, None
 
     def _widest_us(self) -> int:
-        """Of a column, where the whole session is in sight, and all that branches off it."""
+        """Return the duration of a column if the whole session and its branches fit."""
         return fit(max(self.bridge.session.present_us, reach_us(self._rails, 0)), self.lanes.columns)
 
     def _in_sight_us(self, now_us: int) -> int:
-        """The instant that stays in sight: the end of a span, the mark, or what is looked at."""
+        """Return the time that stays visible: the end of a span, the selected mark, or the time shown."""
         if self._ends is not None:
             return self._ends[1][0]
         return self.selected[1] if self.selected else now_us
@@ -267,12 +267,12 @@ class TimelineScreen(ModeScreen):
         width, height = self.page.size
         span = self.span
         if span is not None:
-            self._page_pane.caption("The span", self.keyed(SPAN_WORDS))
+            self._page_pane.caption("Selected span", self.keyed(SPAN_WORDS))
             return self.span_rows(span, (width, height))
         rail = self._chosen_rail()
         if rail is not None:
             self._page_pane.caption(
-                "The branch", "" if rail.branch.shown else self.keyed("{timeline_go}: change over to it")
+                "Selected branch", "" if rail.branch.shown else self.keyed("{timeline_go}: switch to it")
             )
             return branches.about_rail(rail, width)[:height]
         stop = self.stop(shown)
@@ -286,17 +286,17 @@ class TimelineScreen(ModeScreen):
         key = key_of("finding", self.main.keys)
         rows = selection.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
         there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
-        self._page_pane.caption("The mark", there)
+        self._page_pane.caption("Selected mark", there)
         return rows[:height]
 
     def stop(self, shown: TimelineView) -> LaneColumn | None:
-        """The mark that is selected."""
+        """Return the selected mark."""
         if self.selected is None:
             return None
         return timeline_rows.stop_at(self.bridge.tape, *self.selected, shown.window.unit_us)
 
     def _findings_of(self, stop: LaneColumn, events: list[Any]) -> list[MarkFinding]:
-        """Asked for once for each mark and instant: telling all findings takes a while."""
+        """Return the findings of a mark, computed once per mark and time as that is slow."""
         bridge = self.bridge
         still_us = bridge.view.now_us if bridge.paused else -1
         state = (stop.lane, stop.first_us, stop.times, still_us, bridge.chronicle.losses)
@@ -308,7 +308,7 @@ class TimelineScreen(ModeScreen):
         return self.bridge.session.in_past and self.bridge.view.now_us == stop.at_us
 
     def under_cursor(self) -> tuple[str, str]:
-        """The mark, with all that is known of it."""
+        """Return the selected mark with all details."""
         shown = self.shown()
         stop = self.stop(shown) if self.chosen_pane in ("", "timeline-mode-pane") else None
         if stop is None:
@@ -321,16 +321,16 @@ class TimelineScreen(ModeScreen):
     # -- keys -------------------------------------------------------------------------------------------------------
 
     def action_mark(self, forward: int) -> None:
-        """The next mark, whatever lane it is in."""
+        """Select the next mark of any lane."""
         self.rail = ""
-        self._select(timeline_rows.step(self.bridge.tape, self.shown(), forward), "no mark there")
+        self._select(timeline_rows.step(self.bridge.tape, self.shown(), forward), "no further mark")
 
     def action_across(self, down: int) -> None:
-        """The nearest mark of another lane, or another branch below all of them."""
+        """Select the nearest mark of another lane, or a branch below the lanes."""
         stop = None if self.rail else timeline_rows.across(self.bridge.tape, self.shown(), down)
         letters = [each.branch.letter for each in self._rails]
         if stop is not None or not letters or (not self.rail and down < 0):
-            self._select(stop, "no lane with a mark there")
+            self._select(stop, "no further lane with a mark")
             return
         at = letters.index(self.rail) + down if self.rail in letters else 0
         self.rail = letters[min(at, len(letters) - 1)] if at >= 0 else ""
@@ -346,46 +346,46 @@ class TimelineScreen(ModeScreen):
         self.present()
 
     def action_go(self) -> None:
-        """Go to the mark's instant; from there, back to the present. To a branch: change over."""
+        """Go to the time of the mark, or from there back to the present; switch to a selected branch."""
         if self.rail:
             self._change_over(self.rail)
             return
         stop = self.stop(self.shown())
         if stop is None:
-            self.notify("no mark is selected: left and right choose one")
+            self.notify("no mark selected: left and right select one")
         elif self._is_there(stop):
             self.main.action_present()
         else:
             self.main.go_to(stop.at_us)
 
     def action_zoom(self, nearer: int) -> None:
-        """Nearer or farther, the mark or the instant looked at staying in sight."""
+        """Zoom in or out; the selected mark or the time shown stays visible."""
         self._zoom(nearer)
         self._window, self._scrolled = None, False
         self.present()
 
     def _zoom(self, nearer: int) -> int:
-        """Another unit; which."""
+        """Change the duration of a column, and return it."""
         widest_us = self._widest_us()
         unit_us = zoomed(min(self._unit_us or widest_us, widest_us), nearer, widest_us)
         self._unit_us = 0 if unit_us == widest_us else unit_us
         return unit_us
 
     def action_whole(self) -> None:
-        """The whole session."""
+        """Zoom out to the whole session."""
         self._unit_us, self._window, self._scrolled = 0, None, False
         self.present()
 
     def action_scroll(self, forward: int) -> None:
-        """By half a window, as far as there is anything."""
+        """Scroll by half a window, up to the ends."""
         window = self.shown().window
         if window.unit_us == self._widest_us():
-            self.notify("this is the whole session")
+            self.notify("the whole session is visible")
         elif not self._scroll(forward * max(1, window.columns // 2)):
-            self.notify("there is nothing before" if forward < 0 else "there is nothing behind")
+            self.notify("start of the session reached" if forward < 0 else "end of the session reached")
 
     def _scroll(self, columns: int) -> bool:
-        """By so many columns; False at an end."""
+        """Scroll by columns; return False at an end."""
         window = self.shown().window
         if window.unit_us == self._widest_us():
             return False
@@ -399,7 +399,7 @@ class TimelineScreen(ModeScreen):
         return True
 
     def action_follow(self) -> None:
-        """Let go of the mark, and follow the instant looked at."""
+        """Drop the selection, and follow the time shown."""
         self.selected, self.rail, self._scrolled = None, "", False
         self.present()
 
@@ -416,14 +416,14 @@ class TimelineScreen(ModeScreen):
         return next((each for each in self._rails if each.branch.letter == self.rail), None)
 
     def _change_over(self, letter: str, at_us: int = -1) -> None:
-        """To another branch: to its present, or to an instant of it."""
+        """Switch to another branch: to its present, or to a time of it."""
         self.main.change_over(letter, at_us)
         self.present()
 
     # -- acting at the mark -----------------------------------------------------------------------------------------
 
     def chosen(self) -> int:
-        """The one node that the mark is about, else the broker under the main screen's cursor."""
+        """Return the node that the selected mark is about, else the broker under the main screen's cursor."""
         stop = self.stop(self.shown())
         nodes: list[int] = []
         if stop is not None:
@@ -433,21 +433,21 @@ class TimelineScreen(ModeScreen):
         return nodes[0] if len(nodes) == 1 else self.main.broker_under_cursor
 
     def arrive(self) -> None:
-        """Whoever acts at a mark is there first; without one it is about the instant on the screen, which is told."""
+        """Go to the time of the selected mark before acting; without a mark, say that the time shown is used."""
         stop = self.stop(self.shown())
         if stop is None:
-            self.main.toast("no mark is selected: this is about the instant on the screen")
+            self.main.toast("no mark selected: using the time shown")
         elif self.bridge.view.now_us != stop.at_us:
             self.main.go_to(stop.at_us)
 
     def done(self) -> None:
-        """What comes next goes on from there: the mark is let go of."""
+        """Drop the selection after an action at a mark."""
         self.action_follow()
 
     # -- mouse ------------------------------------------------------------------------------------------------------
 
     def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
-        """A label shows and hides its lane, a mark is chosen and gone to by two clicks, other instants by one."""
+        """Toggle the lane of a clicked label, select a mark (double click: go to it), or go to another time."""
         lane, column = message.spot
         if letter := branches.letter_of(lane):
             window = self.shown().window
@@ -467,15 +467,15 @@ class TimelineScreen(ModeScreen):
             self._select(stop, "")
 
     def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
-        """The scrubber."""
+        """Show the time dragged to."""
         self.main.scrub(self.shown().window.instant(message.column, self.bridge.session.present_us))
 
     def on_time_lanes_released(self) -> None:
-        """The drag is over."""
+        """End the drag."""
         self.main.on_time_lanes_released()
 
     def on_time_lanes_lane_scrolled(self, message: TimeLanes.LaneScrolled) -> None:
-        """The wheel scrolls, and with ctrl it zooms about the column that it is turned at."""
+        """Scroll, or zoom with ctrl around the column under the pointer."""
         window = self.shown().window
         if not message.zooms:
             self._scroll(message.steps * max(1, window.columns // 16))
@@ -487,7 +487,7 @@ class TimelineScreen(ModeScreen):
         self.present()
 
     def on_time_lanes_spot_right_clicked(self, message: TimeLanes.SpotRightClicked) -> None:
-        """The right button: the sheet at that mark, or at that instant."""
+        """Open the fault sheet at the clicked mark, or at that time."""
         lane, column = message.spot
         if branches.letter_of(lane) or column < 0:
             return

@@ -1,10 +1,10 @@
 """Events as text, and the timeline as plain data.
 
-event_text: what each rare kind of event says in the feed, and the short label of its mark on the timeline.
+event_text: feed line of each kind of rare event, and the short label of its mark on the timeline.
 event_feed: the event feed, the tape of marks and loads by lane, records per virtual second.
-timeline_rows: the stretch of time that is shown, the marks that can be stopped at, the rows of the lanes.
-selection: all about one mark, or about a chosen span of time.
-branches: branches as rails and as a table, bookmarks, two branches compared.
+timeline_rows: the time window, the stops that can be selected, the rows of the lanes.
+selection: details of one mark, summary of a selected time span.
+branches: branches as rails and as a table, bookmarks, comparison of two branches.
 
 Events keep their glyphs here; formatting of numbers and names is in ``tui.terminal.format``.
 """

@@ -1,7 +1,6 @@
-"""Branches of a session as rails and as a table, bookmarks, and two branches compared.
+"""Branches of a session as rails and as a table, bookmarks, and the comparison of two branches.
 
-The rail that is looked at is drawn heavy, others thin, and a future that was dropped by undoing something in dashes
-from there on.
+The rail of the current branch is heavy, others are thin; a future that was dropped by undo is dashed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,19 +20,19 @@ from tui.viewmodel.timeline.timeline_rows import Canvas, Span, TimelineView, Tim
 
 @dataclass(frozen=True, slots=True, order=True)
 class Bookmark:
-    """An instant of a branch."""
+    """Bookmarked time of a branch."""
 
     at_us: int
     letter: str
 
     @property
     def words(self) -> str:
-        """As the list and the palette write it."""
+        """Text of the bookmark in the list and in the palette."""
         return f"{clock(self.at_us)}  {self.letter}"
 
 
 class Bookmarks:
-    """In the order of their time."""
+    """Bookmarks in order of time."""
 
     def __init__(self) -> None:
         self._kept: list[Bookmark] = []
@@ -48,38 +47,38 @@ class Bookmarks:
         return self._kept[place]
 
     def put(self, mark: Bookmark) -> bool:
-        """Keep one; False when it is there already."""
+        """Add a bookmark; return False if it already exists."""
         if mark in self._kept:
             return False
         self._kept = sorted([*self._kept, mark])
         return True
 
     def drop(self, mark: Bookmark) -> None:
-        """Forget one."""
+        """Remove a bookmark."""
         self._kept.remove(mark)
 
 
-# The branches of a session as a table: where each left its parent, how far it has run, and its result.
+# The branches of a session as a table: where each forked from its parent, its current time, and its result.
 
 
 Piece = tuple[str, str]
 """Text and role."""
 ROOMY: Final = 96
-"""From this width on a line says what its branch began with; below, only the line of the chosen one does."""
+"""From this width on each line has the first action of its branch; below, only the selected one does."""
 NAME: Final = 7
 LEFT: Final = 18
 COME: Final = 10
-"""Cells of the first columns."""
-_NUMBERS: Final = (("lost", 5), ("missing", 8), ("failed", 7), ("unknown", 8), ("broken", 7))
+"""Cells of the first three columns."""
+_NUMBERS: Final = (("lost", 5), ("missing", 8), ("failed", 7), ("unknown", 8), ("violated", 9))
 
 
 @dataclass(frozen=True, slots=True)
 class BranchRow:
-    """What is known of a branch."""
+    """Branch of the session: origin, current time and counters."""
 
     letter: str
     parent: str
-    """Empty for the first of all."""
+    """Letter of the branch that it was forked from; empty for the first branch."""
     left_us: int
     began: str
     come_us: int
@@ -88,30 +87,30 @@ class BranchRow:
     failed: int
     unknown: int
     broken: int
-    """Rules that were found broken."""
+    """Number of invariant violations."""
     shown: bool
-    """Whether it is the one on the screen."""
+    """Whether it is the branch that is shown."""
 
 
 def row(letter: str, parent: str, left_us: int, began: str, view: ClusterView, *, shown: bool) -> BranchRow:
-    """A branch by the view of its present."""
-    books = view.ledger
+    """Return the row of a branch from the view of its present."""
+    ledger = view.ledger
     return BranchRow(
-        letter, parent, left_us, began, view.now_us, books.acked_lost, books.missing, books.failed, books.unknown,
+        letter, parent, left_us, began, view.now_us, ledger.acked_lost, ledger.missing, ledger.failed, ledger.unknown,
         view.violations, shown,
     )  # fmt: skip
 
 
 def heading(width: int) -> list[Piece]:
-    """Above the table."""
-    text = f"  {'branch':<{NAME}}{'left':<{LEFT}}{'come to':>{COME}}" + "".join(
+    """Return the heading of the table."""
+    text = f"  {'branch':<{NAME}}{'forked at':<{LEFT}}{'now at':>{COME}}" + "".join(
         f"{name:>{size}}" for name, size in _NUMBERS
     )
-    return [(text + ("  began with" if width >= ROOMY else ""), "quiet")]
+    return [(text + ("  first action" if width >= ROOMY else ""), "quiet")]
 
 
 def line(row: BranchRow, width: int, *, chosen: bool) -> list[Piece]:
-    """A branch."""
+    """Return the line of a branch."""
     left = f"{row.parent} at {clock(row.left_us)}" if row.parent else ""
     pieces = [
         (f"{glyphs.MARKER if chosen else ' '} ", "key"),
@@ -130,50 +129,50 @@ def line(row: BranchRow, width: int, *, chosen: bool) -> list[Piece]:
 
 
 def about_branch(row: BranchRow, width: int) -> str:
-    """The chosen branch in a sentence, cut where it is too long."""
+    """Return one line about the selected branch, shortened to ``width``."""
     if row.parent:
-        text = f"{row.letter} went as {row.parent} up to {clock(row.left_us)}, then: {row.began}"
+        text = f"{row.letter}: forked from {row.parent} at {clock(row.left_us)}, first action: {row.began}"
     else:
-        text = f"{row.letter} is the session as it began"
-    text += "; on the screen now" if row.shown else ""
+        text = f"{row.letter}: the original session"
+    text += "; shown now" if row.shown else ""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 LANE: Final = "branch "
-"""Before the letter of a branch, the lane of its rail."""
+"""Prefix of the lane name of a rail, before the branch letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """A branch, and from when on it is what was dropped when something was undone, -1 where it is not."""
+    """Branch drawn as a line; ``dropped_us`` is the time from which undo dropped its future, -1 if it did not."""
 
     branch: BranchRow
     dropped_us: int = -1
 
     @property
     def dropped(self) -> bool:
-        """Whether there is a dropped future in it."""
+        """Whether undo dropped a future of it."""
         return self.dropped_us >= 0
 
     @property
     def lane(self) -> str:
-        """What its line on the timeline belongs to."""
+        """Name of its lane on the timeline."""
         return f"{LANE}{self.branch.letter}"
 
 
 def letter_of(lane: str) -> str:
-    """The branch of a line of the timeline, empty for one that is no rail."""
+    """Return the branch letter of a lane of the timeline, empty if the lane is no rail."""
     return lane.removeprefix(LANE) if lane.startswith(LANE) else ""
 
 
 def outcome(row: BranchRow) -> tuple[str, str]:
-    """What a branch has come to, in one or two words with their role: the worst first."""
+    """Return the result of a branch in a few words with their role, the worst first."""
     found = [
         (f"{compact_count(number)} {word}", role)
         for number, word, role in (
             (row.lost, "lost", "lost"),
             (row.missing if row.missing != row.lost else 0, "missing", "warning"),
-            (row.broken, "broken rule" if row.broken == 1 else "broken rules", "alarm"),
+            (row.broken, "violation" if row.broken == 1 else "violations", "alarm"),
             (row.unknown, "unknown", "warning"),
             (row.failed, "failed", "warning"),
         )
@@ -185,7 +184,7 @@ def outcome(row: BranchRow) -> tuple[str, str]:
 
 
 def window(rails: Sequence[Rail], most: int, selected: str = "") -> tuple[Rail, ...]:
-    """So many of them, with the one that is selected among them, or the one that is looked at."""
+    """Return at most ``most`` rails, including the selected one, or else the one shown."""
     if len(rails) <= most:
         return tuple(rails)
     at = next((number for number, each in enumerate(rails) if each.branch.letter == selected), -1)
@@ -196,7 +195,7 @@ def window(rails: Sequence[Rail], most: int, selected: str = "") -> tuple[Rail, 
 
 
 def rail_rows(rails: Sequence[Rail], shown: TimelineView, selected: str = "") -> tuple[TimeRow, ...]:
-    """A line for each."""
+    """Return one row for each rail."""
     canvas = Canvas(shown.window.columns, len(rails))
     for line, rail in enumerate(rails):
         _draw(canvas, line, rail, shown)
@@ -206,7 +205,7 @@ def rail_rows(rails: Sequence[Rail], shown: TimelineView, selected: str = "") ->
         parent = _left(rail.branch, known)
         _fork(canvas, (letters.index(parent) if parent in letters else -1, line), rail, shown, rails)
     for line, rail in enumerate(rails):
-        _tell(canvas, line, rail, shown)
+        _put_outcome(canvas, line, rail, shown)
     return tuple(
         TimeRow(rail.lane, _label(rail, chosen=rail.branch.letter == selected), canvas.spans(line))
         for line, rail in enumerate(rails)
@@ -214,7 +213,7 @@ def rail_rows(rails: Sequence[Rail], shown: TimelineView, selected: str = "") ->
 
 
 def _left(row: BranchRow, known: dict[str, BranchRow]) -> str:
-    """The branch whose own rail it leaves: its parent may have been on that of another one still."""
+    """Return the branch whose rail it forks from: an ancestor if it forked before its parent did."""
     letter = row.parent
     while letter in known and known[letter].parent and row.left_us < known[letter].left_us:
         letter = known[letter].parent
@@ -222,39 +221,37 @@ def _left(row: BranchRow, known: dict[str, BranchRow]) -> str:
 
 
 def about_rail(rail: Rail, width: int) -> tuple[TextRow, ...]:
-    """A branch in a few lines, each of so many cells."""
+    """Return a few lines about a branch."""
     row, (words, role) = rail.branch, outcome(rail.branch)
     if row.parent:
-        origin = f"went as {row.parent} up to {clock(row.left_us)}, then: {row.began}"
+        origin = f"forked from {row.parent} at {clock(row.left_us)}, first action: {row.began}"
     else:
-        origin = "is the session as it began"
+        origin = "the original session"
     numbers = (
         f"{compact_count(row.lost)} lost, {compact_count(row.missing)} missing, {compact_count(row.failed)} failed, "
-        f"{compact_count(row.unknown)} unknown, {compact_count(row.broken)} rules broken"
+        f"{compact_count(row.unknown)} unknown, {compact_count(row.broken)} violations"
     )
     rows = [
         TextRow(((f"{glyphs.FORK} {row.letter} ", "strong"), (origin[: max(0, width - 12)], "text"))),
-        TextRow((("come to    ", "quiet"), (clock(row.come_us), "text"))),
+        TextRow((("now at     ", "quiet"), (clock(row.come_us), "text"))),
         TextRow((("outcome    ", "quiet"), (words, role))),
         TextRow((("records    ", "quiet"), (numbers, "text"))),
     ]
     if rail.dropped:
-        rows.append(
-            TextRow((("it is a future that was dropped by undoing its last action; U goes back to it", "quiet"),))
-        )
+        rows.append(TextRow((("a future dropped by undo; U returns to it", "quiet"),)))
     if row.shown:
-        rows.append(TextRow((("it is the one on the screen", "quiet"),)))
+        rows.append(TextRow((("shown now", "quiet"),)))
     return tuple(rows)
 
 
 def _span(rail: Rail, shown: TimelineView) -> tuple[int, int]:
-    """First and last column of its own, which may lie outside of the window."""
+    """Return the first and last column of a rail; they may lie outside of the window."""
     window, row = shown.window, rail.branch
     return window.column(row.left_us) if row.parent else window.column(0), window.column(row.come_us)
 
 
 def _style(rail: Rail, column: int, shown: TimelineView) -> tuple[str, str]:
-    """Glyph and role of a rail at a column."""
+    """Return glyph and role of a rail at a column."""
     if rail.branch.shown:
         return glyphs.PASSED, "strong"
     dropped = rail.dropped and column > shown.window.column(rail.dropped_us)
@@ -268,7 +265,7 @@ def _draw(canvas: Canvas, line: int, rail: Rail, shown: TimelineView) -> None:
 
 
 def _fork(canvas: Canvas, lines: tuple[int, int], rail: Rail, shown: TimelineView, rails: Sequence[Rail]) -> None:
-    """Where it leaves its parent: a corner, and a line up to that one's rail, across those between."""
+    """Draw the fork from its parent: a corner, and a line up to the parent's rail across those between."""
     parent, line = lines
     at, _last = _span(rail, shown)
     if not rail.branch.parent or not 0 <= at < canvas.columns:
@@ -286,8 +283,8 @@ def _fork(canvas: Canvas, lines: tuple[int, int], rail: Rail, shown: TimelineVie
             canvas.put(above, at, glyphs.SIDE, role)
 
 
-def _tell(canvas: Canvas, line: int, rail: Rail, shown: TimelineView) -> None:
-    """The outcome behind its end, or on the rail where there is no room; and the instant that is looked at."""
+def _put_outcome(canvas: Canvas, line: int, rail: Rail, shown: TimelineView) -> None:
+    """Draw the result after the end of a rail, or on it where there is no room, and the time shown."""
     _first, last = _span(rail, shown)
     words, role = outcome(rail.branch)
     text = f" {words}{', dropped' if rail.dropped else ''} "
@@ -311,13 +308,13 @@ def _label(rail: Rail, *, chosen: bool) -> tuple[Span, ...]:
     )
 
 
-# Two branches at one instant: the numbers of both beside each other, those that differ marked.
+# Two branches at the same time: their numbers side by side, differences marked.
 
 
 LABEL: Final = 22
 COLUMN: Final = 18
 FIRST: Final = 6
-"""Of the numbers of the whole cluster, how many stand before those of the partition."""
+"""How many numbers of the whole cluster come before those of the partition."""
 
 T = TypeVar("T")
 
@@ -333,29 +330,29 @@ _OF_CLUSTER: Final[tuple[tuple[str, Callable[[ClusterView], int]], ...]] = (
     ("acked", lambda view: view.ledger.acked),
     ("failed", lambda view: view.ledger.failed),
     ("unknown", lambda view: view.ledger.unknown),
-    ("broken rules", lambda view: view.violations),
+    ("violations", lambda view: view.violations),
     ("under-replicated", lambda view: sum(each.under_replicated for each in view.partitions)),
     ("offline", lambda view: sum(each.offline for each in view.partitions)),
     ("duplicates", lambda view: view.ledger.duplicates),
-    ("faults active", lambda view: len(view.faults)),
+    ("active faults", lambda view: len(view.faults)),
     ("sent", lambda view: view.ledger.sent),
 )
 
 
 def partition_of(view: ClusterView, name: str) -> PartitionView | None:
-    """The partition of a name, None where there is none."""
+    """Return the partition with that name, None without one."""
     return next((each for each in (*view.partitions, *view.internal) if each.name == name), None)
 
 
 def comparison_rows(
     views: tuple[ClusterView, ClusterView | None], names: tuple[str, str], partition: str
 ) -> list[TextRow]:
-    """All numbers, the weightiest first; of a branch that has not come so far (None) there are none."""
+    """Return all numbers, the most important first; a branch that has not reached the time (None) has none."""
     heading = TextRow(((" " * LABEL, "text"), *[(f"{name:>{COLUMN}}", "strong") for name in names]))
-    books = [_row(label, [_of(of, view) for view in views]) for label, of in _OF_CLUSTER]
+    counts = [_row(label, [_of(of, view) for view in views]) for label, of in _OF_CLUSTER]
     found = [None if view is None else partition_of(view, partition) for view in views]
     log = [_row(label, [_of(of, each) for each in found]) for label, of in _OF_PARTITION]
-    return [heading, *books[:FIRST], *log, *books[FIRST:]]
+    return [heading, *counts[:FIRST], *log, *counts[FIRST:]]
 
 
 def _of(of: Callable[[T], object], what: T | None) -> str:
@@ -370,5 +367,5 @@ def _row(label: str, both: list[str]) -> TextRow:
 
 
 def not_so_far(letter: str, at_us: int, come_us: int) -> str:
-    """Why nothing is shown of a branch."""
-    return f"{letter} has come to {clock(come_us)} only, and this is {clock(at_us)}"
+    """Return why nothing is shown of a branch."""
+    return f"branch {letter} ends at {clock(come_us)}, before {clock(at_us)}"

@@ -1,7 +1,7 @@
-"""The event feed, the tape of what happened by lane, and records per virtual second.
+"""The event feed, the tape of marks by lane for the timeline, and records per virtual second.
 
-The tape is as long after a million events as after a thousand: bins grow twice as wide when there are too many of
-them. Until then every instant is a bin of its own. It is fed as time goes on and never looks back at an event.
+The tape keeps at most :data:`MOST` bins per lane: when there are more, bins become twice as wide. Before that each
+time has its own bin. The tape takes each event once, in order, and keeps no reference to the trace.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,26 +25,25 @@ from tui.viewmodel.timeline.event_text import (
     own_action,
 )
 
-# The event feed: rare events in plain words, the newest last, with equal things merged into one line.
+# The event feed: rare events as lines, the newest last, with equal events merged into one line.
 #
-# A crash moves every partition that its broker led; twelve elections in one instant are one line that names the
-# partitions, not twelve.
+# A crash moves every partition that its broker led: twelve elections at one time are one line with the partitions.
 
 
 KEEP: Final = 500
-"""Lines kept; a session on disk has them all."""
+"""Entries kept; the recording on disk has all of them."""
 MERGE_US: Final = 1_000_000
-"""Equal events within this much virtual time become one line ..."""
+"""Equal events within this much virtual time become one line, if that line ..."""
 MERGE_BACK: Final = 8
-"""... when it is among so many latest lines."""
+"""... is among this many of the latest lines."""
 
 FOLD_US: Final = 30_000_000
-"""A line that is repeated within this much virtual time is one line, the newest, that says how often."""
+"""A line repeated within this much virtual time is shown once, as the newest line with the number of repeats."""
 
 TOLD_AGAIN: Final = 2_000
-"""Rare events that the feed of a past instant is made of: more lines than any screen has."""
+"""Number of rare events that the feed of a past time is built from: more lines than any terminal has."""
 INDENT: Final = 15
-"""Cells that time and glyph take in front of the words."""
+"""Cells that time and glyph take before the text."""
 
 WEIGHTS: Final = {
     role: weight
@@ -53,48 +52,48 @@ WEIGHTS: Final = {
          "lost")
     )
 }  # fmt: skip
-"""Role of an event → how much it matters."""
+"""Role of an event → its severity."""
 
 
 class Level(NamedTuple):
-    """Which events the feed shows: those whose role weighs so much at least."""
+    """Filter of the feed: events whose role has at least this severity."""
 
     name: str
     least: int
     nothing: str
-    """What stands there while there are none."""
+    """Text shown while there are no such events."""
 
 
-ALL: Final = Level("all", 0, "nothing rare has happened yet")
-WARNINGS: Final = Level("warnings", WEIGHTS["warning"], "no warning so far")
-ALARMS: Final = Level("alarms", WEIGHTS["alarm"], "no alarm so far")
+ALL: Final = Level("all", 0, "no notable events yet")
+WARNINGS: Final = Level("warnings", WEIGHTS["warning"], "no warnings so far")
+ALARMS: Final = Level("alarms", WEIGHTS["alarm"], "no alarms so far")
 LEVELS: Final = (ALL, WARNINGS, ALARMS)
-"""In the order in which a key goes through them."""
+"""Levels in the order in which the key cycles through them."""
 
 
 def level_after(level: Level) -> Level:
-    """The level that the key shows next."""
+    """Return the level that the key selects next."""
     return LEVELS[(LEVELS.index(level) + 1) % len(LEVELS)]
 
 
 def level_title(level: Level, key: str) -> str:
-    """The title of the feed: which events it shows, and what the key shows next."""
+    """Return the title of the feed: the current level, and the level that the key selects next."""
     shown = "Events" if level == ALL else f"Events: {level.name}"
-    return f"{shown} {glyphs.NOTHING} {key}: {level_after(level).name}"
+    return f"{shown} {glyphs.NOTHING} {key}: show {level_after(level).name}{' only' if level != ALARMS else ''}"
 
 
 QUIET_KINDS: Final = frozenset({"became_follower", "became_leader"})
-"""Rare events that say again, for each broker, what another line has said."""
+"""Rare events that repeat, for each broker, what another line already shows."""
 
 
 def _weight(role: str) -> int:
-    """How much an event of that role matters."""
+    """Return the severity of a role."""
     return WEIGHTS.get(role, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class FeedLine:
-    """One line of the feed."""
+    """Line of the feed: time, glyph, role and text."""
 
     at: str
     glyph: str
@@ -103,26 +102,26 @@ class FeedLine:
 
 
 def notable(event: Event) -> bool:
-    """Whether an event is worth a line."""
+    """Return whether an event gets a line in the feed."""
     return not (event.kind in DATA_KINDS or event.kind in QUIET_KINDS or own_action(event))
 
 
 class Feed:
-    """Takes trace events, keeps the latest lines."""
+    """Latest entries of the event feed, built from trace events."""
 
     def __init__(self) -> None:
         self._entries: deque[FeedEntry] = deque(maxlen=KEEP)
         self._notable = 0
         self.version = 0
-        """Changes whenever a line did."""
+        """Increases with every change of a line."""
 
     @property
     def notable(self) -> int:
-        """How many events worth a line there have been."""
+        """Number of notable events so far."""
         return self._notable
 
     def take(self, events: Iterable[Event]) -> None:
-        """Add what is worth a line."""
+        """Add the notable ones of these events."""
         for event in events:
             if not notable(event):
                 continue
@@ -131,9 +130,9 @@ class Feed:
             self._add(event)
 
     def lines(self, most: int, width: int = 1000, level: Level = ALL) -> tuple[FeedLine, ...]:
-        """The latest lines of a level, oldest first; words that take more than ``width`` cells go on below.
+        """Return the latest lines of a level, oldest first; text longer than ``width`` cells wraps.
 
-        Alarms that newer lines would push out of sight stay at the top, in up to a third of the lines, cut to that.
+        Alarms that newer lines would push out stay at the top, in up to a third of the lines.
         """
         if most <= 0:
             return ()
@@ -170,7 +169,7 @@ class Feed:
             self._append(entry)
 
     def _append(self, entry: FeedEntry) -> None:
-        """Add a line; an older one that it repeats takes it in and becomes the latest."""
+        """Add an entry; an older entry that it repeats absorbs it and becomes the latest."""
         for back, known in enumerate(reversed(self._entries), 1):
             if entry.at_us - known.last_us > FOLD_US:
                 break
@@ -192,26 +191,26 @@ class Feed:
 
 
 PlacedLines = tuple[int, list[FeedLine]]
-"""The place of an entry among those of its level, and its lines."""
+"""Index of an entry among those of its level, and its lines."""
 
 
 def _placed(entries: Sequence[tuple[int, FeedEntry]], width: int) -> list[PlacedLines]:
-    """Entries with their places, in lines."""
+    """Return entries with their indexes, as lines."""
     return [(at, _lines(each, width)) for at, each in entries]
 
 
 def _columns(width: int) -> int:
-    """Cells that words may take behind time and glyph."""
+    """Return the cells left for text after time and glyph."""
     return max(20, width - INDENT)
 
 
 def _height(placed: Sequence[PlacedLines]) -> int:
-    """How many lines they take."""
+    """Return the number of lines of these entries."""
     return sum(len(lines) for _at, lines in placed)
 
 
 def _latest(placed: Sequence[PlacedLines], most: int) -> list[PlacedLines]:
-    """Of entries, by their places, the latest that have so many lines together; the newest one in any case."""
+    """Return the latest entries that fit into ``most`` lines together; the newest one in any case."""
     found = 0
     for _at, lines in reversed(placed):
         most -= len(lines)
@@ -222,9 +221,9 @@ def _latest(placed: Sequence[PlacedLines], most: int) -> list[PlacedLines]:
 
 
 def _lines(entry: FeedEntry, width: int) -> list[FeedLine]:
-    """The lines of an entry, with how often it happened, and since when if that is not one moment."""
+    """Return the lines of an entry, with the number of repeats and the time of the first."""
     text, at_us = entry.say(entry), entry.last_us if entry.last_us - entry.at_us > MERGE_US else entry.at_us
-    counted = in_records(entry.event.kind)  # then the words say how many
+    counted = in_records(entry.event.kind)  # its text already has the number
     text += f" {glyphs.TIMES}{entry.repeats}" if entry.repeats > 1 and not counted else ""
     text += f" since {clock(entry.at_us)}" if entry.repeats > 1 and at_us != entry.at_us else ""
     texts = wrap(text, _columns(width)) or [""]
@@ -233,40 +232,40 @@ def _lines(entry: FeedEntry, width: int) -> list[FeedLine]:
 
 
 class Happened:
-    """All events worth a line so far. They are few beside the records, whose logs a session keeps as well."""
+    """All notable events so far, kept so that the feed of any past time can be built again."""
 
     def __init__(self) -> None:
         self._events: list[Any] = []
         self._numbers: list[int] = []
-        """Of each: how many events of the trace there were with it."""
+        """Number of trace events up to and including each of them."""
 
     def take(self, events: Sequence[Event], count: int) -> None:
-        """Events in order, after which there were ``count`` in all."""
+        """Add events in order; ``count`` is the number of trace events after them."""
         for number, event in enumerate(events, count - len(events) + 1):
             if notable(event):
                 self._events.append(event)
                 self._numbers.append(number)
 
     def feed(self, count: int) -> Feed:
-        """The feed as it was after ``count`` events of the trace."""
+        """Return the feed as it was after ``count`` events of the trace."""
         upto = bisect_right(self._numbers, count)
         then = Feed()
         then.take(self._events[max(0, upto - TOLD_AGAIN) : upto])
         return then
 
     def before(self, at_us: int, count: int) -> int:
-        """When the last of the first ``count`` events happened that is worth a line and older; -1 for none."""
+        """Return the time of the last notable event before ``at_us`` among the first ``count`` events, -1 for none."""
         upto = bisect_right(self._numbers, count)
         at = bisect_left(self._events, at_us, hi=upto, key=_when)
         return int(self._events[at - 1].at_us) if at else -1
 
     def after(self, count: int) -> int:
-        """When the next one after the first ``count`` events happened, -1 for none."""
+        """Return the time of the next notable event after the first ``count`` events, -1 for none."""
         at = bisect_right(self._numbers, count)
         return int(self._events[at].at_us) if at < len(self._events) else -1
 
     def during(self, first_us: int, last_us: int, most: int) -> list[Any]:
-        """The first so many within a span of time, both ends included."""
+        """Return the first ``most`` events within a time span, both ends included."""
         at = bisect_left(self._events, first_us, key=_when)
         upto = bisect_right(self._events, last_us, lo=at, hi=min(len(self._events), at + most), key=_when)
         return self._events[at:upto]
@@ -277,17 +276,17 @@ def _when(event: Any) -> int:
 
 
 MOST: Final = 2048
-"""Bins of a lane."""
+"""Maximum number of bins of a lane."""
 LOAD_BIN_US: Final = 10_000
-"""Width of the bins that the load is counted in, to begin with."""
+"""Initial width of the bins of the load."""
 
 
 @dataclass(slots=True)
 class Mark:
-    """Events of one kind that matter equally, within one bin."""
+    """Mark on the timeline: events of one kind and severity within one bin."""
 
     first: Any
-    """The first of them."""
+    """The earliest of the events."""
     glyph: str
     role: str
     last_us: int
@@ -296,70 +295,70 @@ class Mark:
 
     @property
     def at_us(self) -> int:
-        """When the first of them happened."""
+        """Virtual time of the earliest event."""
         return int(self.first.at_us)
 
     @property
     def weight(self) -> int:
-        """How much it matters."""
+        """Severity of its role."""
         return _weight(self.role)
 
     def same(self, kind: str, role: str) -> bool:
-        """Whether such an event belongs to it."""
+        """Return whether an event of that kind and role belongs to this mark."""
         return self.role == role and bool(self.first.kind == kind)
 
     def merge(self, later: "Mark") -> None:
-        """Take in the events of another mark of the same kind and role."""
+        """Absorb a later mark of the same kind and role."""
         self.last_us = max(self.last_us, later.last_us)
         self.times += later.times
         self.records += later.records
 
 
 class TapeLane:
-    """The marks of a lane: bins in the order of time, those without any left out."""
+    """Marks of a lane, in bins in order of time; empty bins are left out."""
 
     def __init__(self) -> None:
         self.version = 0
-        """Changes whenever a mark did."""
+        """Increases with every change of a mark."""
         self.width_us = 1
         self.work = 0
-        """Marks touched so far, to add events and to be looked at."""
+        """Marks read or written so far; tests bound it."""
         self._bins: list[int] = []
-        """Numbers of the bins: ``at_us // width_us``."""
+        """Bin numbers: ``at_us // width_us``."""
         self._marks: list[list[Mark]] = []
 
     def __len__(self) -> int:
         return len(self._bins)
 
     def add(self, mark: Mark) -> None:
-        """Add a mark that is no older than the last one."""
+        """Add a mark that is not older than the last one."""
         self.version += 1
         self._put(mark.at_us // self.width_us, [mark])
         while len(self._bins) > MOST:
             self._widen()
 
     def marks(self, start_us: int, end_us: int) -> Iterator[Mark]:
-        """Those whose first event happened within ``[start_us, end_us)``, in the order of their bins."""
-        for place in range(bisect_left(self._bins, start_us // self.width_us), len(self._bins)):
-            if self._bins[place] * self.width_us >= end_us:
+        """Yield the marks whose earliest event is within ``[start_us, end_us)``, in order of bins."""
+        for index in range(bisect_left(self._bins, start_us // self.width_us), len(self._bins)):
+            if self._bins[index] * self.width_us >= end_us:
                 break
-            for mark in self._marks[place]:
+            for mark in self._marks[index]:
                 self.work += 1
                 if start_us <= mark.at_us < end_us:
                     yield mark
 
     def after(self, at_us: int) -> int:
-        """When the first mark at or after a time happened, -1 for none."""
-        for place in range(bisect_left(self._bins, at_us // self.width_us), len(self._bins)):
-            found = min((mark.at_us for mark in self._marks[place] if mark.at_us >= at_us), default=-1)
+        """Return the time of the first mark at or after ``at_us``, -1 for none."""
+        for index in range(bisect_left(self._bins, at_us // self.width_us), len(self._bins)):
+            found = min((mark.at_us for mark in self._marks[index] if mark.at_us >= at_us), default=-1)
             if found >= 0:
                 return found
         return -1
 
     def before(self, at_us: int) -> int:
-        """When the last mark before a time happened, -1 for none."""
-        for place in range(bisect_left(self._bins, at_us // self.width_us + 1) - 1, -1, -1):
-            found = max((mark.at_us for mark in self._marks[place] if mark.at_us < at_us), default=-1)
+        """Return the time of the last mark before ``at_us``, -1 for none."""
+        for index in range(bisect_left(self._bins, at_us // self.width_us + 1) - 1, -1, -1):
+            found = max((mark.at_us for mark in self._marks[index] if mark.at_us < at_us), default=-1)
             if found >= 0:
                 return found
         return -1
@@ -379,7 +378,7 @@ class TapeLane:
                 there.append(mark)
 
     def _widen(self) -> None:
-        """Make the bins twice as wide."""
+        """Double the width of the bins."""
         self.width_us *= 2
         old = list(zip(self._bins, self._marks, strict=True))
         self._bins, self._marks = [], []
@@ -388,32 +387,32 @@ class TapeLane:
 
 
 class Load:
-    """Records acknowledged, in bins from the beginning on."""
+    """Acknowledged records, counted in bins of equal width from time 0."""
 
     def __init__(self) -> None:
         self.width_us = LOAD_BIN_US
         self.counts: list[int] = []
         self.last_us = -1
-        """When the last of them were acknowledged."""
+        """Time of the latest acknowledgement."""
 
     def add(self, at_us: int, records: int) -> None:
-        """So many records more."""
-        place = at_us // self.width_us
-        while place >= MOST:
+        """Count ``records`` more at ``at_us``."""
+        index = at_us // self.width_us
+        while index >= MOST:
             self._widen()
-            place = at_us // self.width_us
-        if place >= len(self.counts):
-            self.counts += [0] * (place + 1 - len(self.counts))
-        self.counts[place] += records
+            index = at_us // self.width_us
+        if index >= len(self.counts):
+            self.counts += [0] * (index + 1 - len(self.counts))
+        self.counts[index] += records
         self.last_us = at_us
 
     def rate(self, start_us: int, end_us: int) -> int:
-        """Records a second over ``[start_us, end_us)``, as exactly as the bins tell."""
+        """Return records per second over ``[start_us, end_us)``, as exactly as the bins allow."""
         first, last = start_us // self.width_us, max(start_us, end_us - 1) // self.width_us
         return sum(self.counts[first : last + 1]) * 1_000_000 // ((last - first + 1) * self.width_us)
 
     def within(self, start_us: int, end_us: int) -> tuple[int, bool]:
-        """Records in the bins that ``[start_us, end_us)`` touches, and whether these are that span exactly."""
+        """Return the records in the bins that overlap ``[start_us, end_us)``, and whether that count is exact."""
         first, last = start_us // self.width_us, max(start_us, end_us - 1) // self.width_us
         whole = start_us % self.width_us == 0 and (end_us % self.width_us == 0 or end_us > self.last_us)
         return sum(self.counts[first : last + 1]), whole
@@ -425,14 +424,14 @@ class Load:
 
 
 class Tape:
-    """All lanes. Takes trace events in order."""
+    """Marks of all lanes and the load, built from trace events in order."""
 
     def __init__(self) -> None:
         self.lanes = {name: TapeLane() for name in LANES}
         self.load = Load()
 
     def take(self, events: Iterable[Any]) -> None:
-        """Add what is worth a mark, and count the load."""
+        """Add marks for notable events, and count the load."""
         for event in events:
             kind = event.kind
             if kind == LOAD_KIND:
@@ -443,28 +442,28 @@ class Tape:
                 self.lanes[lane_of(kind)].add(mark)
 
 
-# Records per virtual second, over the last two seconds or so.
+# Records per virtual second, over about the last two seconds.
 
 
 SPAN_US: Final = 2_000_000
-"""How far back a rate looks, in virtual time."""
+"""Time span of a rate, in virtual time."""
 _STEP_US: Final = 100_000
 
 
 class Rates:
-    """Remembers the books of a few instants and tells how fast they grow."""
+    """Rates of producers and groups, computed from their counters at recent times."""
 
     def __init__(self) -> None:
-        self._books: deque[tuple[int, dict[str, int]]] = deque()
+        self._samples: deque[tuple[int, dict[str, int]]] = deque()
 
     def of(self, view: ClusterView) -> dict[str, float]:
-        """Producers' acked and groups' read records per virtual second, by name; empty before time has passed."""
+        """Return acked records of producers and read records of groups per virtual second, by name; empty at first."""
         now = {each.name: each.acked for each in view.producers} | {each.name: each.read for each in view.groups}
-        if not self._books or view.now_us - self._books[-1][0] >= _STEP_US:
-            self._books.append((view.now_us, now))
-        while len(self._books) > 2 and self._books[1][0] <= view.now_us - SPAN_US:
-            self._books.popleft()
-        at_us, then = self._books[0]
+        if not self._samples or view.now_us - self._samples[-1][0] >= _STEP_US:
+            self._samples.append((view.now_us, now))
+        while len(self._samples) > 2 and self._samples[1][0] <= view.now_us - SPAN_US:
+            self._samples.popleft()
+        at_us, then = self._samples[0]
         if view.now_us <= at_us:
             return {}
         return {name: (value - then.get(name, 0)) * 1e6 / (view.now_us - at_us) for name, value in now.items()}

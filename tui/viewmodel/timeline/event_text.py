@@ -1,4 +1,4 @@
-"""Events as text: what each rare kind says in the feed, and the short label of its mark."""
+"""Text of the rare events: the line of each kind in the feed, and the short label of its mark on the timeline."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,34 +12,34 @@ from tui.terminal.format import parameters, records
 
 
 DamageText = tuple[str, str, tuple[object, ...], str]
-"""Glyph, role, what must be equal to merge, and the line."""
+"""Glyph, role, the key that must be equal for two events to merge, and the line."""
 
 DAMAGE_KINDS: Final = ("batch_damaged", "corrupt_batch_found")
-"""The events that are told here."""
+"""Kinds of events that :func:`describe_damage` describes."""
 
 
 def describe_damage(event: Any) -> DamageText:
-    """What was damaged, or who came upon it and what stands still for it."""
+    """Text of a corrupted batch: the corruption itself, or the broker that found it and what it stopped."""
     key = (event.kind, event.partition, event.broker, event.log_offset)
-    place = f"{event.partition} at offset {event.log_offset}"
+    location = f"{event.partition} at offset {event.log_offset}"
     if event.kind == "batch_damaged":
-        return glyphs.DIVERGED, "alarm", key, f"b{event.broker}'s copy of {place} is damaged; nobody has noticed"
+        return glyphs.DIVERGED, "alarm", key, f"b{event.broker}'s replica of {location} is corrupted, not yet detected"
     if event.by == "recovery":
-        return glyphs.DIVERGED, "alarm", key, f"b{event.broker} recovers, finds {place} corrupt and ends the log there"
-    who = "fetches" if event.by == "follower" else "cleans"
-    return glyphs.DIVERGED, "warning", key, f"b{event.broker} {who} {place}, which is corrupt: {event.detail}"
+        return glyphs.DIVERGED, "alarm", key, f"b{event.broker} recovery: {location} is corrupt, truncated there"
+    activity = "fetch" if event.by == "follower" else "log cleaner"
+    return glyphs.DIVERGED, "warning", key, f"b{event.broker} {activity}: {location} is corrupt: {event.detail}"
 
 
 # Consumers, their groups, and producers in the feed.
 
 
 ClientText = tuple[str, str, tuple[object, ...], str]
-"""Glyph, role, what must be equal to merge, and the line."""
+"""Glyph, role, the key that must be equal for two events to merge, and the line."""
 
 _PARTITIONS: Final = {
-    "partitions_assigned": (glyphs.OK, "calm", "is given"),
-    "partitions_revoked": (glyphs.MORE_RIGHT, "text", "gives up"),
-    "partitions_lost": (glyphs.DOWN, "warning", "has lost"),
+    "partitions_assigned": (glyphs.OK, "calm", "is assigned"),
+    "partitions_revoked": (glyphs.MORE_RIGHT, "text", "revokes"),
+    "partitions_lost": (glyphs.DOWN, "warning", "lost"),
 }
 CLIENT_KINDS: Final = (
     "truncation_detected",
@@ -53,64 +53,64 @@ CLIENT_KINDS: Final = (
     "record_dead_lettered",
     *_PARTITIONS,
 )
-"""The events that are told here."""
+"""Kinds of events that :func:`describe_client` describes."""
 
 
 def describe_client(event: Any) -> ClientText:
-    """What happened to a client or to its group."""
+    """Text of an event of a client or of its group."""
     if event.kind == "offsets_expired":
-        said = f"group {event.group_id}: offset {event.log_offset} of {event.partition} expires, {event.detail}"
-        return glyphs.BULLET, "warning", (event.group_id, event.partition), said
+        text = f"group {event.group_id}: offset {event.log_offset} of {event.partition} expired, {event.detail}"
+        return glyphs.BULLET, "warning", (event.group_id, event.partition), text
     key = (event.client, event.at_us)
     if event.kind == "consumer_failed":
-        return glyphs.DOWN, "alarm", key, f"{event.client} ends with {event.error}"
+        return glyphs.DOWN, "alarm", key, f"{event.client} stopped: {event.error}"
     if event.kind == "commit_failed":
-        # Automatic commits are tried again every retry.backoff.ms while their coordinator is away.
+        # Automatic commits are retried every retry.backoff.ms while their coordinator is unavailable.
         same = (event.client, event.by, event.error)
-        return glyphs.DOWN, "warning", same, f"{event.client} cannot commit ({event.by}): {event.error}"
+        return glyphs.DOWN, "warning", same, f"{event.client}: commit failed ({event.by}): {event.error}"
     if event.kind == "handler_failed":
-        said = f"{event.client} cannot process {event.count} records of {event.partition} from {event.log_offset} on"
-        return glyphs.BULLET, "warning", key, said
+        text = f"{event.client} failed to process {event.count} records of {event.partition} from {event.log_offset} on"
+        return glyphs.BULLET, "warning", key, text
     if event.kind == "record_dead_lettered":
-        said = f"{event.client} cannot process {event.partition} at {event.log_offset}: a dead letter in {event.detail}"
-        return glyphs.BULLET, "warning", (*key, event.partition, event.log_offset), said
+        text = f"{event.client} sent {event.partition} offset {event.log_offset} to dead letter topic {event.detail}"
+        return glyphs.BULLET, "warning", (*key, event.partition, event.log_offset), text
     if event.kind == "records_abandoned":
-        said = f"{event.client} does not process {event.count} records of {event.partition} from {event.log_offset} on"
-        return glyphs.BULLET, "warning", key, f"{said}: {event.by}"
+        text = f"{event.client} skipped {event.count} records of {event.partition} from offset {event.log_offset}"
+        return glyphs.BULLET, "warning", key, f"{text}: {event.by}"
     if event.kind == "interceptor_failed":
-        said = f"{event.client}: interceptor {event.by} throws at {event.count} records of {event.partition}"
-        return glyphs.BULLET, "warning", (*key, event.by), f"{said}, which are sent without it"
+        text = f"{event.client}: interceptor {event.by} threw for {event.count} records of {event.partition}"
+        return glyphs.BULLET, "warning", (*key, event.by), f"{text}; sent unchanged"
     if event.kind == "group_rebalanced":
         return glyphs.OK, "calm", key, f"group {event.group_id} rebalanced: {event.count} members, {event.detail}"
     if event.kind in _PARTITIONS:
         glyph, role, verb = _PARTITIONS[event.kind]
         return glyph, role, key, f"{event.client} {verb} {event.count} partitions: {event.detail}"
     where = f"{event.partition}, epoch {event.leader_epoch}"
-    ends = "is unknown to its leader" if event.end_offset < 0 else f"ends at {event.end_offset}"
-    said = f"{event.client} has read up to {event.log_offset} of {where}, which {ends} now"
-    return glyphs.TRUNCATING, "warning", key, said
+    ends = "unknown to the leader" if event.end_offset < 0 else f"truncated at {event.end_offset}"
+    text = f"{event.client} read up to offset {event.log_offset} of {where}, which is now {ends}"
+    return glyphs.TRUNCATING, "warning", key, text
 
 
 # Liveness violations in the feed.
 
 
 def describe_liveness(event: Any) -> tuple[str, str, tuple[object, ...], Callable[[Any], str]]:
-    """Glyph, role, what must be equal to merge, and the line of an entry."""
+    """Return glyph, role, the key that must be equal for two events to merge, and the line of an entry."""
     where = f" of {event.partition}" if event.partition else ""
-    said = f"overdue {event.property}{where}: {event.detail}"
+    text = f"deadline missed: {event.property}{where}: {event.detail}"
     role = "warning" if event.known else "alarm"
-    return glyphs.BROKEN, role, (event.property, event.partition, event.broker), lambda _entry: said
+    return glyphs.BROKEN, role, (event.property, event.partition, event.broker), lambda _entry: text
 
 
-# An administrator's operations in the feed.
+# Operations of an administrator in the feed.
 
 
 OperationText = tuple[str, str, tuple[object, ...], str]
-"""Glyph, role, what must be equal to merge, and the line."""
+"""Glyph, role, the key that must be equal for two events to merge, and the line."""
 
 
 def describe_operation(event: Any) -> OperationText:
-    """What happened to an operation."""
+    """Text of an operation that was requested, progressed or was answered."""
     number = event.operation_id
     name = f"operation #{number} {event.operation.replace('_', ' ')}"
     if event.kind == "admin_requested":
@@ -120,7 +120,7 @@ def describe_operation(event: Any) -> OperationText:
         return glyphs.BULLET, "quiet", (number, event.at_us, event.detail), f"{name}: {event.detail}"
     more = f", {event.detail}" if event.detail else ""
     if event.error:
-        return glyphs.DOWN, "warning", (number,), f"{name} refused: {event.error}{more}"
+        return glyphs.DOWN, "warning", (number,), f"{name} failed: {event.error}{more}"
     return glyphs.OK, "calm", (number,), f"{name} done{more}"
 
 
@@ -128,7 +128,7 @@ def describe_operation(event: Any) -> OperationText:
 
 
 TransactionText = tuple[str, str, tuple[object, ...], str]
-"""Glyph, role, what must be equal to merge, and the line."""
+"""Glyph, role, the key that must be equal for two events to merge, and the line."""
 
 TRANSACTION_KINDS: Final = (
     "transaction_aborted",
@@ -137,29 +137,29 @@ TRANSACTION_KINDS: Final = (
     "transaction_left_open",
     "producer_fenced",
 )
-"""The events that are told here."""
+"""Kinds of events that :func:`describe_transaction` describes."""
 
 
 def describe_transaction(event: Any) -> TransactionText:
-    """What happened to a producer's transaction, or to the producer by it."""
+    """Text of an event of a transaction, or of its producer."""
     key = (event.kind, event.client, event.at_us)
     if event.kind == "producer_fenced":
-        return glyphs.DOWN, "alarm", key, f"{event.client} ({event.detail}) ends with {event.error}"
-    who = f"{event.client} ({event.detail})"
+        return glyphs.DOWN, "alarm", key, f"{event.client} ({event.detail}) fenced: {event.error}"
+    producer = f"{event.client} ({event.detail})"
     if event.kind == "transaction_overdue":
-        return glyphs.LAGGING, "warning", key, f"{who} waits for its {event.by}, and asks again"
-    much = records(event.count)
+        return glyphs.LAGGING, "warning", key, f"{producer}: {event.by} timed out, retrying"
+    amount = records(event.count)
     if event.kind == "transaction_aborted":
         role, why = ("warning", f": {event.error}") if event.error else ("quiet", "")
-        return glyphs.MORE_RIGHT, role, key, f"{who} aborts a transaction of {much}{why}"
+        return glyphs.MORE_RIGHT, role, key, f"{producer} aborted a transaction of {amount}{why}"
     if event.kind == "transaction_unknown":
-        return glyphs.LAGGING, "warning", key, f"{who}: commit of {much} unknown, {event.error}"
-    return glyphs.LAGGING, "warning", key, f"{who} leaves a transaction of {much} open"
+        return glyphs.LAGGING, "warning", key, f"{producer}: outcome of the commit of {amount} unknown: {event.error}"
+    return glyphs.LAGGING, "warning", key, f"{producer} left a transaction of {amount} open"
 
 
 @dataclass(slots=True)
 class FeedEntry:
-    """Equal events of one moment, and their repeats: a line of the feed in the making."""
+    """Events that make one line of the feed: equal events of one moment, and their repeats."""
 
     key: tuple[object, ...]
     at_us: int
@@ -167,21 +167,21 @@ class FeedEntry:
     role: str
     say: Callable[["FeedEntry"], str]
     event: Any
-    """The last of them."""
+    """The latest of the events."""
     partitions: list[str] = field(default_factory=list)
     records: int = 0
     repeats: int = 1
-    """How often the very same happened."""
+    """How often an identical event happened."""
     repeat_key: tuple[object, ...] = ()
-    """What is equal in its repeats."""
+    """Key that is equal in its repeats."""
 
     @property
     def last_us(self) -> int:
-        """When the last of them happened."""
+        """Virtual time of the latest event."""
         return int(self.event.at_us)
 
     def where(self) -> str:
-        """The partitions it speaks of."""
+        """Return the names of its partitions, shortened when there are many."""
         return few_names(self.partitions)
 
 
@@ -189,20 +189,20 @@ Said = tuple[str, str, tuple[object, ...], Callable[[FeedEntry], str]]
 
 
 def own_action(event: Any) -> bool:
-    """What an operator did has a toast and a fault's line already."""
+    """Return whether it is an operator's own action, which already has a toast and a line of the fault."""
     return bool(event.kind == "step_taken" and event.by == "operator")
 
 
 def describe_event(event: Any) -> Said:
-    """Glyph, role, what must be equal to merge, and the words."""
-    teller = _TELLERS.get(event.kind)
-    if teller is None:
+    """Return glyph, role, the key that must be equal for two events to merge, and the function that writes the line."""
+    describe = _DESCRIBERS.get(event.kind)
+    if describe is None:
         return glyphs.BULLET, "quiet", (event.at_us, id(event)), lambda entry: entry.event.kind.replace("_", " ")
-    return teller(event)
+    return describe(event)
 
 
 def node_name(event: Any) -> str:
-    """A broker by its number, another node by its name."""
+    """Return ``b2`` for a broker, the name of any other node."""
     return f"b{event.broker}" if event.broker >= 0 else str(event.node)
 
 
@@ -211,16 +211,16 @@ def _isr_text(isr: tuple[int, ...]) -> str:
 
 
 def _node_down(event: Any) -> Said:
-    words = {
-        "power_loss": "lost power, its page cache is gone" if event.broker >= 0 else "lost power",
+    texts = {
+        "power_loss": "lost power, page cache lost" if event.broker >= 0 else "lost power",
         "disk_loss": "lost its disk and halted",
         "shutdown": "shut down cleanly",
-        "close": "closed in order",
+        "close": "closed cleanly",
         "out_of_memory": "ran out of memory and exited",
     }
     ended, _colon, reason = event.detail.partition("exit: ")
-    word = f"ended itself: {reason}" if reason and not ended else words.get(event.detail, "crashed")
-    return glyphs.DOWN, "down", (event.node,), lambda e: f"{node_name(e.event)} {word}"
+    text = f"exited: {reason}" if reason and not ended else texts.get(event.detail, "crashed")
+    return glyphs.DOWN, "down", (event.node,), lambda e: f"{node_name(e.event)} {text}"
 
 
 def _node_up(event: Any) -> Said:
@@ -228,11 +228,11 @@ def _node_up(event: Any) -> Said:
 
 
 def _node_paused(event: Any) -> Said:
-    return glyphs.PAUSED, "warning", (event.node,), lambda e: f"{node_name(e.event)} stopped answering"
+    return glyphs.PAUSED, "warning", (event.node,), lambda e: f"{node_name(e.event)} paused, does not respond"
 
 
 def _node_resumed(event: Any) -> Said:
-    return glyphs.IN_SYNC, "calm", (event.node,), lambda e: f"{node_name(e.event)} goes on where it stopped"
+    return glyphs.IN_SYNC, "calm", (event.node,), lambda e: f"{node_name(e.event)} resumed"
 
 
 def _registered(event: Any) -> Said:
@@ -240,7 +240,7 @@ def _registered(event: Any) -> Said:
         glyphs.IN_SYNC,
         "calm",
         (event.broker,),
-        lambda e: f"b{e.event.broker} registered, the controller counts on it",
+        lambda e: f"b{e.event.broker} registered and unfenced",
     )
 
 
@@ -283,18 +283,18 @@ def _healed(event: Any) -> Said:
 
 
 def _guarded(event: Any) -> Said:
-    what = f" {event.fault.replace('_', ' ')} on {event.target}" if event.fault else " the chaos"
-    said = f"guard {event.rule} {event.detail}{what}: {event.cause}"
-    return glyphs.FENCED, "warning", (event.at_us, event.rule), lambda _entry: said
+    what = f" {event.fault.replace('_', ' ')} on {event.target}" if event.fault else " all faults"
+    text = f"safety guard {event.rule} {event.detail}{what}: {event.cause}"
+    return glyphs.FENCED, "warning", (event.at_us, event.rule), lambda _entry: text
 
 
 def _skipped(event: Any) -> Said:
-    said = f"{event.fault.replace('_', ' ')} on {event.target} skipped: {event.detail}"
-    return glyphs.MORE_RIGHT, "quiet", (event.at_us, event.fault, event.target), lambda _entry: said
+    text = f"{event.fault.replace('_', ' ')} on {event.target} skipped: {event.detail}"
+    return glyphs.MORE_RIGHT, "quiet", (event.at_us, event.fault, event.target), lambda _entry: text
 
 
 def _elected(event: Any) -> Said:
-    how = "" if event.clean else "UNCLEAN: "
+    how = "" if event.clean else "UNCLEAN election: "
     return (
         glyphs.LEADER,
         "strong" if event.clean else "alarm",
@@ -307,20 +307,20 @@ def _elected(event: Any) -> Said:
 
 
 def _partition_created(event: Any) -> Said:
-    return glyphs.IN_SYNC, "calm", (event.leader,), lambda e: f"{e.where()} created, b{e.event.leader} leads"
+    return glyphs.IN_SYNC, "calm", (event.leader,), lambda e: f"{e.where()} created, leader b{e.event.leader}"
 
 
 def _partition_deleted(_event: Any) -> Said:
-    return glyphs.DOWN, "warning", (), lambda e: f"{e.where()} deleted with everything in it"
+    return glyphs.DOWN, "warning", (), lambda e: f"{e.where()} deleted with all its records"
 
 
 def _replica_deleted(event: Any) -> Said:
-    return glyphs.DOWN, "quiet", (event.broker, event.by), lambda e: f"b{e.event.broker} deletes its log of {e.where()}"
+    return glyphs.DOWN, "quiet", (event.broker, event.by), lambda e: f"b{e.event.broker} deleted its log of {e.where()}"
 
 
 def _configured(event: Any) -> Said:
-    who = f"topic {event.target}" if event.kind == "topic_config_changed" else f"b{event.broker}"
-    return glyphs.MORE_RIGHT, "quiet", (who, event.detail), lambda _e: f"{who} set to {event.detail or 'its defaults'}"
+    owner = f"topic {event.target}" if event.kind == "topic_config_changed" else f"b{event.broker}"
+    return glyphs.MORE_RIGHT, "quiet", (owner, event.detail), lambda _e: f"{owner} config: {event.detail or 'defaults'}"
 
 
 def _offline(event: Any) -> Said:
@@ -328,7 +328,7 @@ def _offline(event: Any) -> Said:
         glyphs.DOWN,
         "alarm",
         (event.isr,),
-        lambda e: f"no leader for {e.where()}: waits for one of {_isr_text(e.event.isr)}",
+        lambda e: f"no leader for {e.where()}: waiting for a broker of {_isr_text(e.event.isr)}",
     )
 
 
@@ -351,17 +351,17 @@ def _elr_changed(event: Any) -> Said:
         glyphs.BULLET,
         "calm",
         (event.elr,),
-        lambda e: f"{e.where()}: out of sync but may lead {_isr_text(e.event.elr)}",
+        lambda e: f"{e.where()}: ELR (eligible leaders outside the ISR) {_isr_text(e.event.elr)}",
     )
 
 
 def _recovery_changed(event: Any) -> Said:
-    word = "recovers from" if event.recovering else "has recovered from"
+    word = "recovering from" if event.recovering else "recovered from"
     return glyphs.BULLET, "calm", (word,), lambda e: f"{e.where()} {word} an unclean election"
 
 
 def _assigned(event: Any) -> Said:
-    word = "moves: replicas" if event.adding or event.removing else "has replicas"
+    word = "reassigning: replicas" if event.adding or event.removing else "replicas"
     return glyphs.BULLET, "calm", (word, event.replicas), lambda e: f"{e.where()} {word} {_isr_text(e.event.replicas)}"
 
 
@@ -370,7 +370,7 @@ def _rolled(event: Any) -> Said:
         glyphs.MORE_RIGHT,
         "quiet",
         (event.broker, event.partition),
-        lambda e: f"b{e.event.broker} began a segment of {e.where()} at {e.event.log_offset} ({e.event.rule})",
+        lambda e: f"b{e.event.broker} rolled a new segment of {e.where()} at {e.event.log_offset} ({e.event.rule})",
     )
 
 
@@ -379,7 +379,7 @@ def _cleaned(event: Any) -> Said:
         glyphs.MORE_RIGHT,
         "quiet",
         (event.broker, event.partition),
-        lambda e: f"b{e.event.broker} compacted {e.where()} up to {e.event.end_offset}, {e.event.count} records gone",
+        lambda e: f"b{e.event.broker} compacted {e.where()} to {e.event.end_offset}, {e.event.count} records removed",
     )
 
 
@@ -404,14 +404,14 @@ def _recovered(event: Any) -> Said:
 def _truncated(event: Any) -> Said:
     gone = event.end_offset - event.log_offset
     if gone <= 0:
-        return glyphs.TRUNCATING, "quiet", (event.broker, event.rule), lambda e: f"b{e.event.broker} had nothing to cut"
+        return glyphs.TRUNCATING, "quiet", (event.broker, event.rule), lambda e: f"b{e.event.broker}: no truncation"
     return (
         glyphs.TRUNCATING,
         "truncating",
         (event.broker, event.partition, event.at_us),
         lambda e: (
-            f"b{e.event.broker} cut {records(e.event.end_offset - e.event.log_offset)} of {e.where()}"
-            f" back to {e.event.log_offset} ({e.event.rule})"
+            f"b{e.event.broker} truncated {e.where()} to {e.event.log_offset},"
+            f" {records(e.event.end_offset - e.event.log_offset)} removed ({e.event.rule})"
         ),
     )
 
@@ -421,7 +421,7 @@ def _failed(event: Any) -> Said:
         glyphs.DOWN,
         "warning",
         (event.client, event.error),
-        lambda e: f"{e.event.client}: {records(e.records)} failed on {e.where()}, {e.event.error}",
+        lambda e: f"{e.event.client}: {records(e.records)} failed on {e.where()}: {e.event.error}",
     )
 
 
@@ -430,25 +430,26 @@ def _unknown(event: Any) -> Said:
         glyphs.LAGGING,
         "warning",
         (event.client, event.error),
-        lambda e: f"{e.event.client}: fate of {records(e.records)} unknown on {e.where()}, {e.event.error}",
+        lambda e: f"{e.event.client}: outcome of {records(e.records)} unknown on {e.where()}: {e.event.error}",
     )
 
 
-def _jump(event: Any) -> str:
-    return "begins at" if event.end_offset < 0 else f"jumped from {event.end_offset} to"
+def _reset_text(event: Any) -> str:
+    start = "starts" if event.end_offset < 0 else f"reset from offset {event.end_offset}"
+    return f"{start} {'at' if event.end_offset < 0 else 'to'} offset {event.log_offset}"
 
 
 def _reset(event: Any) -> Said:
     return (
         glyphs.TRUNCATING,
         "warning",
-        (event.group_id, event.partition),
-        lambda e: f"{e.event.client} {_jump(e.event)} {e.event.log_offset} on {e.where()}",
+        (event.client, event.log_offset) if event.end_offset < 0 else (event.group_id, event.partition),
+        lambda e: f"{e.event.client} {_reset_text(e.event)} on {e.where()}",
     )
 
 
-def _whatever(entry: FeedEntry) -> str:
-    """Why acknowledged records are gone, or at least how many and where."""
+def _cause_or_count(entry: FeedEntry) -> str:
+    """Return why acknowledged records are missing, or, without a known cause, how many and where."""
     cause: str = entry.event.cause
     return cause or f"{records(entry.records, 'acked')} on {entry.where()}"
 
@@ -458,7 +459,7 @@ def _missing(event: Any) -> Said:
         glyphs.LOST,
         "alarm",
         (event.client, event.cause),
-        lambda e: f"missing: {_whatever(e)}",
+        lambda e: f"missing: {_cause_or_count(e)}",
     )
 
 
@@ -467,7 +468,7 @@ def _lost(event: Any) -> Said:
         glyphs.LOST,
         "lost",
         (event.client, event.cause),
-        lambda e: f"lost: {_whatever(e)}",
+        lambda e: f"lost: {_cause_or_count(e)}",
     )
 
 
@@ -476,34 +477,36 @@ def _violated(event: Any) -> Said:
         glyphs.BROKEN,
         "alarm",
         (event.invariant,),
-        lambda e: f"{'known' if e.event.known else 'broken'} rule {e.event.invariant} on {e.where()}: {e.event.detail}",
+        lambda e: (
+            f"{'expected ' * bool(e.event.known)}violation of {e.event.invariant} on {e.where()}: {e.event.detail}"
+        ),
     )
 
 
 def _step(event: Any) -> Said:
-    refused = f", refused: {event.error}" if event.error else ""
-    said = f"{event.by}: {event.detail}{refused}"
-    return glyphs.MORE_RIGHT, "warning" if refused else "quiet", (event.by, event.at_us), lambda _entry: said
+    refused = f", failed: {event.error}" if event.error else ""
+    text = f"{event.by}: {event.detail}{refused}"
+    return glyphs.MORE_RIGHT, "warning" if refused else "quiet", (event.by, event.at_us), lambda _entry: text
 
 
 def _operation(event: Any) -> Said:
-    glyph, role, key, said = describe_operation(event)
-    return glyph, role, key, lambda _entry: said
+    glyph, role, key, text = describe_operation(event)
+    return glyph, role, key, lambda _entry: text
 
 
 def _group(event: Any) -> Said:
-    glyph, role, key, said = describe_client(event)
-    return glyph, role, key, lambda _entry: said
+    glyph, role, key, text = describe_client(event)
+    return glyph, role, key, lambda _entry: text
 
 
 def _transaction(event: Any) -> Said:
-    glyph, role, key, said = describe_transaction(event)
-    return glyph, role, key, lambda _entry: said
+    glyph, role, key, text = describe_transaction(event)
+    return glyph, role, key, lambda _entry: text
 
 
 def _damage(event: Any) -> Said:
-    glyph, role, key, said = describe_damage(event)
-    return glyph, role, key, lambda _entry: said
+    glyph, role, key, text = describe_damage(event)
+    return glyph, role, key, lambda _entry: text
 
 
 def _checked(event: Any) -> Said:
@@ -512,30 +515,30 @@ def _checked(event: Any) -> Said:
         glyph,
         role,
         (event.rule,),
-        lambda e: f"expected {e.event.rule}: {'yes' if e.event.ok else 'no'} {e.event.detail}",
+        lambda e: f"expectation {e.event.rule} {'passed' if e.event.ok else 'FAILED'}: {e.event.detail}",
     )
 
 
 def _asked(event: Any) -> Said:
     how = f" {event.detail}" if event.detail else ""
-    said = f"{event.by}: {event.operation.replace('_', ' ')}{how} (operation #{event.operation_id})"
-    return glyphs.MORE_RIGHT, "text", (event.operation_id,), lambda _entry: said
+    text = f"{event.by}: {event.operation.replace('_', ' ')}{how} (operation #{event.operation_id})"
+    return glyphs.MORE_RIGHT, "text", (event.operation_id,), lambda _entry: text
 
 
 def _went_on(event: Any) -> Said:
-    said = f"operation #{event.operation_id} {event.operation.replace('_', ' ')}: {event.detail}"
-    return glyphs.BULLET, "quiet", (event.operation_id, event.at_us), lambda _entry: said
+    text = f"operation #{event.operation_id} {event.operation.replace('_', ' ')}: {event.detail}"
+    return glyphs.BULLET, "quiet", (event.operation_id, event.at_us), lambda _entry: text
 
 
 def _answered(event: Any) -> Said:
     name = f"operation #{event.operation_id} {event.operation.replace('_', ' ')}"
     more = f", {event.detail}" if event.detail else ""
     if event.error:
-        return glyphs.DOWN, "warning", (event.operation_id,), lambda _entry: f"{name} refused: {event.error}{more}"
+        return glyphs.DOWN, "warning", (event.operation_id,), lambda _entry: f"{name} failed: {event.error}{more}"
     return glyphs.OK, "calm", (event.operation_id,), lambda _entry: f"{name} done{more}"
 
 
-_TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
+_DESCRIBERS: Final[dict[str, Callable[[Any], Said]]] = {
     "node_down": _node_down,
     "node_up": _node_up,
     "node_paused": _node_paused,
@@ -582,7 +585,7 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
 }
 
 
-# The short label of a mark on the timeline; the whole text is among the events.
+# The short label of a mark on the timeline; the full text is in the events pane.
 
 
 FAULTS: Final = "faults"
@@ -590,11 +593,11 @@ CLUSTER: Final = "cluster"
 CLIENTS: Final = "clients"
 SAFETY: Final = "safety"
 LANES: Final = (FAULTS, CLUSTER, CLIENTS, SAFETY)
-"""The lanes of marks, from top to bottom."""
+"""Names of the lanes, from top to bottom."""
 
 
 class Sort(NamedTuple):
-    """Where a kind of events stands, and what one or many of them are called."""
+    """Lane of a kind of events, and its noun in singular and plural."""
 
     lane: str
     one: str
@@ -611,93 +614,93 @@ SORTS: Final[dict[str, Sort]] = {
         ("fault_injected", "fault", "faults"),
         ("fault_healed", "fault ended", "faults ended"),
         ("fault_skipped", "skipped fault", "skipped faults"),
-        ("guard_acted", "guard", "times a guard"),
+        ("guard_acted", "safety guard", "safety guards"),
         ("step_taken", "step", "steps"),
         ("admin_requested", "operation", "operations"),
-        ("admin_progress", "progress", "times progress"),
-        ("admin_answered", "answer", "answers"),
-        ("topic_config_changed", "setting", "settings"),
-        ("broker_config_changed", "setting", "settings"),
-        ("batch_damaged", "damaged batch", "damaged batches"),
+        ("admin_progress", "progress", "progress reports"),
+        ("admin_answered", "operation result", "operation results"),
+        ("topic_config_changed", "topic config", "topic configs"),
+        ("broker_config_changed", "broker config", "broker configs"),
+        ("batch_damaged", "corrupted batch", "corrupted batches"),
     ),
     **_sorts(
         CLUSTER,
         ("node_down", "node down", "nodes down"),
         ("node_up", "start", "starts"),
         ("node_paused", "pause", "pauses"),
-        ("node_resumed", "node goes on", "nodes go on"),
+        ("node_resumed", "node resumed", "nodes resumed"),
         ("broker_registered", "registration", "registrations"),
         ("broker_fenced", "fenced broker", "fenced brokers"),
-        ("controller_changed", "controller", "controllers"),
+        ("controller_changed", "new controller", "new controllers"),
         ("leader_elected", "election", "elections"),
         ("partition_offline", "offline", "offline"),
         ("isr_changed", "ISR change", "ISR changes"),
         ("partition_created", "new partition", "new partitions"),
         ("partition_deleted", "deleted partition", "deleted partitions"),
-        ("replica_deleted", "dropped log", "dropped logs"),
+        ("replica_deleted", "deleted log", "deleted logs"),
         ("elr_changed", "ELR change", "ELR changes"),
         ("recovery_changed", "recovery", "recoveries"),
         ("assignment_changed", "reassignment", "reassignments"),
-        ("truncated", "cut log", "cut logs"),
+        ("truncated", "truncation", "truncations"),
         ("segment_rolled", "new segment", "new segments"),
-        ("log_start_moved", "log shortened", "logs shortened"),
+        ("log_start_moved", "retention", "retentions"),
         ("log_cleaned", "compaction", "compactions"),
-        ("recovery_finished", "logs loaded", "times logs loaded"),
+        ("recovery_finished", "log recovery", "log recoveries"),
         ("corrupt_batch_found", "corrupt batch", "corrupt batches"),
     ),
     **_sorts(
         CLIENTS,
-        ("records_failed", "failed", "times failed"),
-        ("records_unknown", "unknown", "times unknown"),
-        ("consumer_reset", "jump", "jumps"),
-        ("truncation_detected", "truncation seen", "truncations seen"),
-        ("consumer_failed", "member ended", "members ended"),
+        ("records_failed", "failed", "failed"),
+        ("records_unknown", "unknown", "unknown"),
+        ("consumer_reset", "offset reset", "offset resets"),
+        ("truncation_detected", "truncation detected", "truncations detected"),
+        ("consumer_failed", "consumer failed", "consumers failed"),
         ("group_rebalanced", "rebalance", "rebalances"),
         ("offsets_expired", "expired offset", "expired offsets"),
         ("partitions_assigned", "assignment", "assignments"),
-        ("partitions_revoked", "given up", "times given up"),
-        ("partitions_lost", "partitions lost", "times partitions lost"),
+        ("partitions_revoked", "revocation", "revocations"),
+        ("partitions_lost", "assignment lost", "assignments lost"),
         ("handler_failed", "handler failure", "handler failures"),
         ("commit_failed", "failed commit", "failed commits"),
-        ("interceptor_failed", "interceptor", "interceptors"),
-        ("records_abandoned", "abandoned", "times abandoned"),
+        ("interceptor_failed", "interceptor failure", "interceptor failures"),
+        ("records_abandoned", "skipped records", "skips of records"),
         ("transaction_aborted", "abort", "aborts"),
         ("transaction_unknown", "unknown commit", "unknown commits"),
-        ("transaction_overdue", "transaction waits", "transactions wait"),
+        ("transaction_overdue", "transaction timeout", "transaction timeouts"),
         ("transaction_left_open", "open transaction", "open transactions"),
         ("producer_fenced", "fenced producer", "fenced producers"),
         ("record_dead_lettered", "dead letter", "dead letters"),
     ),
     **_sorts(
         SAFETY,
-        ("records_missing", "missing", "times missing"),
-        ("records_lost", "lost", "times lost"),
-        ("invariant_violated", "broken rule", "broken rules"),
-        ("liveness_overdue", "overdue", "overdue"),
+        ("records_missing", "missing", "missing"),
+        ("records_lost", "lost", "lost"),
+        ("invariant_violated", "violation", "violations"),
+        ("liveness_overdue", "deadline missed", "deadlines missed"),
         ("expectation_checked", "expectation", "expectations"),
     ),
 }  # fmt: skip
-"""Kind of a rare event → where it stands."""
+"""Kind of a rare event → its lane and nouns."""
 
 LOAD_KIND: Final = "records_acked"
-"""What the load is counted in."""
+"""Kind of the events that the load is counted from."""
 _IN_RECORDS: Final = frozenset({"records_failed", "records_unknown", "records_missing", "records_lost"})
-"""Kinds whose marks count records, not events."""
+"""Kinds of events whose marks count records instead of events."""
 
 
 def in_records(kind: str) -> bool:
-    """Whether the words of a kind count records, not events."""
+    """Return whether the text of a kind counts records instead of events."""
     return kind in _IN_RECORDS
 
 
 def lane_of(kind: str) -> str:
-    """The lane of a kind; what nobody has placed is the cluster's."""
+    """Return the lane of a kind; the cluster's lane for a kind without an entry."""
     sort = SORTS.get(kind)
     return sort.lane if sort is not None else CLUSTER
 
 
 def mark_label(event: Any, times: int, records: int, role: str) -> str:
-    """The name of a mark that stands for so many events, this one the first of them, and for so many records."""
+    """Return the label of a mark for ``times`` events, ``event`` the first of them, and for ``records`` records."""
     kind = event.kind
     sort = SORTS.get(kind) or Sort(CLUSTER, kind.replace("_", " "), kind.replace("_", " "))
     if kind in _IN_RECORDS:
@@ -739,45 +742,45 @@ _SHORT: Final[dict[str, Callable[[Any], str]]] = {
     "step_taken": lambda event: str(event.by),
     "admin_requested": lambda event: event.operation.replace("_", " "),
     "admin_progress": lambda event: f"{event.operation.replace('_', ' ')}: {event.detail}",
-    "admin_answered": lambda event: f"{event.operation.replace('_', ' ')} {'refused' if event.error else 'done'}",
+    "admin_answered": lambda event: f"{event.operation.replace('_', ' ')} {'failed' if event.error else 'done'}",
     "node_down": lambda event: f"{node_name(event)} down",
     "node_up": lambda event: f"{node_name(event)} up",
     "node_paused": lambda event: f"{node_name(event)} paused",
-    "node_resumed": lambda event: f"{node_name(event)} goes on",
+    "node_resumed": lambda event: f"{node_name(event)} resumed",
     "broker_registered": lambda event: f"b{event.broker} registered",
     "broker_fenced": lambda event: f"b{event.broker} fenced",
     "controller_changed": lambda event: f"controller {node_name(event)}",
     "leader_elected": _election_label,
     "partition_offline": lambda event: f"{event.partition} offline",
     "isr_changed": _isr_label,
-    "truncated": lambda event: f"b{event.broker} cuts to {event.log_offset}",
-    "recovery_finished": lambda event: f"b{event.broker} loaded",
-    "consumer_reset": lambda event: f"jump to {event.log_offset}",
+    "truncated": lambda event: f"b{event.broker} truncates to {event.log_offset}",
+    "recovery_finished": lambda event: f"b{event.broker} logs loaded",
+    "consumer_reset": lambda event: f"reset to {event.log_offset}",
     "consumer_failed": _client,
     "group_rebalanced": _group_label,
     "producer_fenced": lambda event: f"{event.client} fenced",
     "invariant_violated": lambda event: str(event.invariant),
-    "liveness_overdue": lambda event: f"overdue {event.property}",
-    "expectation_checked": lambda event: f"{'held' if event.ok else 'broken'}: {event.rule}",
+    "liveness_overdue": lambda event: f"missed {event.property}",
+    "expectation_checked": lambda event: f"{'passed' if event.ok else 'FAILED'}: {event.rule}",
     "partition_created": lambda event: f"new {event.partition}",
     "partition_deleted": lambda event: f"{event.partition} deleted",
 }
 
 
 def partitions_of(events: list[Any]) -> str:
-    """The partitions that events speak of, the first of many."""
+    """Return the partitions that events name, shortened when there are many."""
     found = dict.fromkeys(event.partition for event in events if getattr(event, "partition", ""))
     return few_names(list(found))
 
 
 def brokers_of(events: list[Any]) -> str:
-    """The brokers that events speak of."""
+    """Return the brokers that events name, shortened when there are many."""
     found = [getattr(event, name, -1) for event in events for name in ("broker", "leader")]
     return few_names([f"b{each}" for each in dict.fromkeys(found) if each >= 0])
 
 
 def nodes_of(events: list[Any], named: Mapping[str, int]) -> list[int]:
-    """The nodes that events speak of, by id, or by a name of those that can be aimed at."""
+    """Return ids of the nodes that events name, by broker id or by the name of a target in ``named``."""
     found = [getattr(event, "broker", -1) for event in events]
     found += [named.get(getattr(event, "target", ""), -1) for event in events]
     return [each for each in dict.fromkeys(found) if each >= 0]

@@ -1,4 +1,4 @@
-"""All about one mark of the timeline, or about a span of time that is chosen: its length and what happened in it."""
+"""Details of one mark of the timeline, and the summary of a selected time span."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,35 +15,35 @@ from tui.viewmodel.timeline.event_feed import INDENT, Feed, FeedLine, Load
 from tui.viewmodel.timeline.event_text import LANES, SORTS, brokers_of, lane_of, partitions_of
 from tui.viewmodel.timeline.timeline_rows import LaneColumn
 
-# All about one mark of the timeline, or about a chosen span of time.
+# Details of one mark of the timeline.
 
 
 EVENTS_READ: Final = 400
-"""Events of a mark that are read; of more only the number is shown."""
+"""Maximum number of events of a mark that are shown; beyond it only their number is."""
 LINES: Final = 8
-"""Lines of words that a mark of many events is given."""
+"""Maximum lines of text for a mark of many events."""
 LATER: Final = 60
-"""Lines on what came next."""
+"""Maximum lines about the events after the mark."""
 CHAINS: Final = 2
-"""Findings that are told with their chain."""
+"""Maximum number of findings shown with their event chain."""
 _RECORDS: Final = frozenset({"records_missing", "records_lost"})
 
 
 class MarkFinding(NamedTuple):
-    """A finding that an event led to, or that the event tells of."""
+    """Finding that an event led to, or that the event reports."""
 
     number: int
-    """From 1, as the autopsy counts them."""
+    """Number of the finding in the autopsy, from 1."""
     finding: Finding
 
 
 def of_stop(events: Sequence[Any], stop: LaneColumn) -> list[Any]:
-    """Those among the events of its time that belong to it."""
+    """Return the events that belong to the lane of a stop."""
     return [event for event in events if lane_of(event.kind) == stop.lane]
 
 
 def told_by(findings: Sequence[Finding], events: Sequence[Any]) -> list[MarkFinding]:
-    """The findings with one of these events in their chain, or that tell of the records which an event names."""
+    """Return the findings that have one of these events in their chain, or that are about records an event names."""
     happened = {_key(event) for event in events}
     records = {(event.partition, event.client, event.sequence) for event in events if event.kind in _RECORDS}
     return [
@@ -70,9 +70,9 @@ def build_mark(
     width: int,
     finding_key: str = "n",
 ) -> tuple[Row, ...]:
-    """The page of a mark, for so many cells; ``later`` is what came next, ``finding_key`` opens autopsies."""
+    """Return the page of a mark; ``later`` are the events after it, ``finding_key`` is the key of the autopsy."""
     until = f" to {clock(stop.last_us)}" if stop.last_us // 1000 > stop.first_us // 1000 else ""
-    many = f"{stop.times} events of the lane " if stop.times > 1 else "an event of the lane "
+    many = f"{stop.times} events in lane " if stop.times > 1 else "1 event in lane "
     rows = [
         Row(
             ((f"{stop.glyph} ", stop.role), (f"{clock(stop.first_us)}{until}", "strong"), (f"  {many}", "quiet"),
@@ -81,28 +81,28 @@ def build_mark(
     ]  # fmt: skip
     rows += _words(events, width)
     if stop.times > len(events) > 0:
-        rows.append(Row(((f"    these are the first {len(events)} of {stop.times}", "quiet"),)))
+        rows.append(Row(((f"    first {len(events)} of {stop.times} events", "quiet"),)))
     rows += _where(events)
     rows += _causes(events, width)
     happened = {_key(event) for event in events}
     for each in told[:CHAINS]:
         rows += _finding(each, happened, width)
     if len(told) > CHAINS:
-        rows.append(Row(((f"and {len(told) - CHAINS} findings more, {finding_key} goes through them", "quiet"),)))
+        rows.append(Row(((f"and {len(told) - CHAINS} more findings; {finding_key} opens them one by one", "quiet"),)))
     if later:
-        rows += [Row(()), Row((("and then", "calm"),)), *_words(later, width, most=LATER)]
+        rows += [Row(()), Row((("afterwards", "calm"),)), *_words(later, width, most=LATER)]
     return tuple(rows)
 
 
 def _words(events: Sequence[Any], width: int, most: int = LINES) -> list[Row]:
-    """The first lines of the feed of these events: ``most`` of them."""
+    """Return the first ``most`` feed lines of these events."""
     feed = Feed()
     feed.take(events)
     return [event_row(line) for line in feed.lines(len(events) * most, width - 2)][:most] if events else []
 
 
 def event_row(line: FeedLine) -> Row:
-    """A line of the feed as a row of a page."""
+    """Return a line of the feed as a row of a page."""
     role = line.role if line.role in ("alarm", "lost", "strong") else "text"
     return Row(((line.at.ljust(INDENT - 4), "quiet"), (line.glyph.ljust(2), line.role), (line.text, role)))
 
@@ -116,7 +116,7 @@ def _causes(events: Sequence[Any], width: int) -> list[Row]:
     causes = dict.fromkeys(event.cause for event in events if event.kind == "invariant_violated" and event.cause)
     known = dict.fromkeys(event.known for event in events if getattr(event, "known", ""))
     rows = [row for cause in causes for row in _mark_rows("cause      ", cause, "text", width)]
-    return rows + [row for why in known for row in _mark_rows("known      ", why, "quiet", width)]
+    return rows + [row for why in known for row in _mark_rows("expected   ", why, "quiet", width)]
 
 
 def _finding(each: MarkFinding, happened: set[tuple[int, str, str]], width: int) -> list[Row]:
@@ -139,59 +139,59 @@ def _mark_rows(head: str, text: str, role: str, width: int) -> list[Row]:
     return rows + [Row(((" " * len(head), "text"), (more, role))) for more in texts[1:]]
 
 
-# A span of the timeline that somebody has chosen: how long it is, and what happened in it.
+# Summary of a selected time span.
 
 
 COUNTED: Final = 20_000
-"""Events of a span that are looked at; of more it is said that there are more."""
+"""Maximum number of events of a span that are counted; beyond it the summary says "more than"."""
 OUTCOMES: Final = (("records_missing", "went missing"), ("records_lost", "lost"), ("records_failed", "failed"),
                    ("records_unknown", "unknown"))  # fmt: skip
-"""Kinds of events that count records, beside the acknowledgements."""
+"""Kinds of events that count records, besides acknowledgements."""
 _ROLES: Final = {"records_missing": "warning", "records_lost": "lost"}
 LABEL: Final = 11
 
 
 class Span(NamedTuple):
-    """From an instant up to another one, which does not belong to it."""
+    """Time span, start inclusive and end exclusive."""
 
     start_us: int
     end_us: int
 
     @property
     def length_us(self) -> int:
-        """How long it is."""
+        """Length of the span."""
         return self.end_us - self.start_us
 
     def within(self, first_us: int, last_us: int) -> "Span":
-        """As much of it as lies between two instants; the last one belongs to it."""
+        """Return the span clipped to ``first_us`` .. ``last_us``, both inclusive."""
         return Span(min(max(self.start_us, first_us), last_us), min(max(self.end_us, first_us), last_us + 1))
 
 
 def between(one: tuple[int, int], other: tuple[int, int]) -> Span:
-    """The span over two columns, each from an instant up to another one, whichever comes first."""
+    """Return the span that covers two columns, given as (start, end), in either order."""
     return Span(min(one[0], other[0]), max(one[1], other[1]))
 
 
 @dataclass(frozen=True, slots=True)
 class SpanSummary:
-    """What happened in a span."""
+    """Numbers of events and records in a time span."""
 
     span: Span
     events: int
-    """Those worth a line."""
+    """Number of notable events."""
     kinds: tuple[tuple[str, int], ...]
-    """How many of each kind, in the order of the lanes."""
+    """Number of events by kind, in the order of the lanes."""
     acked: int
     exact: bool
-    """Whether ``acked`` is; else it is that of the bins of the load which the span touches."""
+    """Whether ``acked`` is exact; else it counts whole bins of the load that overlap the span."""
     outcomes: tuple[tuple[str, int], ...]
-    """Records by the kinds of :data:`OUTCOMES`."""
+    """Number of records by the kinds of :data:`OUTCOMES`."""
     more: bool
-    """Whether there are more events than were looked at."""
+    """Whether there are more events than were counted."""
 
 
 def tally(span: Span, events: Sequence[Any], load: Load) -> SpanSummary:
-    """Count what happened; ``events`` are those of the span that are worth a line, :data:`COUNTED` and one at most."""
+    """Return the summary of a span; ``events`` are its notable events, at most one more than :data:`COUNTED`."""
     taken = events[:COUNTED]
     found = Counter(event.kind for event in taken)
     order = list(SORTS)
@@ -207,7 +207,7 @@ def tally(span: Span, events: Sequence[Any], load: Load) -> SpanSummary:
 
 
 def build_span(told: SpanSummary, events: Sequence[Any], room: tuple[int, int]) -> tuple[Row, ...]:
-    """The page of a span for (width, height)."""
+    """Return the page of a span for ``room`` (width, height)."""
     width, height = room
     span = told.span
     rows = [
@@ -226,14 +226,14 @@ def build_span(told: SpanSummary, events: Sequence[Any], room: tuple[int, int]) 
 
 
 def kind_words(kind: str, times: int) -> str:
-    """``12 ISR changes``."""
+    """Return a count of events of a kind as text: ``12 ISR changes``."""
     sort = SORTS.get(kind)
     name = kind.replace("_", " ") if sort is None else sort.one if times == 1 else sort.many
     return f"{times} {name}"
 
 
 def _events(told: SpanSummary) -> str:
-    return f"{'more than ' if told.more else ''}{counted(told.events, 'event', zero='0')} with a mark"
+    return f"{'more than ' if told.more else ''}{counted(told.events, 'notable event', zero='0')}"
 
 
 def _records(told: SpanSummary, width: int) -> list[Row]:
@@ -249,7 +249,7 @@ def _records(told: SpanSummary, width: int) -> list[Row]:
 
 
 def _lines(events: Sequence[Any], most: int, width: int) -> list[Row]:
-    """The first of them in the words of the feed."""
+    """Return the first ``most`` feed lines of these events."""
     if not events or most < 1:
         return []
     feed = Feed()

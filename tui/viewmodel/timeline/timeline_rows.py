@@ -1,6 +1,6 @@
-"""The timeline as rows: the stretch of time shown, marks with their names, and the stops among them.
+"""The timeline as rows: the time window, lanes of marks with labels, and the stops that can be selected.
 
-Where names would overlap, those of what matters least give way.
+Where labels would overlap, the least severe are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,17 +15,17 @@ from tui.terminal.theme import Over
 from tui.viewmodel.timeline.event_feed import WEIGHTS, Load, Mark, Tape, TapeLane
 from tui.viewmodel.timeline.event_text import LANES, mark_label
 
-# The window of a timeline: columns of equal width on a grid that stays where it is.
+# The window of a timeline: columns of equal width on a fixed grid.
 
 
 UNITS: Final[tuple[int, ...]] = tuple(step * 10**power for power in range(1, 11) for step in (10, 15, 20, 30, 50))
-"""Microseconds that a column may stand for, from a tenth of a millisecond on."""
+"""Microseconds that a column may stand for: 100 us and longer."""
 _TICK: Final = 20
 """Columns between two times on the ruler."""
 
 
 class Window(NamedTuple):
-    """So many columns, the first of them the one of that number."""
+    """Time window: ``columns`` columns of ``unit_us`` each, the first one with the number ``first``."""
 
     unit_us: int
     first: int
@@ -33,43 +33,43 @@ class Window(NamedTuple):
 
     @property
     def start_us(self) -> int:
-        """Where it begins ..."""
+        """Start of the window, inclusive."""
         return self.first * self.unit_us
 
     @property
     def end_us(self) -> int:
-        """... and what it does not reach."""
+        """End of the window, exclusive."""
         return (self.first + self.columns) * self.unit_us
 
     def column(self, at_us: int) -> int:
-        """The column of a time, counted from the left edge; it may lie outside."""
+        """Return the column of a time, counted from the left edge; it may lie outside of the window."""
         return at_us // self.unit_us - self.first
 
     def instant(self, column: int, present_us: int) -> int:
-        """The time that a column stands for: when it begins, and the present from that one's column on."""
+        """Return the start time of a column; the present time for its own column and all later ones."""
         return present_us if column >= self.column(present_us) else (self.first + column) * self.unit_us
 
     def holds(self, at_us: int) -> bool:
-        """Whether a time lies inside."""
+        """Return whether a time lies inside of the window."""
         return 0 <= self.column(at_us) < self.columns
 
 
 def fit(present_us: int, columns: int) -> int:
-    """The smallest unit at which the whole session can be seen, with some room behind the present."""
+    """Return the smallest unit at which the whole session fits, with some room after the present."""
     room = max(1, columns - columns // 8)
     return next((unit for unit in UNITS if present_us // unit < room), UNITS[-1])
 
 
 def zoomed(unit_us: int, steps: int, widest_us: int) -> int:
-    """A unit so many steps nearer (or farther, below nought), and none that is wider than the whole session needs."""
-    place = UNITS.index(unit_us) - steps
-    return UNITS[min(max(0, place), UNITS.index(widest_us))]
+    """Return the unit ``steps`` steps closer (farther if negative), at most ``widest_us``."""
+    index = UNITS.index(unit_us) - steps
+    return UNITS[min(max(0, index), UNITS.index(widest_us))]
 
 
 def around(at_us: int, unit_us: int, columns: int, shown: Window | None = None) -> Window:
-    """The window with a time in it: the one that is shown if it will do, else the time stands in its second half.
+    """Return a window that contains a time: the current one if it does, else one with the time in its second half.
 
-    It moves by a quarter of its width, so that a session that goes on can be read.
+    The window moves in steps of a quarter of its width, so that a running session stays readable.
     """
     if shown is not None and (shown.unit_us, shown.columns) == (unit_us, columns) and shown.holds(at_us):
         return shown
@@ -78,7 +78,7 @@ def around(at_us: int, unit_us: int, columns: int, shown: Window | None = None) 
 
 
 def ticks(window: Window) -> list[tuple[int, str]]:
-    """Columns of the ruler with their times."""
+    """Return the columns of the ruler that have a time, and its text."""
     first = -(-window.first // _TICK) * _TICK
     return [
         (number - window.first, tick_text(number * window.unit_us))
@@ -87,14 +87,14 @@ def ticks(window: Window) -> list[tuple[int, str]]:
 
 
 def unit_text(unit_us: int) -> str:
-    """How much time a column stands for."""
+    """Return the duration of one column as text."""
     if unit_us < 1000:
         return f"{unit_us}us"
     return f"{unit_us / 1000:g}ms" if unit_us < 1_000_000 else compact_duration(unit_us).replace(".0s", "s")
 
 
 def tick_text(at_us: int) -> str:
-    """A time as short as it can be told: ``0s``, ``2.5s``, ``01:20``."""
+    """Return a time in its shortest form: ``0s``, ``2.5s``, ``01:20``."""
     if at_us < 60_000_000:
         return exact_seconds(at_us)
     return clock(at_us).removesuffix(".000")
@@ -102,20 +102,20 @@ def tick_text(at_us: int) -> str:
 
 # Stops: the marks of a timeline that can be selected, one for each column of a lane.
 #
-# A mark is never left out; marks of one column are one mark with their number.
+# No mark is left out: the marks of one column become one stop that shows how many they are.
 
 
 LONGEST: Final = 28
-"""Cells of a name."""
+"""Maximum cells of a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneColumn:
-    """What one column of a lane stands for."""
+    """Marks of one column of a lane as one stop that can be selected."""
 
     lane: str
     at_us: int
-    """The first event of what matters most in it: the instant to go to."""
+    """Time of the most severe event in it, which is the time to go to."""
     first_us: int
     last_us: int
     glyph: str
@@ -126,22 +126,22 @@ class LaneColumn:
 
 @dataclass(frozen=True, slots=True)
 class TimelineView:
-    """What of the session is looked at."""
+    """State of the timeline view: window, times, visible lanes and selection."""
 
     window: Window
     now_us: int
-    """The instant looked at."""
+    """Virtual time that is shown."""
     present_us: int
     lanes: tuple[str, ...]
-    """Those that are not hidden, the load included."""
+    """Lanes that are not hidden, including the load."""
     selected: tuple[str, int] | None = None
-    """Lane and time of a mark."""
+    """Lane and time of the selected mark."""
     span: tuple[int, int] | None = None
-    """First and last column of what is chosen; they may lie outside."""
+    """First and last column of the selected time span; they may lie outside of the window."""
 
 
 def stops(name: str, lane: TapeLane, window: Window) -> tuple[LaneColumn, ...]:
-    """One for each column in which something happened, from the left."""
+    """Return one stop for each column with a mark, from the left."""
     columns: dict[int, list[Mark]] = {}
     for mark in lane.marks(window.start_us, window.end_us):
         _add(columns.setdefault(window.column(mark.at_us), []), mark)
@@ -149,7 +149,7 @@ def stops(name: str, lane: TapeLane, window: Window) -> tuple[LaneColumn, ...]:
 
 
 def _add(there: list[Mark], mark: Mark) -> None:
-    """Add a mark to those of its column; the tape's own stays as it is."""
+    """Add a copy of a mark to those of its column, or merge it into one of them."""
     for known in there:
         if known.same(mark.first.kind, mark.role):
             known.merge(mark)
@@ -168,14 +168,14 @@ def _stop(name: str, marks: Sequence[Mark]) -> LaneColumn:
 
 
 def _narrow(text: str) -> str:
-    """Cut, and a cell for each character: places are counted in both."""
+    """Return the label shortened, with only characters of one cell, as columns are counted in characters and cells."""
     if not text.isascii():
         text = "".join(char if cell_len(char) == 1 else "?" for char in text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def stop_at(tape: Tape, lane: str, at_us: int, unit_us: int) -> LaneColumn | None:
-    """The one whose column holds a time; where marks have grown together, the last one before."""
+    """Return the stop of the column of a time; if marks were merged into an earlier bin, the last stop before."""
     there = tape.lanes[lane]
     found = stops(lane, there, Window(unit_us, at_us // unit_us, 1))
     if found:
@@ -185,7 +185,7 @@ def stop_at(tape: Tape, lane: str, at_us: int, unit_us: int) -> LaneColumn | Non
 
 
 def of_column(tape: Tape, lane: str, shown: TimelineView, column: int) -> LaneColumn | None:
-    """The one in a column of what is shown, None where there is none, and in a lane without marks."""
+    """Return the stop in a column of the window; None if there is none, or the lane has no marks."""
     if lane not in event_lanes(shown.lanes):
         return None
     found = stops(lane, tape.lanes[lane], shown.window)
@@ -193,23 +193,23 @@ def of_column(tape: Tape, lane: str, shown: TimelineView, column: int) -> LaneCo
 
 
 def step(tape: Tape, shown: TimelineView, forward: int) -> LaneColumn | None:
-    """The next stop of any lane that is shown, or the one before; None where there is no more.
+    """Return the next or previous stop of all visible lanes; None at the end.
 
-    With nothing selected it is the last one up to the instant looked at, or the first behind it.
+    Without a selection it is the last stop up to the time shown, or the first one after it.
     """
     unit_us, lanes = shown.window.unit_us, event_lanes(shown.lanes)
     if shown.selected is None:
-        column, place = shown.now_us // unit_us, -1 if forward > 0 else len(lanes)
+        column, index = shown.now_us // unit_us, -1 if forward > 0 else len(lanes)
         column += forward > 0
     else:
-        column, place = shown.selected[1] // unit_us, _place(lanes, shown.selected[0])
+        column, index = shown.selected[1] // unit_us, _place(lanes, shown.selected[0])
     found = []
     for number, name in enumerate(lanes):
         lane = tape.lanes[name]
         if forward > 0:
-            at_us = lane.after((column if number > place else column + 1) * unit_us)
+            at_us = lane.after((column if number > index else column + 1) * unit_us)
         else:
-            at_us = lane.before((column + 1 if number < place else column) * unit_us)
+            at_us = lane.before((column + 1 if number < index else column) * unit_us)
         if at_us >= 0:
             found.append((at_us // unit_us, number, name, at_us))
     if not found:
@@ -219,11 +219,11 @@ def step(tape: Tape, shown: TimelineView, forward: int) -> LaneColumn | None:
 
 
 def across(tape: Tape, shown: TimelineView, down: int) -> LaneColumn | None:
-    """The nearest stop in the next lane below that has any, or above; None where there is none."""
+    """Return the nearest stop in the next lane below (or above) that has one; None without any."""
     lanes = event_lanes(shown.lanes)
     lane, at_us = shown.selected or (lanes[0] if lanes else "", shown.now_us)
-    place = _place(lanes, lane) if shown.selected else (-1 if down > 0 else len(lanes))
-    for name in lanes[place + 1 :] if down > 0 else reversed(lanes[: max(place, 0)]):
+    index = _place(lanes, lane) if shown.selected else (-1 if down > 0 else len(lanes))
+    for name in lanes[index + 1 :] if down > 0 else reversed(lanes[: max(index, 0)]):
         near = [each for each in (tape.lanes[name].before(at_us + 1), tape.lanes[name].after(at_us)) if each >= 0]
         if near:
             return stop_at(tape, name, min(near, key=lambda each: abs(each - at_us)), shown.window.unit_us)
@@ -231,21 +231,21 @@ def across(tape: Tape, shown: TimelineView, down: int) -> LaneColumn | None:
 
 
 def event_lanes(lanes: Sequence[str]) -> tuple[str, ...]:
-    """The lanes of marks among these."""
+    """Return those of the lanes that hold marks."""
     return tuple(name for name in LANES if name in lanes)
 
 
 def _place(lanes: Sequence[str], lane: str) -> int:
-    """Where a lane stands; one that was hidden since, above them all."""
+    """Return the index of a lane, -1 if it is hidden."""
     return lanes.index(lane) if lane in lanes else -1
 
 
 LABEL: Final = 11
-"""Cells in front of a lane."""
+"""Cells before a lane."""
 LOAD: Final = "load"
 TIME: Final = "time"
 Letters = Mapping[str, str]
-"""Lane → the key that shows and hides it; none: no keys are told."""
+"""Lane → the key that shows or hides it; empty: no keys are shown."""
 NONE: Final[Letters] = {}
 
 Span = tuple[str, str, Over]
@@ -253,7 +253,7 @@ Span = tuple[str, str, Over]
 
 @dataclass(frozen=True, slots=True)
 class TimeRow:
-    """A line of the timeline; ``lane`` is empty where it belongs to none."""
+    """Line of the timeline; ``lane`` is empty for the ruler."""
 
     lane: str
     label: tuple[Span, ...]
@@ -261,7 +261,7 @@ class TimeRow:
 
 
 class Canvas:
-    """Lines of cells with a role each, and what lies over them."""
+    """Character grid with a role and an overlay for each cell."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self.columns = columns
@@ -269,20 +269,20 @@ class Canvas:
         self._looks: list[list[tuple[str, Over]]] = [[("text", "")] * columns for _ in range(lines)]
 
     def put(self, line: int, column: int, text: str, role: str, over: Over = "") -> None:
-        """Write; what does not fit is cut."""
+        """Write text into a line; text beyond the right edge is cut off."""
         for at, char in enumerate(text[: max(0, self.columns - column)], column):
             self._cells[line][at] = char
             self._looks[line][at] = role, over
 
     def cover(self, line: int, span: tuple[int, int] | None) -> None:
-        """Lay a chosen span over a line, but not over what the cursor is on."""
+        """Highlight a selected span in a line, except for cells under the cursor."""
         if span is not None:
             for at in range(max(0, span[0]), min(span[1], self.columns - 1) + 1):
                 role, over = self._looks[line][at]
                 self._looks[line][at] = role, over or "row"
 
     def spans(self, line: int) -> tuple[Span, ...]:
-        """A line in pieces."""
+        """Return a line as pieces of equal style."""
         pieces: list[Span] = []
         start, looks, cells = 0, self._looks[line], self._cells[line]
         for at in range(1, self.columns + 1):
@@ -293,7 +293,7 @@ class Canvas:
 
 
 class Drawer:
-    """Draws the lanes, each only when something of it has changed."""
+    """Draws the lanes; a lane is drawn again only when it has changed."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[tuple[object, ...], tuple[TimeRow, ...]]] = {}
@@ -301,7 +301,7 @@ class Drawer:
     def rows(
         self, tape: Tape, shown: TimelineView, lanes: Sequence[str], lines: int, *, keys: Letters
     ) -> tuple[TimeRow, ...]:
-        """The lanes in that order, ``lines`` for each lane of marks, then the time; ``keys``: with their keys."""
+        """Return the rows of the lanes in order, ``lines`` per lane of marks, then time and ruler."""
         found: list[TimeRow] = []
         for name in lanes:
             if name == LOAD:
@@ -333,7 +333,7 @@ class Drawer:
 
 
 def lane_rows(name: str, lane: TapeLane, shown: TimelineView, lines: int, *, keys: Letters) -> tuple[TimeRow, ...]:
-    """One lane."""
+    """Return the rows of one lane."""
     window = shown.window
     if name not in shown.lanes:
         return (_hidden(name, keys=keys), *[_blank(name)] * (lines - 1))
@@ -370,7 +370,7 @@ def _is_selected(stop: LaneColumn, shown: TimelineView, window: Window) -> bool:
 
 
 def _placed(found: Sequence[LaneColumn], window: Window, lines: int) -> list[tuple[LaneColumn, int]]:
-    """Each stop with the line that its name goes on, -1 where it fits on none: what matters most chooses first."""
+    """Return each stop with the line of its label, -1 where it fits on none; the most severe are placed first."""
     taken = [bytearray(window.columns + 1) for _ in range(lines)]
     for stop in found:
         taken[0][window.column(stop.first_us)] = 1
@@ -389,7 +389,7 @@ def _placed(found: Sequence[LaneColumn], window: Window, lines: int) -> list[tup
 
 
 def load_row(load: Load, shown: TimelineView, *, keys: Letters) -> TimeRow:
-    """Records acknowledged a second, the highest column as high as a cell; a dot where there was none."""
+    """Return the row of acknowledged records per second, scaled to the highest column; a dot means none."""
     window = shown.window
     if LOAD not in shown.lanes:
         return _hidden(LOAD, keys=keys)
@@ -403,7 +403,7 @@ def load_row(load: Load, shown: TimelineView, *, keys: Letters) -> TimeRow:
 
 
 def column_rates(load: Load, window: Window, present_us: int) -> list[int]:
-    """Records a second, column by column, up to the present; of its own column what has passed counts."""
+    """Return records per second for each column up to the present; the last column covers only its elapsed part."""
     unit, start = window.unit_us, window.start_us
     passed = min(max(0, window.column(present_us - 1) + 1), window.columns)
     return [
@@ -412,7 +412,7 @@ def column_rates(load: Load, window: Window, present_us: int) -> list[int]:
 
 
 def time_row(shown: TimelineView) -> TimeRow:
-    """How much has passed: the instant looked at, the present where that is another, and what is yet to come."""
+    """Return the row of elapsed time: the time shown, the present if it is another one, and the future."""
     window = shown.window
     canvas = Canvas(window.columns, 1)
     looked, present = window.column(shown.now_us), window.column(shown.present_us)
@@ -432,17 +432,18 @@ def time_row(shown: TimelineView) -> TimeRow:
 
 
 def ruler_row(shown: TimelineView) -> TimeRow:
-    """Times below, the one looked at first of all."""
+    """Return the ruler with times; the time shown takes precedence."""
     window = shown.window
     canvas = Canvas(window.columns, 1)
     free = bytearray(b"\1" * window.columns)
     looked = window.column(shown.now_us)
     if 0 <= looked < window.columns:
-        told = clock(shown.now_us)
-        before = looked + 2 + len(told) > window.columns
-        start = max(0, looked - len(told) - 1) if before else looked
-        canvas.put(0, start, f"{told} {glyphs.TICK}" if before else f"{glyphs.TICK} {told}", "strong")
-        free[max(0, start - 1) : start + len(told) + 3] = bytes(len(free[max(0, start - 1) : start + len(told) + 3]))
+        time_text = clock(shown.now_us)
+        before = looked + 2 + len(time_text) > window.columns
+        start = max(0, looked - len(time_text) - 1) if before else looked
+        canvas.put(0, start, f"{time_text} {glyphs.TICK}" if before else f"{glyphs.TICK} {time_text}", "strong")
+        taken = slice(max(0, start - 1), start + len(time_text) + 3)
+        free[taken] = bytes(len(free[taken]))
     for column, text in ticks(window):
         if column + len(text) <= window.columns and all(free[column : column + len(text)]):
             canvas.put(0, column, text, "quiet")

@@ -76,7 +76,7 @@ def test_an_unclean_election_is_an_alarm():
     feed.take([events.LeaderElected(10, "orders-0", 2, 4, 7, (2,), False, "operator")])
     (line,) = feed.lines(5)
     assert line.role == "alarm"
-    assert line.text.startswith("UNCLEAN: ")
+    assert line.text.startswith("UNCLEAN election: ")
 
 
 def test_an_isr_change_names_who_left_and_who_came_back(snapshot):

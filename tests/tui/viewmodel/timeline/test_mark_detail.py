@@ -103,7 +103,7 @@ async def test_keys_begin_a_span_move_its_end_and_let_go():
             await driver.press("right")
         assert screen.span.start_us == late.start_us
         assert screen.span.end_us > late.end_us
-        assert "The span" in driver.text()
+        assert "Selected span" in driver.text()
         before, unit_us = screen.span, screen.shown().window.unit_us
         await driver.press("shift+left")
         assert screen.span.end_us == (screen.selected[1] // unit_us) * unit_us

@@ -474,5 +474,5 @@ async def test_a_number_in_the_autopsy_goes_to_that_frame(lost, snapshot):
 
 def test_clients_and_their_lane():
     reset = events.ConsumerReset(SECOND, "billing/0", "billing", "orders-0", 7, 3)
-    assert drawn(taped(reset), shown())[CLIENTS][0].startswith("─↺jump to 7──")
+    assert drawn(taped(reset), shown())[CLIENTS][0].startswith("─↺reset to 7─")
     assert LANES == (FAULTS, CLUSTER, CLIENTS, SAFETY)
