@@ -366,8 +366,8 @@ class FloodmarkApp(App[None]):
         if self.guide is None:
             where = f"tour among the playbooks ({key_word('playbooks', self.main.keys)})"
             self.main.toast(f"the tour is not running: start it with t on the welcome page, or {where}", "warning")
-        elif told := self.guide.toggle():
-            self.main.toast(told)
+        elif message := self.guide.toggle():
+            self.main.toast(message)
 
     def leave_for(self, wish: Wish) -> None:
         """Quit for another destination."""

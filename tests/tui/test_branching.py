@@ -169,7 +169,7 @@ def test_the_list_of_branches_has_its_columns(width):
     numbers = [row.lost, row.missing, row.failed, row.unknown, row.broken]
     heading = text_of(branches.heading(width))
     assert heading.split()[:5] == ["branch", "forked", "at", "now", "at"]
-    for name, number in zip(("lost", "missing", "failed", "unknown", "violated"), numbers, strict=True):
+    for name, number in zip(("lost", "missing", "failed", "unknown", "viol."), numbers, strict=True):
         end = heading.index(name) + len(name)
         assert line[:end].split()[-1] == str(number)
     assert ("first action" in heading) == ("crash" in line) == (width >= branches.ROOMY)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -163,9 +164,10 @@ async def _stopped(process: asyncio.subprocess.Process) -> None:
 
 SEEDS: Final = 5
 """Number of seeds, fewer than on the command line as the user is waiting."""
-_LEFT_OUT: Final = ("  watched ", "  a stall is ")
+_LEFT_OUT: Final = ("  watched ", "  simulated ", "  a stall is ")
 """Prefixes of lines that are the same in every answer, which are left out."""
-_ON_THE_WAY: Final = ("asking: ", "running it again: ", "going there: ", "note: ")
+_PROGRESS: Final = re.compile(r"note: |[a-z ]+: ([0-9]+ of [0-9]+ (seeds|events)|at [0-9])", re.ASCII)
+"""Lines of stderr about progress: ``replaying: 3000 of 9000 events``."""
 ROLES: Final = {OK: "calm", FAILED: "alarm"}
 """Exit code → role of the answer; others are warnings."""
 
@@ -214,7 +216,7 @@ async def _read_answer(stderr: asyncio.StreamReader, tell: Callable[[str], None]
     kept = []
     async for line in stderr:
         text = line.decode(errors="replace").rstrip()
-        if text.startswith(_ON_THE_WAY):
+        if _PROGRESS.match(text):
             tell(text)
         elif text:
             kept.append(text)

@@ -141,7 +141,7 @@ LEGENDS: Final[dict[str, tuple[Mark, ...]]] = {
         (glyphs.MORE_BELOW, "warning", "fault injected; active fault; elsewhere: more lines below"),
         (glyphs.MORE_ABOVE, "calm", "fault ended; elsewhere: more lines above"),
         (glyphs.MORE_RIGHT, "text", "step, operation, or other action"),
-        (glyphs.BULLET, "calm", "change of state; in an autopsy: the replica has the records"),
+        (glyphs.BULLET, "calm", "change of state; leader of the ZooKeeper ensemble; in an autopsy: has the records"),
         (glyphs.MINUS, "lost", "in an autopsy: the replica had the records and dropped them"),
         (glyphs.OK, "calm", "succeeded, passed, or prevents the loss"),
         (glyphs.BROKEN, "alarm", "violation of an invariant, or a missed liveness deadline"),

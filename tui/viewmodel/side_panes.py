@@ -98,10 +98,10 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
     glyph, role = BROKER_STATUS[node.state]
     state = ", ".join([node.state] + ["fenced"] * node.fenced + ["shutting down"] * node.shutting_down)
     rack = f" rack {node.rack}" if node.rack else ""
-    old = f", stale for {node.stale}" if node.stale else ""
+    old = f", {node.stale} stale" if node.stale else ""
     registered = (f"broker epoch {node.epoch}" if node.epoch >= 0 else "", "quiet")
     pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (old, "warning"), (rack, "quiet"))
-    rows = [Row(pieces, (f" leader of {node.leads}", "quiet"))]
+    rows = [Row(pieces, (f" leads {node.leads}", "quiet"))]
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
         absent = Row(((f"no replica of {home.name}", "quiet"),))

@@ -287,7 +287,10 @@ def bar(view: ClusterView, width: int) -> ControlBar:
         fields += [(text, _BAR.get(role, "bar_alarm")), (" ", "bar")]
         places.append((at, at + len(text), node.node))
         at += len(text) + 1
-    for words, role in troubles(view, wide=wide):
+    problems = troubles(view, wide=wide)
+    if wide and at + sum(len(words) + 2 for words, _role in problems) > width:
+        problems = troubles(view, wide=False)
+    for words, role in problems:
         text = f" {words} "
         if at + len(text) > width:
             text = _whole_words(words, width - at)

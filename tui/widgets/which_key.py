@@ -103,17 +103,17 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
         )
         return with_keys(words, in_force(self.app))
 
-    def present(self, target: str, told: TargetInfo, room: Room) -> fault_sheet.Sheet:
-        """Show the sheet for a target; ``told`` predicts the impact on it."""
+    def present(self, target: str, info: TargetInfo, room: Room) -> fault_sheet.Sheet:
+        """Show the sheet for a target; ``info`` predicts the impact on it."""
         self.room = room
-        built = self.build(f"{self.title} {target}", told)
+        built = self.build(f"{self.title} {target}", info)
         self.show(built.rows)
         return built
 
-    def build(self, title: str, told: TargetInfo) -> fault_sheet.Sheet:
+    def build(self, title: str, info: TargetInfo) -> fault_sheet.Sheet:
         """Return faults by family, and the predicted impact of the marked one."""
         faults = [each for each in self.choices if isinstance(each, Fault)]
-        expected, fitting = told.expected(faults[self.chosen].name), told.fitting()
+        expected, fitting = info.expected(faults[self.chosen].name), info.fitting()
         return fault_sheet.build_columns(
             faults, chosen=self.chosen, title=title, expected=expected, fitting=fitting, room=self.room
         )
@@ -194,9 +194,9 @@ class OperationSheet(WhichKey, inherit_bindings=False):
         words = f"letter: request now {glyphs.NOTHING} {arrows}{{operations_ask}}: marked one {glyphs.NOTHING} esc"
         return with_keys(words, in_force(self.app))
 
-    def build(self, title: str, told: TargetInfo) -> fault_sheet.Sheet:
+    def build(self, title: str, info: TargetInfo) -> fault_sheet.Sheet:
         """Return operations in columns, and the predicted impact of the marked one."""
-        expected = told.expected(self.choices[self.chosen].name).sentence
+        expected = info.expected(self.choices[self.chosen].name).sentence
         return fault_sheet.build_list(
             self.choices, chosen=self.chosen, title=title, expectation=expected, width=self.room.width
         )

@@ -69,7 +69,7 @@ NAME: Final = 7
 LEFT: Final = 18
 COME: Final = 10
 """Cells of the first three columns."""
-_NUMBERS: Final = (("lost", 5), ("missing", 8), ("failed", 7), ("unknown", 8), ("violated", 9))
+_NUMBERS: Final = (("lost", 5), ("missing", 8), ("failed", 7), ("unknown", 8), ("viol.", 7))
 
 
 @dataclass(frozen=True, slots=True)

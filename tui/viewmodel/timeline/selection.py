@@ -65,7 +65,7 @@ def _link_key(link: ChainEvent) -> tuple[int, str, str]:
 def build_mark(
     stop: LaneColumn,
     events: Sequence[Any],
-    told: Sequence[MarkFinding],
+    findings: Sequence[MarkFinding],
     later: Sequence[Any],
     width: int,
     finding_key: str = "n",
@@ -85,10 +85,10 @@ def build_mark(
     rows += _where(events)
     rows += _causes(events, width)
     happened = {_key(event) for event in events}
-    for each in told[:CHAINS]:
+    for each in findings[:CHAINS]:
         rows += _finding(each, happened, width)
-    if len(told) > CHAINS:
-        rows.append(Row(((f"and {len(told) - CHAINS} more findings; {finding_key} opens them one by one", "quiet"),)))
+    if len(findings) > CHAINS:
+        rows.append(Row(((f"and {len(findings) - CHAINS} more findings; {finding_key} opens them", "quiet"),)))
     if later:
         rows += [Row(()), Row((("afterwards", "calm"),)), *_words(later, width, most=LATER)]
     return tuple(rows)
@@ -206,20 +206,20 @@ def tally(span: Span, events: Sequence[Any], load: Load) -> SpanSummary:
     return SpanSummary(span, len(taken), numbers, acked, exact, outcomes, len(events) > len(taken))
 
 
-def build_span(told: SpanSummary, events: Sequence[Any], room: tuple[int, int]) -> tuple[Row, ...]:
+def build_span(summary: SpanSummary, events: Sequence[Any], room: tuple[int, int]) -> tuple[Row, ...]:
     """Return the page of a span for ``room`` (width, height)."""
     width, height = room
-    span = told.span
+    span = summary.span
     rows = [
         Row(
             ((f"{clock(span.start_us)} to {clock(span.end_us)}", "strong"),
              (f"  {minutes_and_seconds(span.length_us)}", "text"),
-             (f"  {_events(told)}", "quiet"))
+             (f"  {_events(summary)}", "quiet"))
         )
     ]  # fmt: skip
-    rows += _records(told, width)
+    rows += _records(summary, width)
     for lane in LANES:
-        words = [kind_words(kind, times) for kind, times in told.kinds if lane_of(kind) == lane]
+        words = [kind_words(kind, times) for kind, times in summary.kinds if lane_of(kind) == lane]
         rows += _span_rows(lane, ", ".join(words), width) if words else []
     lines = _lines(events[:COUNTED], max(0, height - len(rows) - 1), width)
     return (*rows, *([Row(()), *lines] if lines else []))[: max(1, height)]
@@ -232,15 +232,15 @@ def kind_words(kind: str, times: int) -> str:
     return f"{times} {name}"
 
 
-def _events(told: SpanSummary) -> str:
-    return f"{'more than ' if told.more else ''}{counted(told.events, 'notable event', zero='0')}"
+def _events(summary: SpanSummary) -> str:
+    return f"{'more than ' if summary.more else ''}{counted(summary.events, 'notable event', zero='0')}"
 
 
-def _records(told: SpanSummary, width: int) -> list[Row]:
-    acked = f"{'' if told.exact else 'about '}{told.acked} acknowledged"
+def _records(summary: SpanSummary, width: int) -> list[Row]:
+    acked = f"{'' if summary.exact else 'about '}{summary.acked} acknowledged"
     words = dict(OUTCOMES)
     pieces = [("records".ljust(LABEL), "quiet"), (acked, "text")]
-    for kind, number in told.outcomes:
+    for kind, number in summary.outcomes:
         role = _ROLES.get(kind, "warning") if number else "quiet"
         pieces.append((f", {number} {words[kind]}", role))
     if sum(len(text) for text, _role in pieces) + 1 <= width:
