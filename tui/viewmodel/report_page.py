@@ -70,7 +70,7 @@ def _verdict(so_far: SoFar, width: int) -> list[Row]:
     lost = f"{records(ledger.acked_lost, 'acknowledged')} lost" if ledger.acked_lost else ""
     missing = f"{records(away, 'acknowledged')} missing, may still reappear" if away > 0 else ""
     losses = ", ".join(part for part in (lost, missing) if part) or "no acknowledged record lost or missing"
-    word, role = ("FAIL", "alarm") if so_far.failed else ("no failure", "calm")
+    word, role = ("FAIL", "alarm") if so_far.failed else ("no failed expectation", "calm")
     first = Row(
         ((f"{word} so far ", role), (f"at {clock(result.virtual_us)}: ", "text"), (losses, "alarm" if lost else "text"))
     )
