@@ -83,7 +83,7 @@ async def test_what_is_only_missing_is_told_as_such():
         assert (finding.kind, finding.count, finding.partitions) == ("missing", 26, ("orders-0",))
         assert finding_page.headline(finding)[0] in driver.text()
         assert "session ended" not in driver.text()
-        assert "★ b2 leads" in driver.text()
+        assert "★ b2 leader" in driver.text()
 
 
 async def test_a_zombie_has_its_records_only_once_it_wrote_them():
