@@ -97,7 +97,7 @@ def test_a_folder_is_checked_with_all_that_is_in_it_but_what_is_hidden(
     folder(here)
     done = typed("check", "chaos")
     assert (done.code, done.out) == (2, "")
-    assert [line.split(":")[0] for line in done.err.splitlines() if "sound (" in line] == [
+    assert [line.split(":")[0] for line in done.err.splitlines() if "valid (" in line] == [
         "chaos/a.yml",
         "chaos/b.yaml",
     ]
@@ -132,7 +132,7 @@ def test_a_folder_without_playbooks_is_a_mistake(typed: Type, here: Path, snapsh
 
 def test_a_file_named_twice_is_checked_once(typed: Type, here: Path) -> None:
     (here / "b.yaml").write_text(CLUSTER)
-    assert typed("check", "b.yaml", "b.yaml").err.count("sound (") == 1
+    assert typed("check", "b.yaml", "b.yaml").err.count("valid (") == 1
 
 
 # -- the line and its caret -------------------------------------------------------------------------------------------
@@ -210,6 +210,6 @@ def test_a_folder_gives_the_same_files_as_to_run(typed: Type, here: Path) -> Non
     os.mkfifo(here / "suite" / "pipe.yaml")
     done = typed("check", "suite")
     assert done.code == 0
-    told = [line.partition(":")[0] for line in done.err.splitlines() if ": sound" in line]
+    told = [line.partition(":")[0] for line in done.err.splitlines() if ": valid" in line]
     assert told == [str(path) for path in playbooks_under(Path("suite"))]
     assert told == ["suite/a/C.YAML", "suite/a/z.yml", "suite/b.yaml"]

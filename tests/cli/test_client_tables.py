@@ -42,7 +42,7 @@ def test_errors_are_named_and_members_told_apart(snapshot: SnapshotAssertion) ->
         )
     )
     assert found[1].split() == ["p", "100000", "90000", "0", "10000", "7", "7"]
-    assert found[2].split() == ["group", "read", "again", "rebalances", "idle", "commits", "lag"]
+    assert found[2].split() == ["group", "read", "reread", "rebalances", "idle", "commits", "lag"]
     assert found[3].split() == ["g", "(2)", "10", "3", "3", "1.500s", "4", "5"]
     assert found[4].split() == ["g/0", "10", "0", "4"]
     assert found[6:] == snapshot

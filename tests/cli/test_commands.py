@@ -118,8 +118,8 @@ def test_profiles_lists_versions_and_tells_rules(typed: Type) -> None:
     lines = typed("profiles").out.splitlines()
     versions, rules_told = lines[1 : len(PROFILE_VERSIONS) + 1], lines[len(PROFILE_VERSIONS) + 2 :]
     assert tuple(line.split()[0] for line in versions) == PROFILE_VERSIONS
-    assert [line.startswith("rule of ") for line in rules_told].count(True) == 1
-    told = {line.split()[0]: line.split(maxsplit=2)[1:] for line in rules_told if not line.startswith("rule of ")}
+    assert [line.startswith("client rule") for line in rules_told].count(True) == 1
+    told = {line.split()[0]: line.split(maxsplit=2)[1:] for line in rules_told if not line.startswith("client rule")}
     assert {name: meaning for name, (_, meaning) in told.items()} == {
         flag.name: flag.meaning for flag in FLAG_BY_NAME.values()
     }
@@ -141,7 +141,7 @@ def listed_configs(text: str) -> dict[tuple[str, str], str]:
     for line in text.splitlines():
         name, told = re.split(r" {2,}", line)
         if " " in name:
-            scope = name.split()[-1]
+            scope = name.split()[0]
         else:
             found[scope, name] = told
     return found

@@ -111,7 +111,7 @@ def test_a_full_disk_is_one_error(crash: Path, more: tuple[str, ...]) -> None:
         )  # fmt: skip
     (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert (done.returncode, "No space left" in error) == (2, True), done.stderr
-    assert "account" not in done.stderr
+    assert "log  " not in done.stderr
 
 
 @pytest.mark.parametrize("words", [("run",), ("replay",)])
@@ -212,7 +212,7 @@ def test_an_error_outside_any_session_is_70_with_an_account(tmp_path: Path, snap
     assert done.returncode == 70
     assert "Traceback" not in done.stderr
     assert [line for line in done.stderr.splitlines() if "ZeroDivisionError" in line] == snapshot
-    account = Path(done.stderr.split("account  ")[1].strip())
+    account = Path(done.stderr.split("log      ")[1].strip())
     assert "Traceback" in account.read_text()
 
 

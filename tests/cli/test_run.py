@@ -65,7 +65,7 @@ def test_the_sandbox_runs_without_a_screen_under_load(typed: Type) -> None:
 def test_what_was_never_asked_is_not_called_failed(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "sandbox", "--until", "1s")
     assert (done.code, "FAILED" in done.out) == (3, False)
-    assert [line for line in done.out.splitlines() if line.startswith("unasked")] == snapshot
+    assert [line for line in done.out.splitlines() if line.startswith("untested")] == snapshot
 
 
 def test_progress_says_what_the_session_is_at(here: Path, snapshot: SnapshotAssertion) -> None:

@@ -35,9 +35,9 @@ def test_what_is_in_force_is_told_with_what_is_wrong(
     done = typed("settings")
     assert done.code == 2
     rows = [line.split() for line in done.out.splitlines()]
-    assert ["screen.theme", '"light"', "the", "file"] in rows
+    assert ["screen.theme", '"light"', "file"] in rows
     assert ["screen.speed", "1", "default"] in rows
-    assert ["keys.pause", "x", "home", "the", "file"] in rows
+    assert ["keys.pause", "x", "home", "file"] in rows
     assert done.err.startswith(f"error: {path}:3: ")
     assert steady(done.err) == snapshot
 

@@ -49,7 +49,7 @@ def test_what_is_found_has_a_session_and_a_command_that_comes_to_the_same(
     done = typed("storm", playbook, "--runs", "40", "--seed", "5", "--stop-on-first", "-j", "1")
     assert done.code == 0  # acks=1 promises no more
     lines = done.out.splitlines()
-    again = next(line.split()[-1] for line in lines if line.startswith("  again "))
+    again = next(line.split()[-1] for line in lines if line.startswith("  rerun "))
     rows = Path("storms/small-5/runs.jsonl").read_text().splitlines()
     digests = {row["run"]: row["digest"] for row in map(json.loads, rows)}
     run = int(again.rpartition("-")[2].removesuffix(".yaml"))
@@ -172,7 +172,7 @@ def test_spark_is_given_the_plan_and_believed(
         "--stop-on-first",
     )
     done = typed("storm", playbook, *options)
-    assert done.out.split()[:2] == ["ran", "1"], done.err
+    assert done.out.split()[:2] == ["done", "1"], done.err
     assert commands[0][3:] == ["storms/small-5", "--runs", "1", "--stop-on", "*", "--master", "local[2]"]
     assert json.loads(typed("storm", playbook, *options, "--json").out)["runs"] == 1
     assert commands[1][-1] == "--quiet"  # a document is all that is printed on stdout
@@ -185,4 +185,4 @@ def test_spark_that_fails_is_not_believed(typed: Type, playbook: str, monkeypatc
     monkeypatch.setattr("tui.cli.runs.spark_jobs.run_to_its_end", lambda _command: 70)
     done = typed("storm", playbook, "--runs", "1", "--engine", "spark")
     assert done.code == 70
-    assert "ran " not in done.out
+    assert "done " not in done.out

@@ -155,7 +155,7 @@ def test_in_a_suite_a_grid_runs_once_and_so_it_does_again(run: Run, suite: Path,
     document = run("grid.yaml", "suite/hand.yaml", "--json")
     assert [each["playbook"] for each in documents(document)] == ["grid", "hand"]
     done = run("grid.yaml", "suite/hand.yaml")
-    assert [line for line in done.out.splitlines() if line.startswith("again ")] == snapshot
+    assert [line for line in done.out.splitlines() if line.startswith("rerun ")] == snapshot
     assert run("grid.yaml", "--seed", "3", "--no-vary").code == 1
 
 
@@ -307,5 +307,5 @@ def test_a_worker_that_is_killed_is_70_and_the_others_are_told(suite: Path, snap
     assert error == snapshot
     assert f"ERROR  endless: {error}" in err
     (session,) = suite.glob("sessions/*endless*")
-    assert f"account  {session.relative_to(suite)}/crash.log" in err
+    assert f"log      {session.relative_to(suite)}/crash.log" in err
     assert error in (session / "crash.log").read_text()

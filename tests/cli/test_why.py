@@ -105,11 +105,11 @@ def test_a_session_by_hand_is_explained_behind_its_verdict(
     done = typed("run", "kip-101-loss", "--out", here / "kept")
     assert done.code == 0
     assert done.out.index("PASS") < done.out.index("no return")
-    assert "finding 1    lost" not in done.out
+    assert "finding 1           lost" not in done.out
     (session,) = (here / "kept").iterdir()
     again = typed("why", session)
     assert again.code == 0
-    begin = ("finding 1", "no return", "  kafka")
+    begin = ("finding 1", "no return", "point of no return", "  kafka")
     told = {"run": done.out, "why": again.out}
     assert {
         name: [line for line in text.splitlines() if line.startswith(begin)] for name, text in told.items()

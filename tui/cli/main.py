@@ -1,6 +1,6 @@
-"""The entry point of ``floodmark``: registers every command, and prints help without frames.
+"""Entry point of ``floodmark``: registers every command, and prints plain help.
 
-Every command imports what it needs when it runs, so that ``floodmark --help`` and bad input answer at once.
+Commands import their modules when they run, so that ``floodmark --help`` and input errors respond fast.
 """
 
 import os
@@ -25,17 +25,16 @@ from tui.output.console import complain, silence
 
 # ``floodmark completion``: shell completion of commands, options and names.
 #
-# The shell asks the program itself at each tab, by a variable of the environment: what is completed is what can be
-# typed.
+# At each tab the shell runs the program with an environment variable set, and the program prints the completions.
 
 
 PROGRAM: Final = "floodmark"
 ASKS: Final = "_FLOODMARK_COMPLETE"
-"""Set by a shell that wants to know how a line may go on."""
+"""Environment variable that a shell sets to request completions."""
 
 
 class Shell(StrEnum):
-    """The shells that are known."""
+    """Shells with a completion script."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -56,35 +55,37 @@ def register_completion(app: typer.Typer, end: Callable[[Callable[[], int]], NoR
 
 
 def print_script(app: typer.Typer, shell: Shell) -> int:
-    """The script of a shell, on stdout."""
+    """Print a shell's completion script on stdout; return the exit code."""
     answering()
-    from typer.completion import shell_complete  # noqa: PLC0415 - only who asks for it pays for it
+    from typer.completion import shell_complete  # noqa: PLC0415 - other commands do not need it
 
     return shell_complete(typer.main.get_command(app), {}, PROGRAM, ASKS, f"source_{shell}")
 
 
 def is_asked(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether this process was started by a shell that wants a line completed."""
+    """Return whether a shell started this process to complete a command line."""
     return ASKS in environ
 
 
 def answering() -> None:
-    """Let the questions of shells be understood: with options of its own for it, Typer would do so unasked."""
+    """Register Typer's completion classes, which it does itself only with its own completion options."""
     from typer.completion import get_completion_inspect_parameters  # noqa: PLC0415
 
     get_completion_inspect_parameters()
 
 
-# Help without frames: what draws them reads a Markdown parser first, and takes longer than all else of it.
+# Plain help without frames: Typer's rich help imports a Markdown parser, which takes longer than the rest.
 
 
 class Commands(TyperGroup):
-    """Commands, of which the list tells in whole sentences."""
+    """Command group whose help lists each command with its whole first paragraph."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Each with the first paragraph of its help."""
-        told = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, " ".join((each.help or "").split("\n\n")[0].split())) for name, each in told if each is not None]
+        """Write each command with the first paragraph of its help."""
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [
+            (name, " ".join((each.help or "").split("\n\n")[0].split())) for name, each in named if each is not None
+        ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -115,7 +116,7 @@ SessionArgument = Annotated[
 
 
 def _end(work: Callable[[], int]) -> NoReturn:
-    """Do what a command does, and leave with its exit code; that of SIGTERM where it was what stopped it."""
+    """Run a command and exit with its code, or with that of SIGTERM if SIGTERM stopped it."""
     from tui.output.command_end import ending_at_sigterm  # noqa: PLC0415
 
     with ending_at_sigterm() as came:
@@ -353,7 +354,7 @@ def _demo(
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the console script ``floodmark``."""
     if is_asked():
         answering()
     try:

@@ -1,11 +1,11 @@
-"""Plain text on stdout and stderr, for the command line and for the end of a session on the screen.
+"""Plain-text output on stdout and stderr, for the command line and for the end of a TUI session.
 
-console: people's text to stderr, documents to stdout; complaints with an excerpt of the file; progress.
-command_end: JSON documents, whole files, the exit code of a command that is refused, and internal errors.
-result: a session's outcome as sentences and tables: verdict, findings, liveness, anomalies, clients, the
-  worked table of a manual playbook.
+console: messages and progress on stderr, documents on stdout; errors with an excerpt of the file.
+command_end: JSON documents, whole files, exit codes of commands that fail, and internal errors.
+result: a session's result as sentences and tables: verdict, findings, liveness, anomalies, clients, and the
+  step table of a manual playbook.
 session_end: seals every live branch and prints its verdict.
-The page of the report (``tui.viewmodel.report_page``) shows the same sentences, so they lie below it.
+The TUI's report page (``tui.viewmodel.report_page``) shows the same sentences, so this package is below it.
 """
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""How a command ends that cannot go on: one sentence and an exit code, or the report of an internal error."""
+"""Error exits of a command: one sentence and an exit code, or the report of an internal error."""
 
 import signal
 import threading
@@ -22,7 +22,7 @@ from tui.output.console import complain, complain_of, people, say
 
 
 def ended(work: Callable[[], int], at: str | None = None) -> int:
-    """The exit code of ``work``, or of what refused it; ``at`` is the time as it was typed."""
+    """Return the exit code of ``work``, or that of the error it raised; ``at`` is the time as typed."""
     try:
         return work()
     except UnitError as error:
@@ -40,12 +40,12 @@ def ended(work: Callable[[], int], at: str | None = None) -> int:
 
 
 def to_text(document: Any) -> str:
-    """JSON for people and programs alike: indented, one document."""
+    """Return one indented JSON document."""
     return printable_json(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 
 def write(option: str, path: Path, text: str) -> bool:
-    """Put a whole file in its place, or leave the one that is there."""
+    """Write a whole file atomically; on failure, print an error and keep the existing one. Return success."""
     try:
         put_in_place(path, text)
     except OSError as error:
@@ -57,12 +57,12 @@ def write(option: str, path: Path, text: str) -> bool:
 NOT_SEALED: Final = " (not sealed; its events can be read)"
 
 
-# SIGTERM stops a process as Ctrl-C does, and its exit code is that of the signal.
+# SIGTERM stops a process as Ctrl-C does, with the signal's exit code.
 
 
 @contextmanager
 def ending_at_sigterm() -> Iterator[list[int]]:
-    """Have SIGTERM interrupt the block as Ctrl-C does; the list has the signal's number once it has come."""
+    """Make SIGTERM interrupt the block as Ctrl-C does; the list gets the signal's number when it arrives."""
     came: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
@@ -79,14 +79,14 @@ def ending_at_sigterm() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-# An error inside floodmark itself: the session is kept, the account goes to a file, the person gets two lines.
+# An error inside floodmark itself: the session is kept, the error log goes to a file, and two lines are printed.
 
 
 def keep(error: BaseException, recorder: Recorder | None = None, *, name_session: bool = True) -> int:
-    """Write the account, beside the session if there is one, and tell the person. Returns the exit code.
+    """Write the error log, beside the session if there is one, and print where it is. Return the exit code.
 
-    What the system refuses, such as room on a disk, is nobody's mistake: one line, and no account.
-    ``name_session``: whether the session is named too; who does that by other words leaves it out.
+    An error of the operating system, such as a full disk, is no internal error: one line, and no error log.
+    ``name_session``: whether to print the session too; False for callers that print it themselves.
     """
     session = str(recorder.path) if name_session and recorder is not None and recorder.session_id else ""
     refused = refusal_of(error)
@@ -101,9 +101,9 @@ def keep(error: BaseException, recorder: Recorder | None = None, *, name_session
 
 
 def tell(error: str, session: str, account: str) -> None:
-    """Say what went wrong, and where the session (none where empty) and the account are."""
+    """Print the error, and the paths of the session (none if empty) and of the error log."""
     complain(error)
     console = people()
     if session:
         say(console, f"session  {session}{NOT_SEALED}")
-    say(console, f"account  {account}")
+    say(console, f"log      {account}")

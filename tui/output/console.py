@@ -1,7 +1,6 @@
 """Output of the command line: results and documents to stdout, messages and progress to stderr; excerpts of files.
 
-A terminal gets colours, tables, lines that break between words, and progress. A pipe gets none of that: plain lines,
-one thing a line.
+A terminal gets colours, tables, word wrap and progress. A pipe gets plain lines, one item per line.
 """
 
 import os
@@ -27,26 +26,26 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-# An excerpt of a file, with a caret below the column of the mistake.
+# An excerpt of a file, with a caret below the column of the error.
 
 
 TAB: Final = "    "
 CUT: Final = "..."
 LEAST: Final = 20
-"""Columns of the file that are shown however narrow the terminal is."""
+"""Least number of columns of the file to show, even on a narrower terminal."""
 
 
 class Excerpt(NamedTuple):
-    """Two lines to print, one below the other."""
+    """A line of a file, and the line with the caret to print below it."""
 
     line: str
     caret: str
 
 
 def excerpt_of(text: str, line: int, column: int, width: int) -> Excerpt | None:
-    """Line and column, from 1, of a text, cut to ``width`` columns of a terminal; None where there is no such line.
+    """Return the excerpt at a line and column (from 1), cut to ``width`` terminal columns; None if no such line.
 
-    Tabs become spaces and characters that are not printed become escapes; wide ones take the two columns they have.
+    Tabs become spaces and unprintable characters become escapes; wide characters count as two columns.
     """
     lines = lines_of(text)
     if not text or not 1 <= line <= len(lines):
@@ -59,16 +58,16 @@ def excerpt_of(text: str, line: int, column: int, width: int) -> Excerpt | None:
 
 
 def _cell(character: str) -> str:
-    """What stands for a character on the screen."""
+    """Return the text that the terminal shows for a character."""
     return TAB if character == "\t" else printable(character)
 
 
 def _cut(cells: list[str], at: int, room: int) -> tuple[str, str]:
-    """The line before the place and from it on, both cut where the whole does not fit."""
+    """Split the line at ``at`` and shorten both parts if the whole does not fit into ``room`` columns."""
     before, after = "".join(cells[:at]), "".join(cells[at:])
     if cell_len(before) + cell_len(after) <= room:
         return before, after
-    kept = max(room * 2 // 3, room - cell_len(after))  # more of what leads there than of what follows
+    kept = max(room * 2 // 3, room - cell_len(after))  # the text before the error matters more than the text after
     if cell_len(before) > kept:
         start = at
         left = kept - len(CUT)
@@ -86,21 +85,21 @@ def _cut(cells: list[str], at: int, room: int) -> tuple[str, str]:
 
 
 PIPED = 120
-"""Columns that a line of a file may take where nobody knows how wide the reader's are."""
+"""Columns for a line of a file when the output is not a terminal."""
 
 
 NO_BREAK: Final = "\u00a0"
-"""The space in numbers of floodmark's own texts."""
+"""No-break space, used in numbers such as ``99 %``."""
 
 
 class Quiet(Console):
-    """A console that shows nothing which a terminal would take for a command, and falls silent when nobody reads it.
+    """A console that escapes control characters, and stops writing when the reader of the pipe is gone.
 
-    What is written keeps its colours and its lines; all else without a picture is spelled out.
+    Colours and line breaks are kept; every other unprintable character is written as an escape sequence.
     """
 
     def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As ever, with every text that is to be shown spelled out."""
+        """Render as the base class does, with unprintable characters escaped."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -108,54 +107,54 @@ class Quiet(Console):
                 yield Segment(printable(segment.text, f"\n{NO_BREAK}"), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """The reader of the pipe left: write no more. What is still buffered goes nowhere, without an error."""
+        """Stop writing, because the reader of the pipe is gone; discard what is buffered without an error."""
         self.quiet = True
         silence(self.file)
 
 
 def silence(stream: IO[Any]) -> None:
-    """Point a stream whose reader has gone at nothing: Python would complain as it flushes it at the end."""
+    """Redirect a stream without a reader to the null device, so that the flush at exit does not fail."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
 
 
 def people() -> Console:
-    """The console for messages and progress, on stderr."""
+    """Return the console for messages and progress, on stderr."""
     return Quiet(stderr=True, highlight=False, soft_wrap=True)
 
 
 def answers(*, document: bool = False) -> Console:
-    """The console for what was asked for, on stdout; silent where a ``document`` takes its place there."""
+    """Return the console for results, on stdout; silent if a ``document`` is printed there instead."""
     return Quiet(highlight=False, soft_wrap=True, quiet=document)
 
 
 def say(console: Console, text: str, style: str = "") -> None:
-    """Print one line: no markup is read in it, and a terminal that is too narrow breaks it between words."""
+    """Print one line without interpreting markup; a narrow terminal wraps it between words."""
     say_parts(console, [(text, style)])
 
 
 def say_parts(console: Console, parts: Sequence[tuple[str, str]], indent: str | None = None) -> None:
-    """Print a line of parts, each with its style; ``indent`` is of its further lines, as :func:`broken` takes it."""
-    told = Text(end="")
+    """Print a line of (text, style) parts; ``indent`` is that of continuation lines, see :func:`broken`."""
+    whole = Text(end="")
     for text, style in parts:
-        told.append(printable(text, NO_BREAK), style or None)
-    lines = [told]
-    if console.is_terminal and told.cell_len > console.width:
-        lines = broken(told, console.width, indent)
+        whole.append(printable(text, NO_BREAK), style or None)
+    lines = [whole]
+    if console.is_terminal and whole.cell_len > console.width:
+        lines = broken(whole, console.width, indent)
     for line in lines:
         console.print(line)
 
 
 LABEL: Final = re.compile(r" *(?:\S+(?: \S+){0,2} {2,}|)")
-"""What a line begins with that its further lines stay clear of: spaces, and a label that ends with two or more."""
+"""Prefix of a line that sets the indent of its continuation lines: spaces, and a label followed by two spaces."""
 
 
 def broken(text: Text, width: int, indent: str | None = None) -> list[Text]:
-    """A line in pieces of at most ``width`` columns, broken between words.
+    """Wrap a line into pieces of at most ``width`` columns, between words.
 
-    A word longer than a line, such as a path, gets one of its own and stays whole, to be copied. ``indent`` stands
-    before all pieces but the first; None: as far in as the first one's text, behind its label.
+    A word longer than a line, such as a path, gets a line of its own and stays whole, so that it can be copied.
+    ``indent`` is put before every piece but the first; None: the width of the first piece's label.
     """
     plain = text.plain
     if indent is None:
@@ -177,20 +176,20 @@ def broken(text: Text, width: int, indent: str | None = None) -> list[Text]:
 
 
 def say_lines(console: Console, text: str) -> None:
-    """Several lines of floodmark's own; whatever comes from outside in them is spelled out already."""
+    """Print several lines; text from outside in them must be escaped already."""
     for line in text.splitlines():
         say(console, line)
 
 
 def complain(text: str) -> None:
-    """One error for a person."""
+    """Print one error message on stderr."""
     console = people()
-    told = escape(printable(text, "\n"))
-    console.print(f"[bold red]error[/] {told}" if console.is_terminal else f"error: {told}")
+    message = escape(printable(text, "\n"))
+    console.print(f"[bold red]error[/] {message}" if console.is_terminal else f"error: {message}")
 
 
 def complain_of(error: PlaybookError) -> None:
-    """Every problem of a playbook as ``path:line:column: key: message``, with the line of the file below it."""
+    """Print every problem of a playbook as ``path:line:column: key: message``, with an excerpt of the file."""
     console = people()
     width = console.width if console.is_terminal else PIPED
     for problem in error.problems:
@@ -202,16 +201,16 @@ def complain_of(error: PlaybookError) -> None:
 
 
 COLUMN_GAP: Final = 3
-"""Columns of the terminal between two of a table."""
+"""Terminal columns between two columns of a table."""
 TABLE_EDGES: Final = 2
-"""Columns of the terminal left and right of a table, both."""
+"""Terminal columns left and right of a table, in total."""
 
 
 def table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Rows under heads: a table on a terminal, columns padded with spaces elsewhere.
+    """Print a table with a heading row: drawn on a terminal, columns padded with spaces in a pipe.
 
-    On a terminal cells break between words, and columns that do not fit beside each other stand in a second table
-    below, behind the first column again.
+    On a terminal cells wrap between words; columns that do not fit go into a second table below, which repeats the
+    first column.
     """
     cells = [[str(cell) for cell in row] for row in rows]
     if console.is_terminal:
@@ -229,7 +228,7 @@ def table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def _tables(heads: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[dict[int, int]]:
-    """Which columns stand in which table, with their widths; each table fits into ``width``."""
+    """Distribute columns over tables that fit into ``width``; each table maps column index to width."""
     width -= TABLE_EDGES
     least: list[int] = []
     most: list[int] = []
@@ -250,7 +249,7 @@ def _tables(heads: Sequence[str], cells: Sequence[Sequence[str]], width: int) ->
 
 
 def _widths(columns: Sequence[int], least: Sequence[int], most: Sequence[int], width: int) -> dict[int, int]:
-    """As wide as the texts, and where that is too much the widest columns narrower, down to their longest word."""
+    """Return column widths: those of the texts, with the widest columns narrowed to their longest word if needed."""
     widths = {column: most[column] for column in columns}
     room = width - COLUMN_GAP * (len(columns) - 1)
     while sum(widths.values()) > room:
@@ -262,7 +261,7 @@ def _widths(columns: Sequence[int], least: Sequence[int], most: Sequence[int], w
 
 
 def print_document(text: str) -> None:
-    """A whole document on stdout, and nothing else; a terminal is spared what it would take for a command."""
+    """Print a whole document on stdout; on a terminal, control characters are escaped."""
     if sys.stdout.isatty():
         text = printable(text, f"\n\t{NO_BREAK}")
     try:
@@ -276,11 +275,11 @@ def print_document(text: str) -> None:
 
 
 PATIENCE_S = 1.0
-"""Nothing is said about what is done by then."""
+"""Seconds before progress is shown; shorter work shows none."""
 
 
 class ProgressLine:
-    """Progress of one thing, on a console; use it as a context and call :meth:`tell` often."""
+    """Progress line of one task on a terminal; use it as a context manager and call :meth:`tell` often."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -297,13 +296,13 @@ class ProgressLine:
         self.hide()
 
     def hide(self) -> None:
-        """Take the moving line away, to print something else."""
+        """Remove the progress line, so that something else can be printed."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
     def tell(self, words: Callable[[], str]) -> None:
-        """How far it is, when it is time to say so."""
+        """Show ``words()`` as progress, if the task has taken long enough and the console is a terminal."""
         now = self._clock()
         if now - self._started >= PATIENCE_S and self._console.is_terminal and not self._console.quiet:
             self._move(words())

@@ -1,4 +1,4 @@
-"""A session's outcome as text and tables: verdict, findings, liveness, anomalies, clients, the worked table."""
+"""A session's result as text and tables: verdict, findings, liveness, anomalies, clients, the step table."""
 
 import os
 import textwrap
@@ -41,7 +41,7 @@ from playbooks.results.result import ExpectationResult, SessionResult
 from playbooks.units import duration_text
 from tui.output.console import say, say_parts, table
 
-# Records that were lost or damaged, by producer and partition: a small table, empty when all is well.
+# Lost or damaged records by producer and partition: a small table, empty if no acknowledged record is lost.
 
 
 ROWS_SHOWN = 8
@@ -51,7 +51,7 @@ RANGES_SHOWN = 2
 
 
 def print_books(console: Console, books: Sequence[BookView]) -> None:
-    """A row for each producer and partition whose records are lost, where any are."""
+    """Print a row for each producer and partition with lost acknowledged records, if there are any."""
     lost = sorted(
         (each for each in books if each.acked_lost), key=lambda each: (-each.acked_lost, each.client, each.partition)
     )
@@ -63,39 +63,40 @@ def print_books(console: Console, books: Sequence[BookView]) -> None:
          numbers(each))
         for each in lost[:ROWS_SHOWN]
     ]  # fmt: skip
-    table(console, ("producer", "partition", "acked", *(title for _term, title in shown), "lost, by its numbers"), rows)
+    heads = ("producer", "partition", "acked", *(title for _term, title in shown), "lost sequence numbers")
+    table(console, heads, rows)
     if len(lost) > ROWS_SHOWN:
-        say(console, f"         and {counted(len(lost) - ROWS_SHOWN, 'more row')} like these")
+        say(console, f"         and {counted(len(lost) - ROWS_SHOWN, 'more row')}")
 
 
 def numbers(book: BookView) -> str:
-    """Which records are lost, as their producer numbers them: ``120 to 131, 140``."""
+    """Return the sequence numbers of the lost records as ranges: ``120 to 131, 140``."""
     ranges = book.ranges.get("acked_lost", ())
-    told = [str(low) if high == low + 1 else f"{low} to {high - 1}" for low, high in ranges[:RANGES_SHOWN]]
+    shown = [str(low) if high == low + 1 else f"{low} to {high - 1}" for low, high in ranges[:RANGES_SHOWN]]
     rest = len(ranges) - RANGES_SHOWN
-    return ", ".join([*told, f"and {counted(rest, 'more range')}"] if rest > 0 else told)
+    return ", ".join([*shown, f"and {counted(rest, 'more range')}"] if rest > 0 else shown)
 
 
 # Statistics of clients as two small tables: producers, and groups with their members.
 
 
 ROWS: Final = 8
-"""Lines of a table; the rest is summed up in one more."""
+"""Rows of a table; one more row has the sums of the rest."""
 NOTES: Final = 6
-"""Lines below both, and one that counts the rest."""
+"""Notes below both tables; one more line counts the rest."""
 NAMES: Final = 3
-"""Errors that a line names."""
+"""Errors that a note names."""
 
 T = TypeVar("T")
 Columns = dict[str, Callable[[T], int | None]]
-"""Column → its value of a client; None is shown as kafka-consumer-groups shows it."""
+"""Column → function that returns its value for a client; None is shown as ``-``, as by kafka-consumer-groups."""
 
 P99: Final = "p99"
-"""Latency that 99 % of records did not exceed: from send to acknowledgement, and from append to hand-out."""
+"""99th percentile of latency: from send to acknowledgement, and from append to delivery to the application."""
 POSITION_LAG: Final = "position lag"
-"""What the members have not been handed yet; left out where every group has committed, and so has a lag."""
+"""Records not yet delivered to the members; left out if every group has committed, because then each has a lag."""
 TIMES: Final[dict[str, Callable[[int], str]]] = {"idle": time_in_seconds, P99: compact_duration}
-"""Columns that are times."""
+"""Formatter of each column that is a time."""
 
 PRODUCER: Final[Columns[ProducerSummary]] = {
     "sent": lambda one: one.sent,
@@ -105,12 +106,12 @@ PRODUCER: Final[Columns[ProducerSummary]] = {
     "aborted": lambda one: one.aborted,
     "unanswered": lambda one: one.unanswered,
     "retries": lambda one: one.retries,
-    "refused": lambda one: sum(count for _error, count in one.refused),
+    "errors": lambda one: sum(count for _error, count in one.refused),
     P99: lambda one: one.latency.p99_us,
 }
 GROUP: Final[Columns[GroupSummary]] = {
     "read": lambda one: one.read,
-    "again": lambda one: one.reread,
+    "reread": lambda one: one.reread,
     "rebalances": lambda one: one.rebalances,
     "idle": lambda one: one.idle_us,
     "commits": lambda one: one.commits,
@@ -121,20 +122,20 @@ GROUP: Final[Columns[GroupSummary]] = {
 }
 MEMBER: Final[Columns[MemberSummary]] = {
     "read": lambda one: one.read,
-    "again": lambda one: one.reread,
+    "reread": lambda one: one.reread,
     "commits": lambda one: one.commits,
     "failed": lambda one: one.failed_commits,
     P99: lambda one: one.latency.p99_us,
 }
 MAY_LACK: Final = {
-    "producer": ("aborted", "unanswered", "refused", P99),
-    "group": ("again", "idle", "failed", POSITION_LAG, P99),
+    "producer": ("aborted", "unanswered", "errors", P99),
+    "group": ("reread", "idle", "failed", POSITION_LAG, P99),
 }
-"""Columns of either table that are left out where all is nought."""
+"""Columns of each table that are left out if all values are zero."""
 
 
 def print_clients(console: Console, clients: Clients) -> None:
-    """Both tables, then what does not fit into them: error names, exceptions, what was skipped."""
+    """Print the tables of producers and groups, then notes: error names, exceptions, unprocessed records."""
     if clients.producers:
         _producers(console, clients.producers)
     if clients.groups:
@@ -143,7 +144,7 @@ def print_clients(console: Console, clients: Clients) -> None:
     for note in notes[:NOTES]:
         say(console, f"         {note}")
     if len(notes) > NOTES:
-        say(console, f"         and {counted(len(notes) - NOTES, 'more line')} like these, in --json")
+        say(console, f"         and {counted(len(notes) - NOTES, 'more note')}; --json has all")
 
 
 def _producers(console: Console, found: Sequence[ProducerSummary]) -> None:
@@ -181,9 +182,9 @@ def _groups(console: Console, found: Sequence[GroupSummary]) -> None:
 
 
 def _worst(found: Sequence[T], most: int, trouble: Callable[[T], tuple[int, int]]) -> list[T]:
-    """Those with most trouble, in their own order."""
-    places = sorted(range(len(found)), key=lambda place: (*[-value for value in trouble(found[place])], place))
-    return [found[place] for place in sorted(places[:most])]
+    """Return the ``most`` items with the greatest ``trouble``, in their original order."""
+    indices = sorted(range(len(found)), key=lambda index: (*[-value for value in trouble(found[index])], index))
+    return [found[index] for index in sorted(indices[:most])]
 
 
 def _columns(what: str, columns: Columns[T], found: Sequence[T]) -> Columns[T]:
@@ -195,7 +196,7 @@ def _cells(columns: Columns[T], one: T) -> list[str]:
 
 
 def _rest_cells(columns: Columns[T], rest: Sequence[T]) -> list[str]:
-    """Sums over several; percentiles have none."""
+    """Return the sums over several clients; a percentile has no sum."""
     return [
         "" if name == P99 else _counter_cell(name, sum(value(one) or 0 for one in rest))
         for name, value in columns.items()
@@ -209,14 +210,14 @@ def _counter_cell(name: str, value: int | None) -> str:
 
 
 def _notes(clients: Clients) -> list[str]:
-    """What a number cannot tell, the worst first."""
+    """Return notes on errors, ended processes and unprocessed records, the most severe kinds first."""
     groups, producers = clients.groups, clients.producers
     ended = [f"{each.name} ended with {each.failure}" for each in producers if each.failure]
     ended += [f"{name} ended with {error}" for each in groups for name, error in each.failures]
     stopped = [f"{each.name}: {_stopped((each,))}" for each in producers if _stopped((each,))]
     stopped += [f"{each.name}: {_stopped(each.members)}" for each in groups if _stopped(each.members)]
     dropped = [
-        f"{each.name} had {counted(each.abandoned, 'record')} in hand when members ended"
+        f"{each.name}: {counted(each.abandoned, 'record')} fetched but not processed when members ended"
         for each in groups
         if each.abandoned
     ]
@@ -226,53 +227,53 @@ def _notes(clients: Clients) -> list[str]:
         if each.handler_failed
     ]
     cut = [
-        f"{each.name} found what it had read truncated {counted(each.truncations, 'time')}"
+        f"{each.name} detected log truncation {counted(each.truncations, 'time')}"
         for each in groups
         if each.truncations
     ]
-    reset = [f"{each.name} was reset {counted(each.resets, 'time')}" for each in groups if each.resets]
-    errors = [f"{each.name}: records given up with {_named(each.errors)}" for each in producers if each.errors]
+    reset = [f"{each.name}: offset reset {counted(each.resets, 'time')}" for each in groups if each.resets]
+    errors = [f"{each.name}: records failed with {_named(each.errors)}" for each in producers if each.errors]
     ends = [f"{each.name}: {transaction_words(each)}" for each in producers if each.transactions]
     thrown = [
-        f"{each.name}: an interceptor threw at {counted(each.interceptor_failures, 'record')}"
+        f"{each.name}: an interceptor threw an exception for {counted(each.interceptor_failures, 'record')}"
         for each in producers
         if each.interceptor_failures
     ]
-    refused = [f"{each.name}: attempts refused with {_named(each.refused)}" for each in producers if each.refused]
+    refused = [f"{each.name}: attempts failed with {_named(each.refused)}" for each in producers if each.refused]
     failed = [f"{each.name}: commits failed with {_named(each.commit_errors)}" for each in groups if each.commit_errors]
     return [*ended, *stopped, *dropped, *failed_in_handlers, *cut, *reset, *errors, *ends, *refused, *failed, *thrown]
 
 
 def _stopped(of: Sequence[ProducerSummary | MemberSummary]) -> str:
-    """How often processes ended, one way or the other; empty where none did."""
+    """Return how often the processes were killed and closed; empty if never."""
     ends = {"killed": sum(each.killed for each in of), "closed": sum(each.closed for each in of)}
-    told = ", ".join(f"{how} {counted(times, 'time')}" for how, times in ends.items() if times)
-    return f"{'processes' if len(of) > 1 else 'process'} {told}" if told else ""
+    counts = ", ".join(f"{how} {counted(times, 'time')}" for how, times in ends.items() if times)
+    return f"{'processes' if len(of) > 1 else 'process'} {counts}" if counts else ""
 
 
 def _named(errors: Counts) -> str:
-    """The most frequent errors with their numbers."""
+    """Return the most frequent errors with their counts."""
     most = sorted(errors, key=lambda each: (-each[1], each[0]))
-    told = ", ".join(f"{error} {count}" for error, count in most[:NAMES])
-    return told if len(most) <= NAMES else f"{told} and {sum(count for _error, count in most[NAMES:])} others"
+    shown = ", ".join(f"{error} {count}" for error, count in most[:NAMES])
+    return shown if len(most) <= NAMES else f"{shown} and {sum(count for _error, count in most[NAMES:])} others"
 
 
-# Liveness: what was violated, and expected stalls.
+# Liveness: violated checks, pending checks, and expected stalls.
 
 
 SECOND = 1_000_000
 SHOWN = 5
-"""Of either told one by one; the rest is counted."""
+"""Violations, and stalls, that are printed one by one; the rest is counted."""
 
 
 def print_liveness(console: Console, result: SessionResult) -> None:
-    """``overdue  leader-elected: orders-0 ..., since 12 s, bound 10 s``, and who is stuck."""
+    """Print violated and pending liveness checks, and expected stalls, a line each; of many the first."""
     for late in result.overdue[:SHOWN]:
-        say(console, f"overdue  {overdue_words(late)}", "yellow")
+        say(console, f"liveness {overdue_words(late)}", "yellow")
     if len(result.overdue) > SHOWN:
-        say(console, f"         and {counted(len(result.overdue) - SHOWN, 'more overdue promise')}", "yellow")
+        say(console, f"         and {counted(len(result.overdue) - SHOWN, 'more liveness violation')}", "yellow")
     if result.unjudged:
-        say_parts(console, [(f"unjudged {unjudged_words(result.unjudged)}", "dim")], _INDENT)
+        say_parts(console, [(f"pending  {unjudged_words(result.unjudged)}", "dim")], _INDENT)
     for each in result.stuck[:SHOWN]:
         say(console, f"stuck    {stuck_words(each)}", "yellow")
     if len(result.stuck) > SHOWN:
@@ -280,43 +281,45 @@ def print_liveness(console: Console, result: SessionResult) -> None:
 
 
 def overdue_words(late: LivenessOverdue) -> str:
-    """One line; times are whole milliseconds, the first counts back from when it was noticed."""
+    """Return a liveness violation as one line, with how long it had lasted when detected, in whole milliseconds."""
     where = f"{late.partition}: " if late.partition else ""
     known = f" ({late.known})" if late.known else ""
     return (
-        f"{late.property}: {where}{late.detail}, since {_told(late.at_us - late.since_us)}, "
-        f"bound {_told(late.bound_us)}{known}"
+        f"{late.property}: {where}{late.detail}, for {_in_milliseconds(late.at_us - late.since_us)}, "
+        f"limit {_in_milliseconds(late.bound_us)}{known}"
     )
 
 
 def unjudged_words(unjudged: tuple[Unjudged, ...]) -> str:
-    """One line: each property with the longest time that it lacks; without fractions of a second, rounded up."""
+    """Return one line on checks not due at the end: each property with the settle time that it lacks, in seconds."""
     missing: dict[str, int] = {}
     for each in unjudged:
         never = each.missing_us < 0 or missing.get(each.property, 0) < 0
         missing[each.property] = -1 if never else max(missing.get(each.property, 0), each.missing_us)
     needs = [
-        f"{name} needs {duration_text(-(-us // SECOND) * SECOND)} more of settle" if us >= 0 else f"{name} never is"
+        f"{name} needs {duration_text(-(-us // SECOND) * SECOND)} more of settle"
+        if us >= 0
+        else f"{name} has no deadline"
         for name, us in missing.items()
     ]
-    return f"{counted(len(unjudged), 'promise')} still owed at the end and not yet due: {', '.join(needs)}"
+    return f"{counted(len(unjudged), 'liveness check')} with a deadline after the end: {', '.join(needs)}"
 
 
-def _told(span_us: int) -> str:
+def _in_milliseconds(span_us: int) -> str:
     return duration_text(span_us // 1_000 * 1_000)
 
 
 def stuck_words(each: Stuck) -> str:
-    """Why, and what sets it free."""
+    """Return the reason of an expected stall, and the event that releases it."""
     where = f"{each.partition}: " if each.partition else ""
     return f"{where}{each.why}; released by {each.what_releases}"
 
 
-# The worked table of a manual playbook as lines of text: what happened, and what each broker then holds and believes.
+# The step table of a manual playbook as lines of text: each event, and the state of every broker after it.
 #
-# A broker's cell says ``LEO/HW``, ``*`` where it acts as leader, and the leader epoch that it acts in; below that its
-# newest records as ``name(epoch)``, its leader-epoch cache as ``[epoch@start ...]``, and on a leader where it takes
-# its followers to be (``2:10``, or ``2:?`` before their first fetch).
+# A broker's cell shows ``LEO/HW``, ``*`` if it acts as leader, and its leader epoch; below that its newest records as
+# ``name(epoch)``, its leader-epoch cache as ``[epoch@start ...]``, and on a leader the follower LEOs that it knows
+# (``2:10``, or ``2:?`` before the first fetch).
 
 
 GAP: Final = "  "
@@ -325,32 +328,33 @@ MOST_EVENT: Final = 46
 NARROW_CELL: Final = 12
 WIDE_CELL: Final = 18
 LEGEND: Final = (
-    "LEO/HW, * acts as leader, e leader epoch, p partition epoch; record(its epoch); "
-    "[leader epoch@its start offset]; where a leader takes its followers to be"
+    "LEO/HW, * acts as leader, e leader epoch, p partition epoch; record(leader epoch); "
+    "[leader epoch@start offset]; follower:LEO as the leader knows it"
 )
 NOTE_INDENT: Final = "     "
 
 
 def legend_lines(width: int) -> list[str]:
-    """What stands in the cells, blank lines around it."""
+    """Return the legend of the cells, with blank lines around it."""
     return ["", *textwrap.wrap(LEGEND, width, break_on_hyphens=False), ""]
 
 
 def trace_lines(rows: Sequence[TraceRow], width: int) -> list[str]:
-    """The table, a blank line behind each row; ``width`` is in columns of the terminal."""
+    """Return the lines of the table, with a blank line after each row; ``width`` is in terminal columns."""
     partitions = list(rows[0].state)
-    brokers = [who for who in _brokers(rows[0].state) if who.isdigit()]
+    brokers = [broker for broker in _brokers(rows[0].state) if broker.isdigit()]
     named = [max(map(len, [*partitions, "partition"]))] if len(partitions) > 1 else []
     control = max(len("controller"), *(len(line) for state in _states(rows) for line in _control(state)))
     fixed = [3, *named, control]
     room = width - sum(fixed) - len(GAP) * (len(fixed) + len(brokers))
     narrow = max(
-        NARROW_CELL, *(len(_ends(states[who])) for states in _states(rows) for who in brokers if who in states)
+        NARROW_CELL,
+        *(len(_ends(states[broker])) for states in _states(rows) for broker in brokers if broker in states),
     )
     cell = max(narrow, min(WIDE_CELL, (room - LEAST_EVENT - 6) // max(1, len(brokers))))
     event = max(LEAST_EVENT, min(MOST_EVENT, room - cell * len(brokers)))
     widths = [3, event, *named, *([cell] * len(brokers)), control]
-    heads = ["#", "event", *(["partition"] if named else []), *(f"broker {who}" for who in brokers), "controller"]
+    heads = ["#", "event", *(["partition"] if named else []), *(f"broker {broker}" for broker in brokers), "controller"]
     lines = [_table_line(heads, widths), _table_line(["-" * each for each in widths], widths)]
     before: Mapping[str, State] = {}
     for row in rows:
@@ -364,13 +368,13 @@ def _states(rows: Sequence[TraceRow]) -> Iterator[State]:
 
 
 def _brokers(state: Mapping[str, State]) -> list[str]:
-    """Every broker that holds a replica of any partition."""
-    found = {who: None for states in state.values() for who in states if who.isdigit()}
+    """Return the ids of all brokers that hold a replica of any partition."""
+    found = {broker: None for states in state.values() for broker in states if broker.isdigit()}
     return sorted(found, key=int)
 
 
 def _row(row: TraceRow, before: Mapping[str, State], brokers: list[str], widths: list[int], width: int) -> list[str]:
-    """A block of lines for each partition that the row changed, all of them in the first."""
+    """Return a block of lines for each partition that the row changed; the first row has every partition."""
     several = len(row.state) > 1
     changed = [name for name, state in row.state.items() if state != before.get(name)]
     lines: list[str] = []
@@ -378,8 +382,8 @@ def _row(row: TraceRow, before: Mapping[str, State], brokers: list[str], widths:
         state = row.state[name]
         first = [[str(row.number)], textwrap.wrap(row.event, widths[1])] if index == 0 else [[""], [""]]
         cells = [*first, *([[name]] if several else [])]
-        for who in brokers:
-            lines_of = _replica_cell(state[who], state["controller"], widths[-2]) if who in state else [""]
+        for broker in brokers:
+            lines_of = _replica_cell(state[broker], state["controller"], widths[-2]) if broker in state else [""]
             cells.append([part for line in lines_of for part in _chopped(line, widths[-2])])
         cells.append(_control(state))
         lines += [_table_line(parts, widths) for parts in zip_longest(*cells, fillvalue="")]
@@ -392,7 +396,7 @@ def _row(row: TraceRow, before: Mapping[str, State], brokers: list[str], widths:
 
 
 def _chopped(line: str, width: int) -> list[str]:
-    """A line that is too long for its cell, such as a record with a long name, in pieces."""
+    """Split a line that is too long for its cell, such as a record with a long name."""
     return [line[at : at + width] for at in range(0, max(1, len(line)), width)]
 
 
@@ -401,7 +405,7 @@ def _table_line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _control(state: State) -> list[str]:
-    """What the controller has decided: leader, leader epoch, partition epoch, ISR, and who else may lead."""
+    """Return the controller's state of a partition: leader, leader epoch, partition epoch, ISR and ELR."""
     fields = state["controller"]
     leader = "none" if fields["leader"] < 0 else str(fields["leader"])
     lines = [f"{leader} e{fields['epoch']} p{fields['partition_epoch']}", _ids(fields["isr"])]
@@ -420,13 +424,13 @@ def _replica_cell(state: Mapping[str, Any], controller: Mapping[str, Any], width
         if state["isr"] != controller["isr"]:
             lines.append(f"ISR {_ids(state['isr'])}")
         if state["pending"]:
-            lines.append(f"asks {_ids(state['pending'])}")
+            lines.append(f"want {_ids(state['pending'])}")
     lines += _tail(state["log"], width, older=state["older"])
     if state["log_start"]:
         lines.append(f"from {state['log_start']}")
     lines += _fold([f"{epoch}@{start}" for epoch, start in state["epochs"]], "[", "]", width)
     lines += _fold(
-        [f"{who}:{'?' if leo < 0 else leo}" for who, leo in sorted(state["followers"].items(), key=_by_id)],
+        [f"{follower}:{'?' if leo < 0 else leo}" for follower, leo in sorted(state["followers"].items(), key=_by_id)],
         "",
         "",
         width,
@@ -446,27 +450,27 @@ def _ends(state: Mapping[str, Any]) -> str:
 
 
 def _tail(log: Sequence[Sequence[Any]], width: int, *, older: bool) -> list[str]:
-    """The newest records that fit, two dots in front where there are more."""
-    words: list[str] = []
+    """Return the newest records that fit, with two dots in front if there are more."""
+    shown: list[str] = []
     for epoch, record in reversed(log):
-        word = f"{record}({epoch})"
-        more = 2 if older or len(words) + 1 < len(log) else 0
-        if words and more + len(" ".join([word, *words])) > width:
+        text = f"{record}({epoch})"
+        more = 2 if older or len(shown) + 1 < len(log) else 0
+        if shown and more + len(" ".join([text, *shown])) > width:
             break
-        words.insert(0, word)
-    if not words:
+        shown.insert(0, text)
+    if not shown:
         return []
-    return [(".." if older or len(words) < len(log) else "") + " ".join(words)]
+    return [(".." if older or len(shown) < len(log) else "") + " ".join(shown)]
 
 
-def _fold(words: Sequence[str], opening: str, closing: str, width: int) -> list[str]:
-    if not words:
+def _fold(items: Sequence[str], opening: str, closing: str, width: int) -> list[str]:
+    if not items:
         return []
-    return textwrap.wrap(f"{opening}{' '.join(words)}{closing}", width)
+    return textwrap.wrap(f"{opening}{' '.join(items)}{closing}", width)
 
 
 def _consumer(state: Mapping[str, State], before: Mapping[str, State]) -> list[str]:
-    """Where the consumer stands, if the row moved it."""
+    """Return the consumer's position and last record, if the row changed them."""
     return [
         f"consumer of {name}: position {states['consumer']['position']}, last read {_last(states['consumer']['read'])}"
         for name, states in state.items()
@@ -482,31 +486,31 @@ def _last(read: Sequence[Sequence[Any]]) -> str:
 
 
 PIPED: Final = 110
-"""Columns of a wrapped line where nobody knows how wide the reader's are, unless COLUMNS says less."""
+"""Columns of a wrapped line when the output is not a terminal, unless COLUMNS is less."""
 
 
 def width_of(console: Console) -> int:
-    """Columns that a wrapped line may take."""
+    """Return the columns that a wrapped line may take."""
     if console.is_terminal:
         return console.width
-    said = os.environ.get("COLUMNS", "")
-    return min(PIPED, int(said)) if said.isdecimal() and int(said) else PIPED
+    columns = os.environ.get("COLUMNS", "")
+    return min(PIPED, int(columns)) if columns.isdecimal() and int(columns) else PIPED
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """A sentence in lines, all but the first indented; what has no blank in it stays whole, to be copied."""
+    """Wrap a sentence, with continuation lines indented; words such as paths stay whole, so that they can be copied."""
     return textwrap.wrap(
         text, max(width, len(indent) + 20), subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
     ) or [text]
 
 
 def say_wrapped(console: Console, text: str, indent: str, style: str = "") -> None:
-    """The same, printed."""
+    """Print a sentence as :func:`wrapped` makes it."""
     for line in wrapped(text, width_of(console), indent):
         say(console, line, style)
 
 
-# Client-side anomalies, for a terminal.
+# Client-side anomalies.
 
 
 WHERE_SHOWN: Final = 3
@@ -514,16 +518,16 @@ WHERE_SHOWN: Final = 3
 
 
 def print_anomalies(console: Console, anomalies: Sequence[AnomalyReport]) -> None:
-    """What must not be line by line, and what may be in one."""
+    """Print a line for each anomaly that the settings do not allow, and one line for all that they allow."""
     for line in illegal_lines(anomalies):
         say_wrapped(console, f"anomaly  {line}", " " * 9, "red")
     legal = legal_words(anomalies)
     if legal:
-        say_wrapped(console, f"seen     {legal}", " " * 9, "dim")
+        say_wrapped(console, f"allowed  {legal}", " " * 9, "dim")
 
 
 def illegal_lines(anomalies: Sequence[AnomalyReport]) -> list[str]:
-    """Each that must not be, with an example: ``lost-write (8) of checkout at orders-0: ...``."""
+    """Return the anomalies that the settings do not allow, with an example: ``lost-write (8) of checkout at ...``."""
     return [
         f"{each.name} ({each.found}){_where(each)} at {time_in_seconds(each.examples[0].at_us)}: "
         f"{each.examples[0].words}"
@@ -540,24 +544,24 @@ def _where(seen: AnomalyReport) -> str:
 
 
 def legal_words(anomalies: Sequence[AnomalyReport]) -> str:
-    """All that may be, in one line; empty for none."""
-    told = [f"{each.name} {each.found} ({each.reason})" for each in anomalies if each.legal]
-    return f"{counted(len(told), 'kind')} that may be: {', '.join(told)}" if told else ""
+    """Return the anomalies that the settings allow, in one line; empty for none."""
+    legal = [f"{each.name} {each.found} ({each.reason})" for each in anomalies if each.legal]
+    return f"{counted(len(legal), 'anomaly type')} under these settings: {', '.join(legal)}" if legal else ""
 
 
-# Findings on a terminal: each a sentence, and the chain of events that it is built from.
+# Findings: each a sentence, and the chain of events that led to it.
 
 
 FINDINGS_SHOWN = 5
-"""Findings told one by one; the rest is counted."""
+"""Findings printed one by one; the rest is counted."""
 LINKS_SHOWN = 12
-"""Links of a chain that are told; of a longer one the middle is counted."""
+"""Events of a chain that are printed; in a longer chain the middle is counted."""
 _INDENT = " " * 9
 _STYLES = {DUPLICATE: "yellow", REORDERED: "yellow", SKIPPED: "yellow", ABANDONED: "yellow"}
 
 
 def print_findings(console: Console, findings: Sequence[Finding], *, timed: bool) -> None:
-    """Every finding, in full; where time stands still the links have none."""
+    """Print findings in full; ``timed``: with the times of events, which a manual session does not have."""
     for finding in findings[:FINDINGS_SHOWN]:
         style = _STYLES.get(finding.kind, "red")
         for line in finding_lines(finding, timed=timed, width=width_of(console)):
@@ -568,7 +572,7 @@ def print_findings(console: Console, findings: Sequence[Finding], *, timed: bool
 
 
 def finding_lines(finding: Finding, *, timed: bool, width: int = 0) -> list[str]:
-    """The sentence, wrapped, then the chain, indented."""
+    """Return the lines of a finding: the sentence, wrapped, then the chain of events, indented."""
     sentence = f"{finding.kind:<8} {finding.sentence} [{finding.cause}]"
     return [
         *wrapped(sentence, width or PIPED, _INDENT),
@@ -577,7 +581,7 @@ def finding_lines(finding: Finding, *, timed: bool, width: int = 0) -> list[str]
 
 
 def chain_lines(chain: Sequence[ChainEvent], *, timed: bool, width: int = 10_000) -> list[str]:
-    """A line for each link, at most :data:`LINKS_SHOWN` of them."""
+    """Return a line for each event of a chain, at most :data:`LINKS_SHOWN` of them."""
     shown = list(chain)
     left_out = len(shown) - LINKS_SHOWN
     lines = []
@@ -602,23 +606,23 @@ def _link_line(link: ChainEvent, *, timed: bool) -> str:
 STYLES = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 REFUSALS_SHOWN = 8
 KNOWN = "known"
-"""Word of a violation that this version of Kafka has."""
+"""Label of a violation that is known for the Kafka version."""
 CAUSES_SHOWN = 5
-"""Losses told one by one; the rest is counted."""
+"""Causes and violations printed one by one; the rest is counted."""
 
 
 def print_heading(console: Console, playbook: Playbook, seed: int, profile: str) -> None:
-    """What is about to run."""
+    """Print the name, Kafka version, seed and title of a playbook that is about to run."""
     say_parts(console, [(playbook.name, "bold"), (f"  {profile}  seed {seed}", "")], "")
     if playbook.title != playbook.name:
         say(console, playbook.title, "italic")
 
 
 def print_result(console: Console, result: SessionResult) -> None:
-    """The verdict with everything that led to it."""
+    """Print a session's result: expectations, ledger, clients, findings, violations, verdict, session."""
     kept = sum(checked.ok and checked.by_step for checked in result.expectations)
     if kept:
-        say_parts(console, [(f"{'ok':<9}", "green"), (f"{counted(kept, 'assertion')} along the steps", "")])
+        say_parts(console, [(f"{'ok':<9}", "green"), (f"{counted(kept, 'assertion')} in the steps", "")])
     for checked in result.expectations:
         if not (checked.ok and checked.by_step):
             print_checked(console, checked)
@@ -646,17 +650,17 @@ def print_result(console: Console, result: SessionResult) -> None:
 
 
 def print_verdict(console: Console, result: SessionResult) -> None:
-    """The verdict, with the reason of one that is inconclusive, and whether losses were expected."""
+    """Print the verdict, with the reason of an inconclusive one, and whether a loss was expected."""
     say_wrapped(console, verdict_words(result), "", STYLES[result.verdict])
 
 
 def loss_expected(result: SessionResult) -> bool:
-    """Whether it passed with losses, and its playbook has an expectation that allows them."""
+    """Return whether the session passed with a loss that an expectation of its playbook allows."""
     return result.verdict == "pass" and bool(result.ledger.acked_lost) and bool(allowing_losses(_rules(result)))
 
 
 def verdict_words(result: SessionResult) -> str:
-    """``PASS``, or ``PASS, as expected: 4 of 4 expectations held; 331 acknowledged records lost``."""
+    """Return ``PASS``, or ``PASS, as expected: 4 of 4 expectations held; 331 acknowledged records lost``."""
     word = result.verdict.upper()
     if result.reason:
         return f"{word}: {result.reason}"
@@ -664,10 +668,10 @@ def verdict_words(result: SessionResult) -> str:
         return word
     lost = f"{counted(result.ledger.acked_lost, 'acknowledged record')} lost"
     held = sum(checked.ok for checked in result.expectations)
-    said = f"{held} of {counted(len(result.expectations), 'expectation')} held" if held else "nothing was expected"
+    came = f"{held} of {counted(len(result.expectations), 'expectation')} held" if held else "no expectations"
     if loss_expected(result):
-        return f"{word}, as expected: {said}; {lost}"
-    return f"{word}: {said}{f', {unexpected_words(_rules(result))}' if held else ''}; {lost}"
+        return f"{word}, as expected: {came}; {lost}"
+    return f"{word}: {came}{f', {unexpected_words(_rules(result))}' if held else ''}; {lost}"
 
 
 def _rules(result: SessionResult) -> list[str]:
@@ -682,30 +686,30 @@ def _print_violations(console: Console, result: SessionResult) -> None:
 
 
 def violation_lines(result: SessionResult) -> list[tuple[str, str]]:
-    """``broken`` or ``known`` with the invariant, when, where and why; those that must not be stand first."""
-    told = {loss.cause for loss in result.losses}
+    """Return pairs of ``violated`` or ``known``, and invariant, time, partition and detail; unknown ones first."""
+    printed = {loss.cause for loss in result.losses}
     lines = []
     for violation in sorted(result.violations, key=lambda violation: bool(violation.known)):
-        cause = f" ({violation.cause})" if violation.cause and violation.cause not in told else ""
+        cause = f" ({violation.cause})" if violation.cause and violation.cause not in printed else ""
         where = f"{violation.partition}: " if violation.partition else ""
         when = f" at {time_in_seconds(violation.at_us)}" if result.virtual_us else ""
         known = f" ({violation.known})" if violation.known else ""
         line = f"{violation.invariant}{when}: {where}{violation.detail}{cause}{known}"
-        lines.append((KNOWN if violation.known else "broken", line))
+        lines.append((KNOWN if violation.known else "violated", line))
     return lines
 
 
 def print_checked(console: Console, checked: ExpectationResult) -> None:
-    """One expectation."""
+    """Print one expectation with its verdict: ``ok``, ``FAILED`` or ``untested``."""
     word, style = ("ok", "green") if checked.ok else ("FAILED", "bold red")
     if checked.detail.endswith(NEVER_ASKED):
-        word, style = "unasked", "yellow"
+        word, style = "untested", "yellow"
     detail = f"  ({checked.detail})" if checked.detail else ""
     say_parts(console, [(f"{word:<9}", style), (checked.text, ""), (detail, "dim")], _INDENT)
 
 
 def ledger_words(result: SessionResult) -> str:
-    """The books on one line, in records; what is nought and harmless is left out."""
+    """Return the ledger in one line, in records; rare terms are left out if zero."""
     ledger = result.ledger
     parts = [f"{ledger.sent} sent", f"{ledger.acked} acked", f"{ledger.failed} failed", f"{ledger.unknown} unknown"]
     parts += [f"{ledger.aborted} aborted"] if ledger.aborted else []
@@ -720,14 +724,14 @@ def ledger_words(result: SessionResult) -> str:
 
 
 def refusal_words(refused: Sequence[StepTaken | AdminAnswered]) -> str:
-    """What Kafka refused: ``1 step: step 3 append (NOT_LEADER_OR_FOLLOWER)``; of many only the first."""
-    told = [f"{step.by} {_verb(step)} ({step.error})" for step in refused[:REFUSALS_SHOWN]]
+    """Return the first refused steps: ``1 step: step 3 append (NOT_LEADER_OR_FOLLOWER)``."""
+    shown = [f"{step.by} {_verb(step)} ({step.error})" for step in refused[:REFUSALS_SHOWN]]
     rest = [f"and {len(refused) - REFUSALS_SHOWN} more"] if len(refused) > REFUSALS_SHOWN else []
-    return f"{counted(len(refused), 'step')}: {', '.join([*told, *rest])}"
+    return f"{counted(len(refused), 'step')}: {', '.join([*shown, *rest])}"
 
 
 def guard_lines(acted: Sequence[GuardActed]) -> list[str]:
-    """What the guards did, the first of many: ``12.000s max_faults refused crash on broker 2: ...``."""
+    """Return the first actions of guards: ``12.000s max_faults refused crash on broker 2: ...``."""
     lines = []
     for each in acted[:REFUSALS_SHOWN]:
         what = f" {each.fault} on {each.target}" if each.fault else ""
@@ -737,36 +741,36 @@ def guard_lines(acted: Sequence[GuardActed]) -> list[str]:
 
 
 def skip_words(skipped: Sequence[FaultSkipped]) -> str:
-    """Faults that found nobody: ``1 fault without a target: crash on leader(orders-0) at 5.000s``."""
-    told = [f"{each.fault} on {each.target} at {time_in_seconds(each.at_us)}" for each in skipped[:REFUSALS_SHOWN]]
+    """Return the first skipped faults: ``1 fault without a target: crash on leader(orders-0) at 5.000s``."""
+    shown = [f"{each.fault} on {each.target} at {time_in_seconds(each.at_us)}" for each in skipped[:REFUSALS_SHOWN]]
     rest = [f"and {len(skipped) - REFUSALS_SHOWN} more"] if len(skipped) > REFUSALS_SHOWN else []
-    return f"{counted(len(skipped), 'fault')} without a target: {', '.join([*told, *rest])}"
+    return f"{counted(len(skipped), 'fault')} without a target: {', '.join([*shown, *rest])}"
 
 
-def _verb(told: StepTaken | AdminAnswered) -> str:
-    """The first word of a step, or an operation's name."""
-    if isinstance(told, AdminAnswered):
-        return told.operation
-    first, _, rest = told.detail.partition(" ")
+def _verb(step: StepTaken | AdminAnswered) -> str:
+    """Return the first word of a step, or an operation's name."""
+    if isinstance(step, AdminAnswered):
+        return step.operation
+    first, _, rest = step.detail.partition(" ")
     return rest.partition(" ")[0] if first == "admin" else first.rstrip(":")
 
 
 def loss_lines(losses: Sequence[RecordsLost]) -> list[str]:
-    """Why records were lost, a sentence each; every sentence once."""
+    """Return the causes of losses, one sentence each, without repetition."""
     causes = list(dict.fromkeys(loss.cause for loss in losses))
     rest = len(causes) - CAUSES_SHOWN
     return [*causes[:CAUSES_SHOWN], f"and {counted(rest, 'more cause')}"] if rest > 0 else causes
 
 
 def print_events(console: Console, events: Sequence[Event], *, everything: bool) -> None:
-    """One line per event; the ones that come with every batch only when asked for."""
+    """Print one line per event; ``everything``: also events that occur with every batch."""
     for event in events:
         if everything or event.kind not in DATA_KINDS:
             say(console, f"{time_in_seconds(event.values()[0]):>12}  {describe(event)}")
 
 
 def print_shown(console: Console, shown: ShowResult) -> None:
-    """The table of a ``show`` step."""
+    """Print the state table of a ``show`` step."""
     note = f": {shown.step.note}" if shown.step.note else ""
     of = f" of {shown.partition}" if shown.partition else ""
     say(console, f"state{of} at {step_name(shown.step)}{note}")
@@ -774,7 +778,7 @@ def print_shown(console: Console, shown: ShowResult) -> None:
 
 
 def print_trace(console: Console, trace: TraceTable, first: int) -> int:
-    """The rows of a manual playbook's table from ``first`` (from 0) on; returns how many there are by now."""
+    """Print the rows of a manual playbook's step table from index ``first`` on; return the number of rows."""
     rows = trace.rows[first:]
     if rows:
         for line in [*([] if first else legend_lines(console.width)), *trace_lines(rows, console.width)]:

@@ -1,4 +1,4 @@
-"""The end of a session on the screen: live branches are sealed, verdicts printed, internal errors kept."""
+"""The end of a TUI session: live branches are sealed, verdicts printed, internal errors logged."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,12 +12,13 @@ from playbooks.text import printable
 from playbooks.timetravel.branches import Branch, Branches
 from tui.output.command_end import keep
 from tui.output.console import ProgressLine, complain, people, say, say_lines
+from tui.output.result import loss_expected
 
 
 def seal_all(branches: Branches) -> int:
-    """Seal one after the other, and say goodbye to each; the exit code, 0 when all went well.
+    """Seal the branches one after the other and print each verdict; return the exit code, 0 if all were sealed.
 
-    One that is a recording is sealed already, or was left torn by somebody else.
+    A branch that is a recording is already sealed, or was torn before this process opened it.
     """
     code = OK
     live = [branch for branch in branches if branch.session.recorded is None]
@@ -41,18 +42,18 @@ def seal_all(branches: Branches) -> int:
 
 
 def let_go(branch: Branch) -> None:
-    """Write what waits to be written, and leave the recording as it is."""
+    """Write buffered events and close the recording without sealing it."""
     if branch.recorder is not None:
         with suppress(RecordingError):
             branch.recorder.close()
 
 
 def leave_torn(branches: Iterable[Branch], failure: BaseException, at_fault: Recorder | None) -> int:
-    """Let go of every branch after something broke, and name each with what can be done with it; the exit code."""
+    """Close every branch after a failure and print how to read and recover it; return the exit code."""
     left = [*branches]
     for branch in left:
         let_go(branch)
-    if isinstance(failure, RecordingError):  # a full disk is nobody's mistake
+    if isinstance(failure, RecordingError):  # such as a full disk: no internal error
         complain(str(failure))
         code = BAD_INPUT
     else:
@@ -64,7 +65,7 @@ def leave_torn(branches: Iterable[Branch], failure: BaseException, at_fault: Rec
 def _interrupted(left: list[Branch]) -> None:
     for branch in left:
         let_go(branch)
-    say(people(), "sealing interrupted; the events so far can be read")
+    say(people(), "sealing interrupted; the events recorded so far can be read")
     _say_torn(left)
 
 
@@ -75,7 +76,7 @@ def _say_torn(left: list[Branch]) -> None:
 
 
 def torn(branch: Branch) -> str:
-    """Of a session that could not be sealed: that it has no verdict, where it is, how to read it and how to mend it."""
+    """Return the text for a session that could not be sealed: its path, and how to read and recover it."""
     session, path = branch.live, printable(str(branch.recorder.path)) if branch.recorder is not None else ""
     return (
         f"{session.playbook.name}, seed {session.cluster.seed}: no verdict, not sealed,"
@@ -87,7 +88,7 @@ def torn(branch: Branch) -> str:
 
 
 def seal(session: Session, which: str = "the session") -> SessionResult:
-    """Settle, close the books, write the recording; says how far it is when it takes a while."""
+    """Settle the session, evaluate it and seal the recording, with progress when it takes a while."""
     with ProgressLine(people()) as telling:
         session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
@@ -96,18 +97,19 @@ def seal(session: Session, which: str = "the session") -> SessionResult:
 
 
 def origin(branch: Branch) -> str:
-    """Which branch it is, and where it comes from."""
+    """Return the branch's letter, and for a fork its parent, fork time and first action."""
     if branch.parent is None:
         return branch.letter
-    return f"{branch.letter}, which left {branch.parent.letter} at {clock(branch.left_us)}: {branch.began}"
+    return f"{branch.letter}, forked from {branch.parent.letter} at {clock(branch.left_us)}: {branch.began}"
 
 
 def farewell(result: SessionResult, branch: str = "") -> str:
-    """The verdict in one line, where the session is, and how to read it."""
+    """Return the verdict in one line, the session's path, and the commands that report and export it."""
     ledger = result.ledger
     lost = f"{ledger.acked_lost} acknowledged records lost" if ledger.acked_lost else "no acknowledged record lost"
     failed = [each.text for each in result.expectations if not each.ok]
     why = f" ({printable(result.reason or failed[0])})" if result.reason or failed else ""
+    verdict = "as expected" if loss_expected(result) else result.verdict
     known = sum(bool(each.known) for each in result.violations)
     broken = f", {len(result.violations)} invariant violations" if result.violations else ""
     broken += f" ({known} known for this version)" if known else ""
@@ -115,7 +117,7 @@ def farewell(result: SessionResult, branch: str = "") -> str:
     session = printable(str(result.session))
     return (
         f"{which}"
-        f"{printable(result.playbook)}, seed {result.seed}: {result.verdict}{why}, {lost} of {ledger.acked}{broken},"
+        f"{printable(result.playbook)}, seed {result.seed}: {verdict}{why}, {lost} of {ledger.acked}{broken},"
         f" {compact_duration(result.virtual_us)} of cluster time\n"
         f"session  {session}\n"
         f"report   floodmark report {session}\n"

@@ -1,9 +1,9 @@
-"""Commands that run many futures or compare two sessions, and print the answer.
+"""Commands that analyse a playbook or sessions, mostly by running many sessions, and print the answer.
 
-ask: whether something is safe to do, over many possible futures.
+ask: whether an action is safe, by simulating many seeds.
 explore: every order of events within small bounds.
-storm: random schedules of faults, by the thousand, on this machine or on Spark.
-shrink: from a failed session to the shortest playbook that still fails.
+storm: thousands of random fault schedules, on local cores or on Spark.
+shrink: a failing session, minimised to the shortest playbook that still fails.
 diff: two recorded sessions side by side.
 
 The work itself is in ``playbooks``; ``tui.cli.runs.spark_jobs`` starts Spark.

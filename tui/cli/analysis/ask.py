@@ -1,4 +1,4 @@
-"""``floodmark ask``: whether something is safe to do, over many possible futures."""
+"""``floodmark ask``: whether an action is safe, by simulating many seeds."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ from tui.session.playbook_choice import choose, settings_of
 
 _STYLES: Final = {"safe": "bold green", "refused": "bold yellow", "inconclusive": "bold yellow"}
 _WITNESSED: Final = ("loses", "violates", "skips", "stalls")
-"""Verdicts whose worst future is written down without being asked for."""
+"""Verdicts with which the worst run is written by default."""
 _SHORTEST_US: Final = 1_000_000
 
 
@@ -70,7 +70,7 @@ class _AskError(Exception):
 
 
 def run_ask(request: AskRequest) -> int:
-    """Answer; 0 safe, 1 not safe, 2 bad input, 3 refused or inconclusive, 70 something broke inside."""
+    """Answer the question; return 0 safe, 1 not safe, 2 bad input, 3 refused or inconclusive, 70 internal error."""
 
     def work() -> int:
         try:
@@ -96,10 +96,10 @@ def _ask(request: AskRequest) -> int:
         request.no_witness or (named and request.witness.exists() and not request.force)
     ):
         together = "found --witness and --no-witness together, allowed is one of them"
-        there = f"--witness: {request.witness} is there already; --force writes over it"
+        there = f"--witness: {request.witness} already exists; --force overwrites it"
         raise _AskError(together if request.no_witness else there)
     if named and request.witness is not None and not os.access(request.witness.parent, os.W_OK | os.X_OK):
-        allowed = "a file in a directory that is there and can be written to"
+        allowed = "a file in an existing, writable directory"
         raise _AskError(f"--witness: found {request.witness}, allowed is {allowed}")
     steps = (read_text(request.steps), str(request.steps)) if request.steps is not None else None
     console = people()
@@ -139,7 +139,7 @@ def _answer(request: AskRequest, name: str, asked: SafetyCheckResult) -> None:
 
 
 def _witness(request: AskRequest, asked: SafetyCheckResult) -> tuple[Path | None, str]:
-    """Where the worst future was written, None for nowhere; and why not, where it was to be."""
+    """Return the path of the written worst run (None: not written), and the reason if it could not be written."""
     folder = request.witness if request.witness is not None and request.witness.is_dir() else None
     named = request.witness is not None and folder is None
     if request.no_witness or not (named or asked.answer.verdict in _WITNESSED):
@@ -147,7 +147,7 @@ def _witness(request: AskRequest, asked: SafetyCheckResult) -> tuple[Path | None
     usual = (folder or Path()) / f"{asked.standing.playbook().name}-witness.yaml"
     path = request.witness if named and request.witness is not None else usual
     if path.exists() and not request.force:
-        return None, f"{path} is there already; --force writes over it"
+        return None, f"{path} already exists; --force overwrites it"
     try:
         text = witness(asked)
     except WitnessError as error:
@@ -158,7 +158,7 @@ def _witness(request: AskRequest, asked: SafetyCheckResult) -> tuple[Path | None
 def _standing(
     found: RecordedSession | tuple[Playbook, int], at: At, tell: Callable[[str], None]
 ) -> tuple[str, StartPoint]:
-    """The place to ask at, and what people call the session."""
+    """Return the display name of the session, and the point at which it is forked."""
     if isinstance(found, RecordedSession):
         for note in found.notes:
             say(people(), f"note: {note}", "yellow")
@@ -168,14 +168,14 @@ def _standing(
 
 
 def _source(request: AskRequest) -> RecordedSession | tuple[Playbook, int]:
-    """A recorded session, else a playbook with its seed."""
+    """Return the recorded session, else the playbook with its seed."""
     try:
         path = find_session(request.source, sessions_root())
     except SessionError:
         chosen = choose(request.source, request.seed, settings_of(request.settings))
         return chosen.playbook, chosen.seed
     if request.seed is not None or request.settings:
-        raise _AskError("found --seed or --set beside a recorded session; allowed with a playbook")
+        raise _AskError("found --seed or --set with a recorded session, allowed only with a playbook")
     return read_session(path)
 
 

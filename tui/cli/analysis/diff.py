@@ -1,4 +1,4 @@
-"""``floodmark diff``: two recorded sessions side by side."""
+"""``floodmark diff``: comparison of two recorded sessions."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -16,17 +16,17 @@ from tui.output.command_end import to_text
 from tui.output.console import ProgressLine, answers, complain, people, print_document, say
 
 TEXT_LINES: Final = 24
-"""Lines of the playbooks' difference that are shown; the rest is counted."""
+"""Lines of the playbooks' diff that are shown; the rest is counted."""
 ROWS: Final = 20
 """Rows of a section that are shown; the rest is counted."""
 LEAST: Final = 14
-"""Columns that a value has at least."""
+"""Minimum width of a value, in terminal columns."""
 SENTENCES: Final = ("expectations", "losses by cause")
-"""Sections about sentences, which stand above their values, not beside them."""
+"""Sections whose rows are sentences, printed above their values instead of beside them."""
 
 
 def run_diff(left: str, right: str, *, json: bool, everything: bool) -> int:
-    """Compare two sessions, by path or id; 0 when they are the same, 1 when not, 2 when one cannot be read."""
+    """Compare two sessions, by path or id; return 0 if they are the same, 1 if not, 2 if one cannot be read."""
     try:
         paths = [find_session(text, sessions_root()) for text in (left, right)]
         with ProgressLine(people()) as telling:
@@ -46,7 +46,7 @@ def run_diff(left: str, right: str, *, json: bool, everything: bool) -> int:
 
 
 def print_comparison(console: Console, found: SessionDiff, *, everything: bool) -> None:
-    """All of it for people; only what differs unless ``everything``."""
+    """Print the comparison; only differences unless ``everything``."""
     say(console, f"left   {found.left.start.session_id}", "bold")
     say(console, f"right  {found.right.start.session_id}", "bold")
     for note in found.notes:
@@ -61,7 +61,7 @@ def print_comparison(console: Console, found: SessionDiff, *, everything: bool) 
 
 
 def _print_end(console: Console, found: SessionDiff) -> None:
-    # An expectation that one side does not have is shown above, but is no difference in what happened.
+    # An expectation that only one side has is shown above, but is no difference in the results.
     differing = [
         section.name
         for section in found.sections
@@ -71,10 +71,10 @@ def _print_end(console: Console, found: SessionDiff) -> None:
         events = ["events"] if found.walk.cluster is not None else []
         say(console, f"they differ in {', '.join([*events, *differing])}", "bold red")
         return
-    told = f"the same: {counted(found.walk.same, 'event')} of the cluster"
+    same = f"the same: {counted(found.walk.same, 'event')} of the cluster"
     if found.walk.narration is not None or found.playbook:
-        told += "; only the playbook's own lines differ"
-    say(console, told, "bold green")
+        same += "; only the playbook's text and events differ"
+    say(console, same, "bold green")
 
 
 def _print_text(console: Console, lines: Sequence[str], *, everything: bool) -> None:
@@ -93,10 +93,10 @@ def _print_text(console: Console, lines: Sequence[str], *, everything: bool) -> 
 def _print_partings(console: Console, found: SessionDiff) -> None:
     cluster, narration = found.walk.cluster, found.walk.narration
     if narration is not None and (cluster is None or narration.at_us < cluster.at_us):
-        _head(console, "first difference in what the playbook says of itself, not in the cluster")
+        _head(console, "first difference in the playbook's own events, not in the cluster")
         _print_parting(console, narration)
     if cluster is not None:
-        _head(console, f"first difference in the cluster, after {counted(found.walk.same, 'event')} that are the same")
+        _head(console, f"first difference in the cluster, after {counted(found.walk.same, 'identical event')}")
         _print_parting(console, cluster)
 
 
@@ -105,13 +105,13 @@ def _print_parting(console: Console, parting: Parting) -> None:
         _told(console, "", before, "dim")
     for name, each, style in (("left", parting.left, "red"), ("right", parting.right, "green")):
         if each is None:
-            say(console, f"  {name:<6} nothing: the session is over", style)
+            say(console, f"  {name:<6} no event: the session has ended", style)
         else:
             _told(console, name, each, style)
 
 
-def _told(console: Console, name: str, told: DiffEvent, style: str) -> None:
-    _wrapped(console, f"  {name:<6} {time_in_seconds(told.at_us):>11}  #{told.seq} ", told.text, style)
+def _told(console: Console, name: str, event: DiffEvent, style: str) -> None:
+    _wrapped(console, f"  {name:<6} {time_in_seconds(event.at_us):>11}  #{event.seq} ", event.text, style)
 
 
 def _section(console: Console, section: DiffSection, *, everything: bool) -> None:
@@ -151,7 +151,7 @@ def _shown(value: Any, unit: str) -> str:
 
 
 def side_by_side(rows: Sequence[tuple[str, str, str]], width: int) -> list[str]:
-    """Rows in three columns, no wider than ``width``; what does not fit goes on below itself."""
+    """Return rows as lines of three columns, at most ``width`` wide; long cells are wrapped."""
     heads = ("", "left", "right")
     table = [heads, *rows]
     needed = [max(len(row[column]) for row in table) for column in range(3)]

@@ -1,4 +1,4 @@
-"""``floodmark explore``: every order of events within small bounds."""
+"""``floodmark explore``: exhaustive search of the orders of events within small bounds."""
 
 import time
 from collections.abc import Mapping
@@ -35,17 +35,17 @@ class ExploreRequest:
 
 @dataclass(frozen=True, slots=True)
 class CounterexamplePlaybook:
-    """Something broken, as a playbook."""
+    """A counterexample that was written as a playbook and run."""
 
     name: str
     broken: Counterexample
     path: Path
     reproduced: bool
-    """Whether the playbook came to what it expects."""
+    """Whether the run of the playbook showed the same violation."""
 
 
 def run_explore(request: ExploreRequest) -> int:
-    """Explore, print what was seen, and write what was found."""
+    """Explore, print the result, and write counterexamples as playbooks; return the exit code."""
     return ended(lambda: _explore(request)) if request.source else _list(request)
 
 
@@ -54,7 +54,7 @@ def _list(request: ExploreRequest) -> int:
     if request.json:
         print_document(to_text([{"name": row.name, "kafka": row.profile.version, "title": row.title} for row in rows]))
         return OK
-    table(answers(), ("name", "kafka", "what"), [(row.name, row.profile.version, row.title) for row in rows])
+    table(answers(), ("name", "kafka", "title"), [(row.name, row.profile.version, row.title) for row in rows])
     return OK
 
 
@@ -73,9 +73,7 @@ def _explore(request: ExploreRequest) -> int:
     with ProgressLine(console) as telling:
 
         def progress(seen: Explored) -> bool:
-            telling.tell(
-                lambda: f"{seen.distinct} states, {seen.depth} steps from the start, {seen.frontier} at the edge"
-            )
+            telling.tell(lambda: f"{seen.distinct} states, depth {seen.depth}, {seen.frontier} in the queue")
             return True
 
         explored = search.run(most=request.most, stop_on_first=request.stop_on_first, progress=progress)
@@ -83,7 +81,7 @@ def _explore(request: ExploreRequest) -> int:
     try:
         found = [_written(exploration, moves, name, each, Path(request.out)) for name, each in explored.broken.items()]
     except OSError as error:
-        complain(f"{request.out}: a playbook cannot be written there: {error.strerror or error}")
+        complain(f"--out: cannot write a playbook to {request.out}: {error.strerror or error}")
         return FAILED
     if request.json:
         print_document(to_text(_document(exploration, request, explored, seconds, found)))
@@ -95,7 +93,7 @@ def _explore(request: ExploreRequest) -> int:
 
 
 class _BoundError(Exception):
-    """A bound that is out of range, or a release that goes with nothing of the file."""
+    """A bound is out of range, or the Kafka version is not valid for this exploration."""
 
 
 def _asked(request: ExploreRequest) -> Exploration:
@@ -110,8 +108,8 @@ def _asked(request: ExploreRequest) -> Exploration:
     return replace(exploration, profile=profile, bounds=_within(exploration.bounds, request.bounds))
 
 
-def _within(bounds: ExplorationBounds, asked: Mapping[str, int]) -> ExplorationBounds:
-    values: dict[str, Any] = dict(asked)
+def _within(bounds: ExplorationBounds, given: Mapping[str, int]) -> ExplorationBounds:
+    values: dict[str, Any] = dict(given)
     return replace(bounds, **values)
 
 
@@ -124,7 +122,7 @@ def _bounds(exploration: Exploration) -> str:
 def _written(
     exploration: Exploration, moves: Moves, name: str, broken: Counterexample, folder: Path
 ) -> CounterexamplePlaybook:
-    """The playbook of something broken, run once."""
+    """Write a counterexample as a playbook, and run it once."""
     version = exploration.profile.version
     label = f"{exploration.name}-{version}-{name}"
     title = f"Kafka {version}: {MEANINGS[name]}, after {len(broken.steps)} steps"
@@ -139,7 +137,7 @@ def _written(
 
 
 def _collisions(explored: Explored) -> float:
-    """The chance, at most, that two different states were taken for one."""
+    """Return an upper bound of the probability that two different states had the same fingerprint."""
     return min(1.0, explored.pairs / 2**64)
 
 
@@ -179,38 +177,38 @@ def _document(
 def _print(request: ExploreRequest, explored: Explored, seconds: float, found: list[CounterexamplePlaybook]) -> None:
     console = answers()
     rate = round(explored.distinct / max(seconds, 1e-6))
-    say(console, f"states     {explored.distinct} distinct of {explored.generated} met, {explored.depth} steps deep")
-    say(console, f"speed      {rate} distinct states a second of processor time ({seconds:.1f} s)")
+    say(console, f"states     {explored.distinct} distinct of {explored.generated} generated, depth {explored.depth}")
+    say(console, f"speed      {rate} distinct states per second of CPU time ({seconds:.1f} s)")
     if request.symmetry:
-        say(console, "symmetry   states that differ in nothing but the numbers of brokers count once")
+        say(console, "symmetry   states that differ only in broker ids count once")
     if request.fingerprints:
-        say(console, f"collisions two states were taken for one with a chance of at most {_collisions(explored):.2g}")
+        say(console, f"collisions probability of a fingerprint collision: at most {_collisions(explored):.2g}")
     if not explored.whole:
-        say(console, f"ended      early, with {explored.frontier} states at the edge")
+        say(console, f"ended      early, with {explored.frontier} states in the queue")
     for each in found:
-        say(console, f"broken     {each.name} in {each.broken.states} states: {MEANINGS[each.name]}", "bold")
+        say(console, f"violated   {each.name} in {each.broken.states} states: {MEANINGS[each.name]}", "bold")
         for number, step in enumerate(each.broken.steps, 1):
             say(console, f"  {number:>3}  {step_words(step)}")
         say(console, f"playbook   floodmark run {each.path}")
         if not each.reproduced:
-            say(console, "           run by hand it does not come to that: the shape leaves open what a message says")
+            say(console, "           its playbook does not reproduce it: the exploration leaves message contents open")
     if not found:
-        say(console, "nothing is broken" if explored.whole else "nothing is broken so far")
+        say(console, "no violation" if explored.whole else "no violation so far")
 
 
 def step_words(step: Step) -> str:
-    """A step of an exploration in words; brokers as in the playbook, from 1."""
+    """Return the text of an exploration's step; broker ids start at 1, as in the playbook."""
     verb, broker, *more = step
-    who = f"broker {broker + 1}"
+    name = f"broker {broker + 1}"
     return {
-        "elect": f"the controller elects {who}",
-        "drop": f"the controller takes {who} out of the ISR",
-        "lead": f"{who} hears that it leads epoch {more[0] + 1 if more else ''}",
-        "follow": f"{who} hears of epoch {more[0] + 1 if more else ''} and follows",
-        "write": f"{who} is given a record",
-        "fetch": f"{who} fetches a record",
-        "hw": f"{who} moves its high watermark",
-        "shrink": f"{who} takes broker {more[0] + 1 if more else ''} out of the ISR",
-        "expand": f"{who} takes broker {more[0] + 1 if more else ''} into the ISR",
-        "restart": f"{who} dies and comes back with the high watermark {more[0] if more else ''}",
+        "elect": f"the controller elects {name}",
+        "drop": f"the controller removes {name} from the ISR",
+        "lead": f"{name} becomes leader in epoch {more[0] + 1 if more else ''}",
+        "follow": f"{name} becomes follower in epoch {more[0] + 1 if more else ''}",
+        "write": f"{name} appends a record",
+        "fetch": f"{name} fetches a record",
+        "hw": f"{name} updates its high watermark",
+        "shrink": f"{name} removes broker {more[0] + 1 if more else ''} from the ISR",
+        "expand": f"{name} adds broker {more[0] + 1 if more else ''} to the ISR",
+        "restart": f"{name} crashes and restarts with high watermark {more[0] if more else ''}",
     }[verb]

@@ -1,4 +1,4 @@
-"""``floodmark shrink``: from a failed session to the shortest playbook that still fails, with its progress."""
+"""``floodmark shrink``: minimises a failing session to the shortest playbook that still fails."""
 
 import os
 import time
@@ -47,14 +47,14 @@ from tui.output.command_end import ended, to_text, write
 from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
 from tui.session.playbook_choice import choose, settings_of
 
-# What ``floodmark shrink`` prints: how far it is, the passes, and what was written.
+# Output of ``floodmark shrink``: progress, the table of passes, and the written playbook.
 
 
 HEADS = ("pass", "tried", "kept", "steps", "records", "simulated")
 
 
 def so_far(search: DraftSearch) -> str:
-    """How far it is: ``12 runs, 5 steps, 17.2s simulated``."""
+    """Return the progress: ``12 runs: 5 steps, 17.2s simulated``."""
     best = search.best
     runs = counted(search.bench.runs, "run")
     limit = f" of {search.budget.runs}" if search.budget.runs >= 0 else ""
@@ -65,20 +65,20 @@ def so_far(search: DraftSearch) -> str:
 
 
 def print_shrunk(shrunk: Shrunk, out: Path, verdict: CandidateVerdict) -> None:
-    """The table of passes, the steps that are left, and where they were written."""
+    """Print the table of passes, the remaining steps, and the path of the playbook."""
     console = answers()
     table(console, HEADS, [_row(each) for each in shrunk.rows])
     needed = dict(shrunk.needed)
     say(console, "")
     say(console, shrunk.told)
-    for place, step in enumerate(shrunk.draft.steps, 1):
+    for number, step in enumerate(shrunk.draft.steps, 1):
         why = f"   without it: {without_it(needed[step.number], shrunk.found.keys)}" if step.number in needed else ""
-        say(console, f"  {place:>3}  {flow(step.keys)[1:-1]}{why}")
+        say(console, f"  {number:>3}  {flow(step.keys)[1:-1]}{why}")
     if shrunk.ended == WHOLE:
-        say(console, f"shrunk   in {counted(shrunk.runs, 'run')}: without any one of these it is gone", "bold")
+        say(console, f"minimal  after {counted(shrunk.runs, 'run')}: every remaining step is needed", "bold")
     else:
-        why = "stopped" if shrunk.ended == STOPPED else "the budget is used up"
-        say(console, f"shrunk   {why} after {counted(shrunk.runs, 'run')}: it may go on getting shorter", "bold")
+        why = "stopped" if shrunk.ended == STOPPED else "budget used up"
+        say(console, f"shrunk   {why} after {counted(shrunk.runs, 'run')}: it may not be minimal", "bold")
     say(console, f"playbook floodmark run {out}")
     say(console, f"digest   {verdict.digest}")
 
@@ -99,7 +99,7 @@ def _change(before: str, after: str) -> str:
 
 
 def document(shrunk: Shrunk, out: Path, verdict: CandidateVerdict) -> dict[str, Any]:
-    """The whole answer for programs."""
+    """Return the result as a JSON document."""
     found, needed = shrunk.found, dict(shrunk.needed)
     return {
         "source": found.origin.words,
@@ -134,7 +134,7 @@ def _size(size: DraftSize) -> dict[str, int]:
 
 
 ALONE_S: Final = 0.2
-"""Where a session is run as quickly as this, sending candidates to other processes is not worth it."""
+"""Run time of a session, in seconds, below which candidates run in this process instead of a pool."""
 SUFFIX: Final = "-shrunk"
 
 
@@ -160,16 +160,16 @@ class _ShrinkInputError(Exception):
 
 
 def run_shrink(request: ShrinkRequest) -> int:
-    """Shrink; the exit code as the help page has it."""
+    """Shrink the source; return the exit code as documented in the command's help."""
 
     def work() -> int:
         try:
             return _shrink(request)
         except NothingWrongError:
-            say(people(), f"{request.source}: nothing is wrong, so there is nothing to keep")
+            say(people(), f"{request.source}: no finding, so there is nothing to reproduce")
             return INCONCLUSIVE
         except BrokenProcessPool:
-            complain("a process that ran candidates died (out of memory?); --resume goes on")
+            complain("a worker process died (out of memory?); resume with --resume")
             return INTERNAL
         except (_ShrinkInputError, KeyUnknownError, SettingError, JournalError, ExportError, ShrinkError) as error:
             complain(str(error))
@@ -188,7 +188,7 @@ def _shrink(request: ShrinkRequest) -> int:
         began = time.process_time()
         found = look(origin, request.keep)
         took = time.process_time() - began
-        known = ", as its version is known to" if all(each.known for each in found.wrongs) else ""
+        known = ", known for its Kafka version" if all(each.known for each in found.wrongs) else ""
         telling.hide()
         say(console, f"{origin.words}, seed {origin.seed}: {counted(len(found.draft.steps), 'step')}")
         say(console, f"keeping  {' and '.join(found.keys)}{known}", "bold")
@@ -210,7 +210,7 @@ def _teller(request: ShrinkRequest, telling: ProgressLine) -> Callable[[DraftSea
 
 
 def _hand_over(request: ShrinkRequest, shrunk: Shrunk, out: Path, journal: Journal) -> int:
-    """Write the playbook, run it from its file, and tell of both."""
+    """Write the playbook, run it from its file, and print the result; return the exit code."""
     if not write("--out", out, written(shrunk, out.stem)):
         journal.close()
         return BAD_INPUT
@@ -223,15 +223,15 @@ def _hand_over(request: ShrinkRequest, shrunk: Shrunk, out: Path, journal: Journ
         journal.remove()
     else:
         journal.close()
-        say(people(), f"to go on: floodmark shrink {request.source} {_again(request)}--resume")
+        say(people(), f"to resume: floodmark shrink {request.source} {_again(request)}--resume")
     if not verdict.held or result is None:
-        complain(f"{out} does not go wrong by {' and '.join(shrunk.found.keys)} as it was run from its file")
+        complain(f"{out}: run from its file, it does not reproduce {' and '.join(shrunk.found.keys)}")
         return FAILED
     return {WHOLE: OK, STOPPED: INTERRUPTED}.get(shrunk.ended, INCONCLUSIVE)
 
 
 def _again(request: ShrinkRequest) -> str:
-    """The options that have to be given again."""
+    """Return the options that must be repeated to resume."""
     words = [f"--keep {key}" for key in request.keep] + [f"--set {each}" for each in request.settings]
     words += [f"--seed {request.seed}"] if request.seed is not None else []
     words += [f"--out {request.out}"] if request.out is not None else []
@@ -239,14 +239,14 @@ def _again(request: ShrinkRequest) -> str:
 
 
 def _origin(request: ShrinkRequest, tell: Callable[[str], None]) -> ShrinkSource:
-    """A recorded session as the playbook that comes to the same, else a playbook."""
+    """Return the source: a recorded session exported as a playbook, else a playbook."""
     try:
         path = find_session(request.source, sessions_root())
     except SessionError:
         chosen = choose(request.source, request.seed, settings_of(request.settings))
         return ShrinkSource(chosen.playbook, chosen.seed, request.source)
     if request.seed is not None or request.settings:
-        raise _ShrinkInputError("found --seed or --set beside a recorded session; allowed with a playbook")
+        raise _ShrinkInputError("found --seed or --set with a recorded session, allowed only with a playbook")
     recorded = read_session(path)
     for note in recorded.notes:
         say(people(), f"note: {note}", "yellow")
@@ -259,11 +259,9 @@ def _out(request: ShrinkRequest, origin: ShrinkSource) -> Path:
     if out.is_dir():
         raise _ShrinkInputError(f"--out: {out} is a directory, allowed is a file")
     if out.exists() and not request.force and not request.resume:
-        raise _ShrinkInputError(f"--out: {out} is there already; --force writes over it")
+        raise _ShrinkInputError(f"--out: {out} already exists; --force overwrites it")
     if not os.access(out.parent, os.W_OK | os.X_OK):
-        raise _ShrinkInputError(
-            f"--out: found {out}, allowed is a file in a directory that is there and can be written to"
-        )
+        raise _ShrinkInputError(f"--out: found {out}, allowed is a file in an existing, writable directory")
     return out
 
 
@@ -277,7 +275,7 @@ def _journal(request: ShrinkRequest, found: ShrinkTarget, out: Path) -> Journal:
     try:
         return Journal(out.with_name(f"{out.stem}.journal"), about, resume=request.resume)
     except OSError as error:
-        raise _ShrinkInputError(f"--out: {out}: no journal can be kept beside it: {error.strerror}") from None
+        raise _ShrinkInputError(f"--out: cannot write the journal beside {out}: {error.strerror}") from None
 
 
 def _budget(text: str) -> Budget:
@@ -288,4 +286,4 @@ def _budget(text: str) -> Budget:
     try:
         return Budget(until=time.monotonic() + duration_us(text) / 1_000_000)
     except UnitError as error:
-        raise _ShrinkInputError(f"--budget: found {text!r}, allowed is a number of sessions, or {error}") from None
+        raise _ShrinkInputError(f"--budget: found {text!r}, allowed is a number of runs, or {error}") from None

@@ -1,4 +1,4 @@
-"""``floodmark storm``: random schedules of faults, by the thousand, and the text of their campaign."""
+"""``floodmark storm``: campaigns of random fault schedules, and their text."""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,11 +34,11 @@ from tui.output.command_end import ended, to_text
 from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
 from tui.session.playbook_choice import choose, settings_of
 
-# The text of a campaign: its seed, its groups with a command for each, its coverage.
+# The text of a campaign: its seed, its findings with the commands that repeat them, its coverage.
 
 
 def header_lines(name: str, plan: FuzzPlan, folder: Path, runs: int) -> Iterator[str]:
-    """Everything that decides what the runs come to."""
+    """Yield the lines with everything that determines the runs."""
     playbook, _swarm, session = plan.begin(1)
     ranges = ranges_of(playbook)
     faults, states = frame_of(playbook, session)
@@ -46,31 +46,31 @@ def header_lines(name: str, plan: FuzzPlan, folder: Path, runs: int) -> Iterator
     yield f"cluster    {session.cluster.profile.name}, {counted(len(playbook.spec.brokers), 'broker')}"
     if plan.grid is not None:
         yield f"settings   one cell a run of: {'; '.join(plan.grid.lines())}"
-    yield f"draws      {_ranges_words(ranges, playbook)}"
-    yield f"faults     {len(faults)} of which each run has some: {', '.join(faults)}"
+    yield f"ranges     {_ranges_words(ranges, playbook)}"
+    yield f"faults     {len(faults)}, a random subset in each run: {', '.join(faults)}"
     yield f"states     {', '.join(states)}"
-    yield f"kept in    {folder}"
+    yield f"directory  {folder}"
 
 
 def only_lines(name: str, plan: FuzzPlan, folder: Path, run: int) -> Iterator[str]:
-    """The same for one run, whose draw is told with what came of it."""
-    yield f"storm      {name}, seed {plan.seed}, run {run} alone, floodmark {VERSION}"
-    yield f"kept in    {folder}"
+    """Yield the heading of a single run; its schedule is printed with its result."""
+    yield f"storm      {name}, seed {plan.seed}, only run {run}, floodmark {VERSION}"
+    yield f"directory  {folder}"
 
 
 def _ranges_words(ranges: StormRanges, playbook: Playbook) -> str:
-    spans = {"chaos": ranges.chaos_us, "a fault": ranges.fault_us, "a healthy spell": ranges.healthy_us}
+    spans = {"chaos": ranges.chaos_us, "each fault": ranges.fault_us, "pauses between": ranges.healthy_us}
     times = [f"{what} {duration_text(low)} to {duration_text(high)}" for what, (low, high) in spans.items()]
     numbers = [
         f"{ranges.at_once[0]} to {ranges.at_once[1]} at once",
-        f"{ranges.steered[0]} to {ranges.steered[1]} % of the strikes wait for a state",
+        f"{ranges.steered[0]} to {ranges.steered[1]} % of the faults wait for a state",
         f"then {duration_text(playbook.settle_us)} without faults",
     ]
     return ", ".join([*times, *numbers])
 
 
 def show_lines(plan: FuzzPlan, run: int) -> Iterator[str]:
-    """What one run draws."""
+    """Yield the lines with the generated parameters of one run."""
     _playbook, swarm, session = plan.begin(run)
     yield f"run        {run} of seed {plan.seed}: seed {swarm.seed}"
     yield f"cluster    {session.cluster.profile.name}, {counted(len(session.cluster.brokers), 'broker')}"
@@ -78,10 +78,10 @@ def show_lines(plan: FuzzPlan, run: int) -> Iterator[str]:
         yield f"settings   {cell_words(swarm.cell)}"
     yield (
         f"chaos      {time_in_seconds(swarm.chaos_us)}, faults of up to {time_in_seconds(swarm.fault_us)}, up to "
-        f"{time_in_seconds(swarm.healthy_us)} from one to the next, {swarm.at_once} at once"
+        f"{time_in_seconds(swarm.healthy_us)} between them, {swarm.at_once} at once"
     )
     yield f"faults     {', '.join(f'{name} x{weight}' for name, weight in swarm.faults)}"
-    yield f"waits for  {', '.join(swarm.states)} with {swarm.steered} % of the strikes"
+    yield f"waits for  {', '.join(swarm.states)} with {swarm.steered} % of the faults"
 
 
 def summary_lines(
@@ -92,8 +92,8 @@ def summary_lines(
     kept: Mapping[int, SavedRun],
     coverage: Coverage | None,
 ) -> Iterator[str]:
-    """What was found, and what was reached."""
-    yield f"ran        {counted(totals.runs, 'run')}, {counted(totals.strikes, 'strike')}"
+    """Yield the lines of a campaign's result: totals, coverage, findings."""
+    yield f"done       {counted(totals.runs, 'run')}, {counted(totals.strikes, 'fault')} injected"
     if coverage is not None:
         yield from coverage_lines(coverage)
     for group in groups:
@@ -102,9 +102,9 @@ def summary_lines(
     if not groups:
         yield "found      nothing"
     elif not surprising:
-        yield f"found      {counted(len(groups), 'key')}, all of them expected"
+        yield f"found      {counted(len(groups), 'finding')}, all expected"
     else:
-        yield f"found      {counted(len(groups), 'key')}, {len(surprising)} surprising: " + ", ".join(
+        yield f"found      {counted(len(groups), 'finding')}, {len(surprising)} surprising: " + ", ".join(
             group.key for group in surprising
         )
 
@@ -113,41 +113,45 @@ def _group_lines(source: str, plan: FuzzPlan, group: FailureGroup, kept: Mapping
     why = f"expected: {group.expected}" if group.expected else "SURPRISING"
     yield ""
     yield f"{group.key}  {why}"
-    yield f"  in {counted(group.count, 'run')}, told of run {group.first}, seed {run_seed(plan.seed, group.first)}"
+    yield f"  in {counted(group.count, 'run')}, first in run {group.first}, seed {run_seed(plan.seed, group.first)}"
     if group.sentence:
         yield f"  {group.sentence}"
     if group.first in kept:
         each = kept[group.first]
         yield f"  session  {each.session}"
-        yield f"  again    floodmark run {each.playbook}"
-        yield f"  shorter  floodmark shrink {each.playbook} --keep '{group.key}'"
+        yield f"  rerun    floodmark run {each.playbook}"
+        yield f"  shrink   floodmark shrink {each.playbook} --keep '{group.key}'"
     elif group.key.startswith(f"{ERROR}:"):
-        yield f"  again    floodmark storm {source} --seed {plan.seed} --only {group.first}"
+        yield f"  rerun    floodmark storm {source} --seed {plan.seed} --only {group.first}"
 
 
 def coverage_lines(coverage: Coverage) -> Iterator[str]:
-    """The table with faults as rows and states as columns, and what was never reached."""
+    """Yield the table of faults (rows) by cluster states (columns), and the pairs never covered."""
     yield ""
     met = [name for name in coverage.faults if coverage.met.get(name)]
-    widest = max([len(name) for name in (*met, "strikes that met")], default=0)
+    widest = max([len(name) for name in (*met, COVERED)], default=0)
     for number, state in enumerate(coverage.states, 1):
         yield f"  {_column(number):>{widest}}  {state}"
     heads = [_column(number) for number in range(1, len(coverage.states) + 1)]
-    yield f"  {'strikes that met':<{widest}}  " + " ".join(f"{head:>5}" for head in heads)
+    yield f"  {COVERED:<{widest}}  " + " ".join(f"{head:>5}" for head in heads)
     for name in met:
         cells = [coverage.count(name, state) for state in coverage.states]
         yield f"  {name:<{widest}}  " + " ".join(f"{cell or '.':>5}" for cell in cells)
     yield ""
-    yield f"reached    {coverage.reached} of {coverage.pairs} pairs of fault and state"
+    yield f"covered    {coverage.reached} of {coverage.pairs} pairs of fault and state"
     for state, faults in coverage.never():
         if len(faults) == len(coverage.faults):
-            yield f"  never    {state}, by anything"
+            yield f"  missing  {state}: every fault"
         elif len(faults) <= len(coverage.faults) // 2:
-            yield f"  never    {state} by {', '.join(faults)}"
+            yield f"  missing  {state}: {', '.join(faults)}"
         else:
             there = [name for name in coverage.faults if name not in faults]
-            yield f"  never    {state} but by {', '.join(there)}"
+            yield f"  missing  {state}: every fault except {', '.join(there)}"
     yield ""
+
+
+COVERED = "faults injected in"
+"""Heading of the coverage table's first column."""
 
 
 def _column(number: int) -> str:
@@ -162,7 +166,7 @@ def document(
     kept: Mapping[int, SavedRun],
     coverage: Coverage | None,
 ) -> dict[str, Any]:
-    """The same for machines."""
+    """Return the campaign's result as a JSON document."""
     return {
         **campaign.head,
         "directory": str(campaign.path),
@@ -224,7 +228,7 @@ class _StormError(Exception):
 
 
 def run_storm(request: StormRequest) -> int:
-    """Run, print what was found; 0 nothing surprising, 1 something, 2 bad input, 70 broken inside, 130 stopped."""
+    """Run the campaign; return 0 nothing surprising, 1 something, 2 bad input, 70 internal error, 130 stopped."""
 
     def work() -> int:
         try:
@@ -246,15 +250,19 @@ def _list(request: StormRequest) -> int:
     if request.json:
         print_document(to_text([{"name": row.name, "kafka": row.spec.kafka, "title": row.title} for row in rows]))
         return OK
-    table(answers(), ("name", "kafka", "what"), [(row.name, row.spec.kafka, row.title) for row in rows])
+    table(answers(), ("name", "kafka", "title"), [(row.name, row.spec.kafka, row.title) for row in rows])
     return OK
 
 
 def _there(source: str) -> str:
-    """What is to be read, if there is anything of that name."""
+    """Return the playbook's path for a file or name.
+
+    Raises:
+        _StormError: there is no such file, preset or bundled playbook.
+    """
     path, known = Path(source), (*presets(), *names())
     if source not in known and not path.exists() and path.suffix not in SUFFIXES and "/" not in source:
-        raise _StormError(f"{source}: found no such file or playbook{nearest(source, known)}; see: floodmark storm")
+        raise _StormError(f"{source}: no such file or playbook{nearest(source, known)}; see: floodmark storm")
     return found(source)
 
 
@@ -314,7 +322,7 @@ def _run_on_spark(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore
 
 
 def _command(request: StormRequest, seed: int) -> str:
-    """What repeats the campaign, or with ``--only`` one of its runs."""
+    """Return the command that repeats the campaign, or with ``--only`` one of its runs."""
     settings = [word for each in request.settings for word in ("--set", each)]
     options = [*(["--keep-steps"] if request.keep_steps else []), *(["--no-vary"] if request.no_vary else [])]
     return shlex.join(["floodmark", "storm", request.source, "--seed", str(seed), *settings, *options])
@@ -330,7 +338,7 @@ def _stops(request: StormRequest) -> Callable[[RunRow], bool]:
 
 
 def _keep(plan: FuzzPlan, campaign: CampaignStore, come: Come, telling: ProgressLine) -> dict[int, SavedRun]:
-    """The runs that speak for the groups, recorded; one that is there already is not recorded again."""
+    """Record the first run of each finding, unless it is recorded already; return them by run number."""
     return keep_first(
         plan, campaign, come.groups,
         lambda number, of: telling.tell(lambda: f"recording {number} of {of} runs"),
@@ -369,17 +377,17 @@ def _show(request: StormRequest, plan: FuzzPlan, run: int) -> int:
 def _answer(
     request: StormRequest, name: str, plan: FuzzPlan, campaign: CampaignStore, come: Come, kept: dict[int, SavedRun]
 ) -> None:
-    told = document(campaign, plan, come.totals, come.groups, kept, come.coverage)
-    campaign.keep({name: value for name, value in told.items() if name not in campaign.head})
+    result = document(campaign, plan, come.totals, come.groups, kept, come.coverage)
+    campaign.keep({name: value for name, value in result.items() if name not in campaign.head})
     if request.json:
-        print_document(to_text(told))
+        print_document(to_text(result))
     else:
         for line in summary_lines(request.source, plan, come.totals, come.groups, kept, come.coverage):
             say(answers(), line)
     for reason in come.lost:
         complain(reason)
     if come.interrupted:
-        say(people(), f"stopped after {come.totals.runs} of {request.runs} runs of {name}; the same command goes on")
+        say(people(), f"stopped after {come.totals.runs} of {request.runs} runs of {name}; the same command resumes")
 
 
 def _code(come: Come) -> int:

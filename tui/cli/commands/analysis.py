@@ -1,4 +1,4 @@
-"""Options of ``floodmark storm``, ``ask``, ``explore``, ``shrink`` and ``why``."""
+"""Command-line options of ``floodmark storm``, ``ask``, ``explore``, ``shrink`` and ``why``."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Options that several commands share, and names that a shell completes."""
+"""Shared command-line options, and functions for shell completion."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -28,18 +28,18 @@ MemoryOption = Annotated[
 ]
 
 
-# Names that a shell completes: each is looked up when a tab asks for it, and costs nothing else anything.
+# Shell completion: names are loaded only when a completion is requested, so that other commands start fast.
 
 
 def playbooks(incomplete: str) -> list[str]:
-    """Bundled playbooks. Files are the shell's own business, where no name fits."""
+    """Return matching bundled playbooks; the shell itself completes file names if none matches."""
     from playbooks.library.bundled import names  # noqa: PLC0415
 
     return _beginning(names(), incomplete)
 
 
 def faults(incomplete: str) -> list[str]:
-    """Faults and operations."""
+    """Return matching faults and operations."""
     from faults.catalogue import CATALOGUE  # noqa: PLC0415
     from faults.declarations import OPERATIONS  # noqa: PLC0415
 
@@ -47,40 +47,40 @@ def faults(incomplete: str) -> list[str]:
 
 
 def versions(incomplete: str) -> list[str]:
-    """Versions of Kafka."""
+    """Return matching Kafka versions."""
     from cluster_model.protocol.versions import PROFILE_VERSIONS  # noqa: PLC0415
 
     return _beginning(PROFILE_VERSIONS, incomplete)
 
 
 def sessions(incomplete: str) -> list[str]:
-    """Recorded sessions, the newest first, where they are looked for."""
+    """Return matching recorded sessions, the newest first."""
     from playbooks.session_format.session_files import sessions_root, sessions_under  # noqa: PLC0415
 
     return _beginning((str(path) for path in reversed(sessions_under(sessions_root()))), incomplete)
 
 
 def sources(incomplete: str) -> list[str]:
-    """Recorded sessions and bundled playbooks."""
+    """Return matching recorded sessions and bundled playbooks."""
     return sessions(incomplete) + playbooks(incomplete)
 
 
 def invariants(incomplete: str) -> list[str]:
-    """What the protocol promises."""
+    """Return matching invariants."""
     from cluster_model.checker.invariants import PROMISES  # noqa: PLC0415
 
     return _beginning(PROMISES, incomplete)
 
 
 def explorations(incomplete: str) -> list[str]:
-    """What comes along for ``explore``."""
+    """Return matching bundled explorations."""
     from playbooks.model_checking import PRESETS  # noqa: PLC0415
 
     return _beginning(sorted(path.stem for path in PRESETS.glob("*.yaml")), incomplete)
 
 
 def storms(incomplete: str) -> list[str]:
-    """What storms can be drawn over."""
+    """Return matching storm presets and bundled playbooks."""
     from playbooks.library.bundled import names, presets  # noqa: PLC0415
 
     return _beginning((*presets(), *names()), incomplete)

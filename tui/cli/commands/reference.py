@@ -1,4 +1,4 @@
-"""Commands that look something up: library, faults, invariants, profiles, configs, keys, settings."""
+"""Command-line options of the reference commands: library, faults, invariants, profiles, configs, keys, settings."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from cluster_model.checker.invariants import InvariantDefinition
 
 
-# ``floodmark invariants``: what the protocol promises, and which versions do.
+# ``floodmark invariants``: the checked safety invariants, and the versions that guarantee them.
 
 
 def register_invariants(app: typer.Typer) -> None:
-    """Have the command in ``app``."""
+    """Add the command to ``app``."""
 
     @app.command("invariants")
     def _invariants(
@@ -31,7 +31,7 @@ def register_invariants(app: typer.Typer) -> None:
 
 
 def invariants(name: str | None, *, json: bool = False) -> int:
-    """List the safety properties that are checked, or tell all about one."""
+    """List the safety invariants that are checked, or show details of one; return the exit code."""
     from cluster_model.checker.invariants import PROMISES  # noqa: PLC0415
     from playbooks.errors import nearest, shown  # noqa: PLC0415
     from tui.output.command_end import to_text  # noqa: PLC0415
@@ -54,7 +54,7 @@ def _list(chosen: "list[InvariantDefinition]") -> None:
     from playbooks.reference_text import promised_words  # noqa: PLC0415
 
     rows = [(each.name, promised_words(each), each.title) for each in chosen]
-    table(answers(), ("invariant", "promised by", "about"), rows)
+    table(answers(), ("invariant", "guaranteed by", "title"), rows)
 
 
 def _tell(promise: "InvariantDefinition") -> None:
@@ -63,10 +63,10 @@ def _tell(promise: "InvariantDefinition") -> None:
     console = answers()
     say(console, f"{promise.name}: {promise.title}", "bold")
     say(console, promise.text)
-    rows = [("promised", f"by {promised_words(promise)}")]
+    rows = [("guaranteed", f"by {promised_words(promise)}")]
     rows += [("", f"{where}: {words}") for where, words in special_words(promise)]
     rows += [("fixed by", text) for text in mends_words(promise)]
-    rows += [("excused", promise.exceptions)] if promise.exceptions else []
+    rows += [("exceptions", promise.exceptions)] if promise.exceptions else []
     rows.append(("source", promise.source))
     before = ""
     for head, text in rows:
@@ -204,7 +204,7 @@ def _register_keys(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         end(schema)
 
 
-# ``floodmark settings``: the user's file, what is in force, and an example.
+# ``floodmark settings``: the user's settings file, the effective settings, and an example file.
 
 
 def register_settings(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
@@ -224,7 +224,7 @@ def register_settings(app: typer.Typer, end: Callable[[Callable[[], int]], NoRet
 
 
 def print_example() -> int:
-    """The example, as a file."""
+    """Print the example settings file."""
     from tui.cli.reference.catalogue import example  # noqa: PLC0415 - it reads the key map
 
     print_document(example())
@@ -232,14 +232,14 @@ def print_example() -> int:
 
 
 def settings() -> int:
-    """The path of the file, and a line for each setting."""
+    """Print the path of the settings file and the effective settings; return the exit code."""
     from tui.keybindings.keymap import shown  # noqa: PLC0415 - it reads the key map
     from tui.settings.schema import OPTIONS, written  # noqa: PLC0415
     from tui.settings.settings_file import read_settings  # noqa: PLC0415
 
     found = read_settings()
     console = answers()
-    say(console, f"{found.path}{'' if found.there else '  (not there: everything is at its default)'}")
+    say(console, f"{found.path}{'' if found.there else '  (no such file: all settings have their defaults)'}")
     rows = [
         (f"screen.{each.name}", written(found.settings.value(each.name)), _from(each.name in found.given))
         for each in OPTIONS
@@ -254,4 +254,4 @@ def settings() -> int:
 
 
 def _from(given: bool) -> str:
-    return "the file" if given else "default"
+    return "file" if given else "default"

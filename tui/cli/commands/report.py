@@ -1,4 +1,4 @@
-"""Options of ``floodmark report``, ``fleet`` and ``spark``."""
+"""Command-line options of ``floodmark report``, ``fleet`` and ``spark``."""
 
 import sys
 from collections.abc import Callable
@@ -130,7 +130,7 @@ def register_report(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         end(lambda: report(Report(sessions, out, formats, master, memory, baseline, why)))
 
 
-# ``floodmark spark``: the cache with which Spark starts faster.
+# ``floodmark spark``: the class cache that makes Spark start faster.
 
 
 def register_spark(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:

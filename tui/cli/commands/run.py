@@ -1,4 +1,4 @@
-"""Options of ``floodmark run``, ``live`` and ``serve``."""
+"""Command-line options of ``floodmark run``, ``live`` and ``serve``."""
 
 from collections.abc import Callable
 from pathlib import Path

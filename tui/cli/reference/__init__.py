@@ -1,4 +1,4 @@
-"""Commands that look something up or check a file, without running anything.
+"""Commands that list reference data or check a file, without running anything.
 
 library: the bundled playbooks and fragments, and ``floodmark check``.
 catalogue: faults, profiles, configurations, and the keys of a playbook.

@@ -1,4 +1,4 @@
-"""``faults``, ``profiles``, ``configs``, ``keys``, ``schema`` and the example settings file: what can be used."""
+"""Reference commands: ``faults``, ``profiles``, ``configs``, ``keys``, ``schema`` and the example settings file."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -24,17 +24,17 @@ from tui.settings.schema import KEYS as KEY_TABLE
 from tui.settings.schema import OPTIONS, SCREEN, quoted, written
 from tui.terminal.format import taken as accepted_values
 
-RULES: Final = {"rule of brokers": FLAGS, "rule of clients": CLIENT_FLAGS}
-"""The tables of rules, each by what follows it."""
+RULES: Final = {"broker rule": FLAGS, "client rule": CLIENT_FLAGS}
+"""The tables of versioned rules by heading."""
 
 
 def profile_of(playbook: Playbook) -> str:
-    """The version and the mode of a playbook's cluster: ``3.9-kraft``."""
+    """Return the Kafka version and mode of a playbook's cluster: ``3.9-kraft``."""
     return Profile.of(playbook.spec.kafka, playbook.spec.mode).name
 
 
 def faults(name: str | None, *, family: str | None = None, json: bool = False) -> int:
-    """List the faults, the operations and the targets, or tell all about one; ``family``: only its faults."""
+    """List faults, operations and targets, the faults of a family, or details of one; return the exit code."""
     if name is not None and true_name(name) not in (*CATALOGUE, *OPERATIONS):
         known = (*CATALOGUE, *OPERATIONS)
         hint = nearest(name, (*known, *FAULT_ALIASES, *OPERATION_ALIASES))
@@ -67,13 +67,13 @@ def _list_faults(chosen: Sequence[Fault], *, whole: bool) -> None:
     for family in FAMILIES:
         rows = [(each.name, each.letter, each.accepts, each.summary) for each in chosen if each.family == family]
         if rows:
-            table(console, (family, "key", "for", "what it does"), [(row[0], f"f {row[1]}", *row[2:]) for row in rows])
+            table(console, (family, "key", "takes", "effect"), [(row[0], f"f {row[1]}", *row[2:]) for row in rows])
             say(console, "")
     if whole:
         operations = [(each.name, f"a {each.letter}", each.summary) for each in OPERATIONS.values()]
-        table(console, ("operation", "key", "what it does"), operations)
+        table(console, ("operation", "key", "effect"), operations)
         say(console, "")
-        table(console, ("target", "who that is"), [text.split(": ", 1) for text in SELECTORS.values()])
+        table(console, ("target", "meaning"), [text.split(": ", 1) for text in SELECTORS.values()])
 
 
 def _tell_fault(fault: Fault) -> None:
@@ -82,14 +82,14 @@ def _tell_fault(fault: Fault) -> None:
     say(console, fault.summary)
     rows = [
         ("family", fault.family),
-        ("for", ACCEPTS[fault.accepts]),
+        ("takes", ACCEPTS[fault.accepts]),
         ("target", fault.target),
         ("mode", f"{fault.mode} only" if fault.mode else ""),
-        ("also", ", ".join(called(fault.aliases))),
-        ("stands for", fault.cause),
-        ("may break", fault.may_break),
-        ("healing", fault.heals or "there is nothing to heal"),
-        ("lasts", _lasts(fault)),
+        ("aliases", ", ".join(called(fault.aliases))),
+        ("real cause", fault.cause),
+        ("at risk", fault.may_break),
+        ("healing", fault.heals or "nothing to heal"),
+        ("duration", _lasts(fault)),
         ("key", f"f {fault.letter}"),
     ]
     for head, text in rows:
@@ -103,19 +103,19 @@ def _tell_fault(fault: Fault) -> None:
 
 
 def _lasts(fault: Fault) -> str:
-    """How long, as a step or a key has it."""
+    """Return the text on a fault's duration, from a step and from a TUI key."""
     if not fault.lasting:
-        return "happens at once"
-    usual = f"; {duration_text(fault.usual_for_us)} when a key injects it" if fault.usual_for_us >= 0 else ""
-    return f"until it is healed, or as long as 'for' says{usual}"
+        return "instantaneous"
+    usual = f"; {duration_text(fault.usual_for_us)} when injected by its key" if fault.usual_for_us >= 0 else ""
+    return f"until it is healed, or the duration of 'for'{usual}"
 
 
 def _tell_operation(operation: Operation) -> None:
     console = answers()
     say(console, f"{operation.name}: {operation.title}", "bold")
     say(console, operation.summary)
-    rows = [("may break", operation.may_break), ("key", f"a {operation.letter}")]
-    rows += [("also", ", ".join(called(operation.aliases)))] if operation.aliases else []
+    rows = [("at risk", operation.may_break), ("key", f"a {operation.letter}")]
+    rows += [("aliases", ", ".join(called(operation.aliases)))] if operation.aliases else []
     rows += [("since", f"Kafka {operation.since}")] if operation.since else []
     for head, text in rows:
         say(console, f"{head:<11}{text}")
@@ -129,7 +129,7 @@ def _tell_parameters(params: Sequence[Param]) -> None:
 
 
 def _default(param: Param) -> str:
-    return "must be given" if param.default is None else default_text(param)
+    return "required" if param.default is None else default_text(param)
 
 
 def _fault_entry(fault: Fault) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def _parameter_entries(params: Sequence[Param]) -> list[dict[str, Any]]:
 
 
 def is_modelled(version: str | None) -> bool:
-    """Whether a Kafka version that was asked for is one that can be modelled; complains if it is not."""
+    """Return whether a requested Kafka version is modelled; prints an error if not."""
     if version is None or version in PROFILE_VERSIONS:
         return True
     complain(
@@ -193,26 +193,26 @@ def is_modelled(version: str | None) -> bool:
 
 
 def profiles(version: str | None) -> int:
-    """List the Kafka versions that can be modelled, or the rules of one."""
+    """List the modelled Kafka versions, or the rules of one; return the exit code."""
     if not is_modelled(version):
         return BAD_INPUT
     console = answers()
     if version is None:
         rows = [(each, " or ".join(modes_of(each)), ", ".join(_new_in(each))) for each in PROFILE_VERSIONS]
-        table(console, ("kafka", "mode", "rules that are new"), rows)
+        table(console, ("kafka", "mode", "new rules"), rows)
         for heading, flags in RULES.items():
             rules = [(flag.name, releases(flag), flag.meaning) for flag in _by_age(flags)]
-            table(console, (heading, "kafka", "what it says"), rules)
+            table(console, (heading, "kafka", "meaning"), rules)
         return OK
     number = Profile.of(version).number
     say(console, f"{version} with {' or '.join(modes_of(version))}", "bold")
     for heading, flags in RULES.items():
-        table(console, (heading, "what it says"), [(flag.name, flag.meaning) for flag in _by_age(flags, number)])
+        table(console, (heading, "meaning"), [(flag.name, flag.meaning) for flag in _by_age(flags, number)])
     return OK
 
 
 def _by_age(flags: Sequence[Flag], number: Version | None = None) -> list[Flag]:
-    """Rules in the order of the releases that brought them, all or those that one release follows."""
+    """Return rules in the order of the releases that introduced them: all, or those of one release."""
     return sorted([flag for flag in flags if number is None or flag.holds(number)], key=lambda flag: flag.since)
 
 
@@ -225,7 +225,7 @@ def _new_in(version: str) -> list[str]:
 
 
 def configs(scope: str | None) -> int:
-    """List Kafka's configurations that the model honours, all or those of one scope."""
+    """List the Kafka configurations that the model supports, all or those of one scope; return the exit code."""
     if scope is not None and scope not in SCOPES:
         complain(f"no scope {shown(scope)}{nearest(scope, SCOPES)}; there are {', '.join(SCOPES)}")
         return BAD_INPUT
@@ -234,27 +234,27 @@ def configs(scope: str | None) -> int:
             rows = [
                 (key.name, f"{key.doc} Takes {accepted_values(key)}.{_told_when(each, key)}") for key in keys.values()
             ]
-            table(answers(), (f"configuration of a {each}", "what it is"), rows)
+            table(answers(), (f"{each} configuration", "meaning"), rows)
     return OK
 
 
 def _told_when(scope: str, key: ConfigKey) -> str:
-    """Whether a broker's or a topic's configuration may change while the cluster runs."""
+    """Return the text on whether a broker's or topic's configuration can change at run time."""
     if scope == "topic":
         return " Dynamic."
     return f" {key.dynamic.capitalize()}." if scope == "broker" else ""
 
 
-# ``floodmark profiles --card``: what is modelled after what, and what is not.
+# ``floodmark profiles --card``: what is modelled, from which sources, and what is not modelled.
 
 
 def print_card(version: str | None, *, json: bool = False) -> int:
-    """Every area, or those of a release line."""
+    """Print the fidelity card: every area, or those of one Kafka version; return the exit code."""
     if not is_modelled(version):
         return BAD_INPUT
     areas = areas_of(version)
     if json:
-        from tui.output.command_end import to_text  # noqa: PLC0415 - it reads what runs playbooks
+        from tui.output.command_end import to_text  # noqa: PLC0415 - it imports the playbook engine
 
         print_document(to_text([document(area) for area in areas]))
         return OK
@@ -267,12 +267,12 @@ def _print_area(area: Area) -> None:
     console = answers()
     say(console, f"{area.name} ({versions(area)})", "bold")
     say(console, f"  {area.what}")
-    say(console, f"  after {area.sources}")
-    say(console, f"  pinned by {', '.join(area.test_ids)}")
+    say(console, f"  sources: {area.sources}")
+    say(console, f"  tests: {', '.join(area.test_ids)}")
     for each in area.left_out:
         say(console, f"  not modelled: {each}")
     if area.flags:
-        table(console, ("rule", "kafka", "what it says"), changes(area))
+        table(console, ("rule", "kafka", "meaning"), changes(area))
     say(console, "")
 
 
@@ -280,12 +280,12 @@ def _print_area(area: Area) -> None:
 
 
 def keys(place: str | None, *, json: bool) -> int:
-    """Tell the keys of a mapping of a playbook, by default those of the file itself; every place with ``json``."""
+    """List the keys of a part of a playbook, by default the top level; with ``json`` alone, of all parts."""
     pages = told()
     if place is not None and known(place) not in pages:
-        places = [path for path in pages if path]
-        hint = nearest(place, [*places, *(path.rpartition(".")[2] for path in places)])
-        complain(f"no place {shown(place)} in a playbook{hint}; there are {listed(places, 'and')}")
+        parts = [path for path in pages if path]
+        hint = nearest(place, [*parts, *(path.rpartition(".")[2] for path in parts)])
+        complain(f"no part {shown(place)} in a playbook{hint}; there are {listed(parts, 'and')}")
         return BAD_INPUT
     chosen = pages[known(place or "")]
     if json:
@@ -303,10 +303,10 @@ def _print_keys(page: MappingReference) -> None:
     console = answers()
     say(console, page.heading.rstrip("."), "bold")
     if page.bare:
-        table(console, (page.path, "what it does"), [(name, key.doc) for name, key in page.keys.items()])
+        table(console, (page.path, "effect"), [(name, key.doc) for name, key in page.keys.items()])
         return
     rows = [
-        (name, taken(key.kind), f"{key.doc}{' Needed.' if key.required else ''}") for name, key in page.keys.items()
+        (name, taken(key.kind), f"{key.doc}{' Required.' if key.required else ''}") for name, key in page.keys.items()
     ]
     table(console, ("key", "takes", "meaning"), rows)
 
@@ -323,28 +323,26 @@ def _entry(page: MappingReference) -> dict[str, Any]:
 
 
 def schema() -> int:
-    """Print the JSON Schema of playbooks."""
+    """Print the JSON Schema of playbooks; return the exit code."""
     print_document(schema_text())
     return OK
 
 
-# An example file of settings: everything is as it is without the file, commented out.
+# An example settings file: every setting with its default, commented out.
 
 
-HEAD = """# Settings of floodmark's screen. Every line is as it is without this file: take the # off to change one.
-# A line that is wrong is told at the start, and the rest is in force.
+HEAD = """# Settings of floodmark's TUI. Every line shows a default: remove the # and change the value.
+# Invalid lines are reported at startup; the others apply.
 """
 
 
 def example() -> str:
-    """The whole file."""
+    """Return the text of the example settings file."""
     lines = [HEAD, f"[{SCREEN}]"]
     for each in OPTIONS:
         lines += ["", f"# {each.words} Takes {each.allowed}.", f"# {each.name} = {written(each.default)}"]
     lines += ["", f"[{KEY_TABLE}]", *[f"# {line}" for line in wrap(f"Each takes {ALLOWED}.", 110)]]
-    lines.append(
-        "# Escape, enter, tab and ctrl+c can be given to nothing else; escape stays the way out whatever is set."
-    )
+    lines.append("# Escape, enter, tab and ctrl+c cannot be assigned; escape always leaves the current view.")
     for group, title in GROUPS.items():
         lines += ["", f"# {title}"]
         lines += [_line(key) for key in KEYS if key.group == group]

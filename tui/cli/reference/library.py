@@ -1,4 +1,4 @@
-"""``floodmark library`` and ``floodmark check``: bundled playbooks and fragments, and whether files are valid."""
+"""``floodmark library`` and ``floodmark check``: bundled playbooks and fragments, and validation of files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,41 +23,41 @@ from tui.output.command_end import to_text
 from tui.output.console import ProgressLine, answers, complain, complain_of, people, print_document, say
 from tui.session.playbook_choice import read
 
-# Fragments on the command line: those of the library, and whether one of yours is sound.
+# Fragments: those of the library, and validation of a file.
 
 
 def print_fragment(name: str, *, json: bool) -> None:
-    """A bundled fragment as it stands in its file, or as a document."""
+    """Print a bundled fragment as YAML, or as a JSON document."""
     fragment = bundled(name)
     print_document(to_text(_fragment_entry(fragment)) if json else fragment.source)
 
 
 def bundled(name: str) -> Fragment:
-    """The bundled fragment of that name."""
+    """Return the bundled fragment of that name."""
     return read_fragment(FRAGMENTS / f"{name}.yaml")
 
 
 def checked(text: str) -> str:
-    """What to say of a file that is a sound fragment; empty for one that is none.
+    """Return the result line of a file that is a valid fragment; empty for a file that is no fragment.
 
     Raises:
-        PlaybookError: it is one, with mistakes in it.
+        PlaybookError: the fragment has errors.
     """
     if not Path(text).is_file():
         return ""
     try:
         source = read_text(text)
     except PlaybookError:
-        return ""  # told as a playbook that cannot be read
+        return ""  # reported as a playbook that cannot be read
     if not is_fragment(source, text):
         return ""
     fragment = fragment_of(source, text)
     variables = variables_text(fragment, sign=" = ") or "none"
-    return f"{text}: sound as far as a fragment can be ({counted(fragment.steps, 'step')}; variables: {variables})"
+    return f"{text}: valid fragment ({counted(fragment.steps, 'step')}; variables: {variables})"
 
 
 def variables_text(fragment: Fragment, sign: str = ": ") -> str:
-    """The variables of a fragment, each with its default if it has one."""
+    """Return the variables of a fragment, each with its default if it has one."""
     return ", ".join(name + (f"{sign}{value}" if value else "") for name, value in fragment.variables.items())
 
 
@@ -74,15 +74,15 @@ def _fragment_entry(fragment: Fragment) -> dict[str, Any]:
 
 GAP: Final = 2
 LABEL: Final = 11
-"""Columns of the labels that stand before what is told of a playbook."""
+"""Width of the labels of a playbook's details, in terminal columns."""
 WHEN: Final = 17
-"""Columns for when a step acts; what is longer has a line of its own."""
+"""Width of a step's trigger, in terminal columns; a longer trigger has a line of its own."""
 NARROWEST: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryOptions:
-    """What was asked for."""
+    """The options of ``library`` as typed."""
 
     name: str | None = None
     tag: str | None = None
@@ -92,7 +92,7 @@ class LibraryOptions:
 
 
 def library(wanted: LibraryOptions) -> int:
-    """List the bundled playbooks, all or those of a tag and a version, or tell all about one."""
+    """List the bundled playbooks, all or those of a tag and version, or show details of one; return the exit code."""
     problem = _problem(wanted)
     if problem:
         complain(problem)
@@ -119,7 +119,7 @@ def library(wanted: LibraryOptions) -> int:
 
 
 def _problem(wanted: LibraryOptions) -> str:
-    """What is wrong with what was asked for; empty if nothing is."""
+    """Return the error in the options; empty if they are valid."""
     known = (*names(), *fragment_names())
     if wanted.name is not None and wanted.name not in known:
         return f"no bundled playbook {shown(wanted.name)}{nearest(wanted.name, known)}; see: floodmark library"
@@ -128,7 +128,7 @@ def _problem(wanted: LibraryOptions) -> str:
     if wanted.yaml and wanted.json:
         return "found --yaml and --json together, allowed is one of them"
     if wanted.yaml and wanted.name is None:
-        return "--yaml: found no name, needed is that of one playbook: floodmark library NAME --yaml"
+        return "--yaml: found no name, required is the name of one playbook: floodmark library NAME --yaml"
     if wanted.tag is not None and wanted.tag not in (*THEMES, *TAGS):
         tags = (*THEMES, *TAGS)
         return f"--tag: found {shown(wanted.tag)}, allowed is {listed(tags)}{nearest(wanted.tag, tags)}"
@@ -147,7 +147,7 @@ def _fits(playbook: Playbook, wanted: LibraryOptions) -> bool:
 def _list(chosen: Sequence[Playbook]) -> None:
     console = answers()
     if not chosen:
-        say(people(), "no bundled playbook is like that")
+        say(people(), "no bundled playbook matches")
         return
     column = max(len(each.name) for each in chosen) + 2 * GAP
     for theme, doc in THEMES.items():
@@ -164,24 +164,24 @@ def _list(chosen: Sequence[Playbook]) -> None:
 
 
 def _list_fragments() -> None:
-    """What a playbook may include, with the variables that it may give."""
+    """Print the bundled fragments, with their variables."""
     console = answers()
     found = [bundled(name) for name in fragment_names()]
     if not found:
         return
     column = max(len(each) for each in fragment_names()) + 2 * GAP
-    say(console, "Fragments, to be included by a playbook", "bold")
+    say(console, "Fragments to include in a playbook", "bold")
     say(console, "")
     for name, each in zip(fragment_names(), found, strict=True):
         _beside(console, f"{'':{GAP}}{name}", each.title, column)
-        _beside(console, "", f"with {variables_text(each) or 'nothing'}", column)
+        _beside(console, "", f"variables: {variables_text(each) or 'none'}", column)
     say(console, "")
 
 
 def _tell_more() -> None:
-    """What else there is to type, for a person at a terminal."""
+    """Print a hint about further commands, on a terminal."""
     console = answers()
-    more = "floodmark library NAME tells all about one, with what it does and expects; floodmark run NAME runs it"
+    more = "floodmark library NAME shows the steps and expectations of one; floodmark run NAME runs it"
     for line in _wrapped(more, _width(console)) if console.is_terminal else []:
         say(console, line)
 
@@ -194,7 +194,7 @@ def _tell(playbook: Playbook) -> None:
             say(console, line)
     rows = [
         ("source", "; ".join(playbook.origins)),
-        ("Kafka", f"{ranges_text(playbook.profiles)}; as it stands {profile_of(playbook)}"),
+        ("Kafka", f"{ranges_text(playbook.profiles)}; default {profile_of(playbook)}"),
         ("tags", ", ".join(playbook.tags)),
         ("file", playbook.path),
     ]
@@ -202,19 +202,19 @@ def _tell(playbook: Playbook) -> None:
         _beside(console, label, text, LABEL)
     say(console, "")
     under = f", under Kafka {playbook.spec.kafka}" if len(playbook.profiles) > 1 else ""
-    say(console, f"what happens{under}", "bold")
+    say(console, f"steps{under}", "bold")
     if not playbook.steps:
-        say(console, f"{'':{GAP}}nothing but load")
+        say(console, f"{'':{GAP}}none, only load")
     for when, what in timeline(playbook):
         _beside(console, f"{'':{GAP}}{when}", what, GAP + (5 if playbook.spec.manual else WHEN))
     say(console, "")
     if playbook.grid is not None:
-        say(console, f"run over {counted(playbook.grid.size, 'cell')} (--no-vary: once, as it stands)", "bold")
+        say(console, f"grid of {counted(playbook.grid.size, 'cell')} (--no-vary: one run with the defaults)", "bold")
         for line in playbook.grid.lines():
             _beside(console, f"{'':{GAP}}-", line, 2 * GAP)
         say(console, "")
-        under = " as it stands; what holds in other cells only is told by --yaml"
-    say(console, f"what must hold{under}", "bold")
+        under = " with the defaults; --yaml shows those of single cells"
+    say(console, f"expectations{under}", "bold")
     for each in playbook.expectations:
         text = each.text if each.kind != "end" else f"at the end: {each.text}"
         _beside(console, f"{'':{GAP}}-", text, 2 * GAP)
@@ -225,7 +225,7 @@ def _tell(playbook: Playbook) -> None:
 
 
 def _beside(console: Console, label: str, text: str, column: int) -> None:
-    """Text beside its label, wrapped into what is left of the line; a label that is too long stands above it."""
+    """Print a text beside its label, wrapped at ``column``; a label that is too long gets its own line above."""
     lines = _wrapped(text, max(_width(console) - column, NARROWEST))
     if len(label) >= column:
         say(console, label)
@@ -236,7 +236,7 @@ def _beside(console: Console, label: str, text: str, column: int) -> None:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of so many columns; names with dashes stay whole."""
+    """Wrap a text to a width; names with dashes stay whole."""
     return wrap(text, width, break_on_hyphens=False) or [""]
 
 
@@ -245,7 +245,7 @@ def _width(console: Console) -> int:
 
 
 def _commands(playbook: Playbook) -> list[str]:
-    """How to run it as it stands, and under the version furthest from its own."""
+    """Return the commands that run it with its defaults, and under the Kafka version furthest from its own."""
     command = f"floodmark run {playbook.name}"
     others = [version for version in playbook.profiles if version != playbook.spec.kafka]
     if not others:
@@ -288,33 +288,33 @@ def _step(step: Step) -> dict[str, Any]:
     }
 
 
-# ``floodmark check``: whether playbooks are sound, file by file or whole folders, without running any.
+# ``floodmark check``: validates playbooks, single files or whole folders, without running any.
 
 
 @dataclass(slots=True)
 class _LibraryCheck:
-    """What is known so far."""
+    """Counts and problems of the files checked so far."""
 
     sound: int = 0
     fragments: int = 0
     problems: list[Problem] = field(default_factory=list)
     wrong: int = 0
-    """Files with mistakes."""
+    """Number of files with errors."""
 
     def words(self) -> str:
-        """All of it on a line."""
-        parts = [f"{self.sound} sound"]
+        """Return the counts as one line."""
+        parts = [f"{self.sound} valid"]
         if self.fragments:
-            parts.append(f"{counted(self.fragments, 'sound fragment')}")
+            parts.append(f"{counted(self.fragments, 'valid fragment')}")
         if self.wrong:
-            parts.append(f"{counted(len(self.problems), 'mistake')} in {counted(self.wrong, 'file')}")
+            parts.append(f"{counted(len(self.problems), 'error')} in {counted(self.wrong, 'file')}")
         return f"checked {counted(self.sound + self.fragments + self.wrong, 'file')}: {', '.join(parts)}"
 
 
 def check(paths: Sequence[str], *, json: bool = False) -> int:
-    """Read files, bundled playbooks and all that is in folders; every mistake of each is told.
+    """Validate files, bundled playbooks and the files of folders, and print every error; return the exit code.
 
-    With ``json`` the mistakes are a list on stdout, an empty one where there are none, and nothing else is said.
+    With ``json`` the errors are a list on stdout, which may be empty, and nothing else is printed.
     """
     found = _LibraryCheck()
     console = people()
@@ -323,10 +323,10 @@ def check(paths: Sequence[str], *, json: bool = False) -> int:
         for each in dict.fromkeys(files):
             if not json:
                 telling.tell(found.words)
-            said = _check(each, found)
+            outcome = _check(each, found)
             if not json:
                 telling.hide()
-                complain_of(said) if isinstance(said, PlaybookError) else say(console, said)
+                complain_of(outcome) if isinstance(outcome, PlaybookError) else say(console, outcome)
     if json:
         print_document(to_text([_problem_entry(problem) for problem in found.problems]))
     elif len(files) > 1:
@@ -335,7 +335,7 @@ def check(paths: Sequence[str], *, json: bool = False) -> int:
 
 
 def _files(path: str) -> Iterator[str | PlaybookError]:
-    """The path itself, or what a folder holds, as ``run`` finds it, with fragments."""
+    """Yield the path itself, or the files in a folder as ``run`` finds them, with fragments."""
     if not Path(path).is_dir():
         yield path
         return
@@ -349,7 +349,7 @@ def _files(path: str) -> Iterator[str | PlaybookError]:
 
 
 def _check(file: str | PlaybookError, found: _LibraryCheck) -> str | PlaybookError:
-    """What there is to say about a file."""
+    """Check a file and count it; return its result line, or its errors."""
     try:
         if isinstance(file, PlaybookError):
             raise file
@@ -368,7 +368,7 @@ def _check(file: str | PlaybookError, found: _LibraryCheck) -> str | PlaybookErr
 
 def _sound(path: str, playbook: Playbook) -> str:
     steps, expectations = counted(len(playbook.steps), "step"), counted(len(playbook.expectations), "expectation")
-    return f"{path}: sound ({profile_of(playbook)}, {steps}, {expectations})"
+    return f"{path}: valid ({profile_of(playbook)}, {steps}, {expectations})"
 
 
 def _problem_entry(problem: Problem) -> dict[str, Any]:

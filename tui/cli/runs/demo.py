@@ -1,4 +1,4 @@
-"""``floodmark demo``: what floodmark is for, shown once from end to end, on one screen."""
+"""``floodmark demo``: a short tour of floodmark's results, from playbooks to the report, in one terminal page."""
 
 import io
 import shlex
@@ -25,55 +25,54 @@ from tui.session.playbook_choice import choose
 
 FORMATS: Final = "html,parquet,json"
 FULL_TEXT: Final = "demo.txt"
-"""File beside the report with all that ``floodmark run`` prints of each playbook."""
+"""File beside the report with the full output of ``floodmark run`` for each playbook."""
 _INDENT: Final = " " * 9
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """Some playbooks that make one point."""
+    """A few playbooks that demonstrate one point."""
 
     title: str
     point: str
     playbooks: tuple[str, ...]
     moral: str
-    """What came out, with the places of the playbooks' lost records and seconds without service."""
+    """Format string of the conclusion; its fields are the playbooks' lost and acknowledged records and downtimes."""
 
 
 CHAPTERS: Final = (
     Chapter(
-        "An acknowledged record is lost, and then it is not",
+        "KIP-101: an acknowledged record is lost under 0.10.2 and kept under 3.9",
         "The same crashes under two Kafka versions. Before KIP-101 a follower truncated its log to its own high "
-        "watermark, which may be out of date.",
+        "watermark, which may be stale.",
         ("kip-101-scenario-1-0.10.2", "kip-101-scenario-1-3.9"),
         "the same crashes lose {lost[0]} of {acked[0]} acknowledged records under Kafka 0.10.2 and {lost[1]} under 3.9",
     ),
     Chapter(
-        "Two logs differ at one offset, and nobody notices",
-        "A power loss under the same two versions. What is lost stays lost, but do the replicas agree afterwards?",
+        "Two replicas differ at one offset, undetected",
+        "A power loss under the same two versions. Both lose the record, but do the replicas agree afterwards?",
         ("kip-101-scenario-2-0.10.2", "kip-101-scenario-2-3.9"),
-        "a power loss before the flush loses {lost[1]} of {acked[1]} in both, and only 0.10.2 leaves replicas that "
-        "differ",
+        "a power loss before the flush loses {lost[1]} of {acked[1]} in both, and only 0.10.2 leaves diverged replicas",
     ),
     Chapter(
         "A leader crashes under load",
-        "Three brokers, a producer with acks=all, and the leader killed at full speed.",
+        "Three brokers, a producer with acks=all, and the leader is killed under load.",
         ("leader-crash",),
-        "a leader that crashes under acks=all costs {out[0]} of service and {lost[0]} of {acked[0]} records",
+        "a leader crash with acks=all costs {out[0]} of availability and {lost[0]} of {acked[0]} records",
     ),
 )
 
 
 def demo(out: Path) -> int:
-    """Run the chapters, report on them, and name where to look next; the worst exit code."""
+    """Run the chapters, report on them, and print where to look next; return the worst exit code."""
     text = io.StringIO()
     console, full = answers(), Quiet(file=text, width=PIPED, highlight=False, soft_wrap=True)
     chapters: list[list[SessionResult]] = []
     driver = SessionDriver(full)
     for number, chapter in enumerate(CHAPTERS, start=1):
-        for place in (console, full):
-            _head(place, f"{number}. {chapter.title}", first=number == 1)
-            say(place, chapter.point)
+        for output in (console, full):
+            _head(output, f"{number}. {chapter.title}", first=number == 1)
+            say(output, chapter.point)
         chapters.append([])
         for name in chapter.playbooks:
             say(full, "")
@@ -105,7 +104,7 @@ def _head(console: Console, title: str, *, first: bool = False) -> None:
 
 
 def _print_short(console: Console, result: SessionResult, told: Sequence[SessionResult]) -> None:
-    """What came out in a line, and why records were lost unless a run before it lost them by the same cause."""
+    """Print the result in one line, and the causes of losses; ``told``: earlier runs, whose causes are not repeated."""
     held = sum(checked.ok for checked in result.expectations)
     word = "as expected" if result.verdict == "pass" else result.verdict.upper()
     lost = f"{counted(result.ledger.acked_lost, 'acknowledged record')} lost"
@@ -124,20 +123,20 @@ def _print_next(console: Console, out: Path, of: Sequence[SessionResult]) -> Non
     command = "floodmark" if shutil.which("floodmark") else shlex.quote(sys.argv[0])
     say(console, "")
     rows = (
-        ("in short", str(read_object(out / "report.json").get("headline", ""))),
-        ("the report", str(out / "report.html")),
-        ("all of it", str(out / FULL_TEXT)),
-        ("replay one", f"{command} replay {of[0].session}"),
-        ("the TUI", command),
+        ("summary", str(read_object(out / "report.json").get("headline", ""))),
+        ("report", str(out / "report.html")),
+        ("full output", str(out / FULL_TEXT)),
+        ("replay", f"{command} replay {of[0].session}"),
+        ("TUI", command),
     )
     for what, where in rows:
         say_parts(console, [(f"{what:<12}", ""), (where, "bold")])
 
 
 def _print_moral(console: Console, chapters: Sequence[Sequence[SessionResult]]) -> None:
-    """What the numbers of this very run show, a line for each chapter."""
+    """Print the conclusions with the numbers of this run, a line for each chapter."""
     say(console, "")
-    say(console, "What this shows", "bold")
+    say(console, "Conclusions", "bold")
     for chapter, of in zip(CHAPTERS, chapters, strict=True):
         text = chapter.moral.format(
             lost=[each.ledger.acked_lost for each in of],

@@ -1,6 +1,6 @@
-"""Runs one session and prints what happens: at full speed, at the pace of a clock, or as a dry run.
+"""Prints a session as it runs: at full speed, at the pace of a clock, or as a dry run.
 
-Nothing here changes what happens: the session is only advanced in smaller pieces, and its digest does not know of them.
+The session is advanced in smaller pieces only; neither its result nor its digest changes.
 """
 
 import signal
@@ -35,7 +35,7 @@ from tui.output.result import STYLES as STYLES_RESULT
 from tui.output.result import print_heading
 from tui.session.playbook_choice import PlaybookChoice
 
-# ``floodmark run --dry-run``: the timeline of a playbook, and what each of its faults is expected to do.
+# ``floodmark run --dry-run``: the timeline of a playbook, with the expected impact of each fault.
 
 
 INDENT = " " * 13
@@ -43,7 +43,7 @@ LABEL = 15
 
 
 def foretell_all(chosen: Sequence[PlaybookChoice], until_us: int, *, json: bool) -> int:
-    """Foretell every playbook; the document goes to stdout, so do the lines unless there is one."""
+    """Dry-run every playbook and print its predicted impact, or with ``json`` one document; return the exit code."""
     console = people() if json else answers()
     documents = []
     for number, each in enumerate(chosen):
@@ -55,11 +55,11 @@ def foretell_all(chosen: Sequence[PlaybookChoice], until_us: int, *, json: bool)
             complain(f"{each.playbook.path}: {error}")
             return BAD_INPUT
         except KeyboardInterrupt:
-            say(people(), "stopped; nothing was kept")
+            say(people(), "stopped; nothing was recorded")
             return INTERRUPTED
     if json:
-        told = [each.to_json() for each in documents]
-        print_document(to_text(told[0] if len(told) == 1 else told))
+        runs = [each.to_json() for each in documents]
+        print_document(to_text(runs[0] if len(runs) == 1 else runs))
     return OK
 
 
@@ -89,12 +89,12 @@ def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun
 
 
 def predicted_lines(step: Foretold) -> list[str]:
-    """A step with its targets, what it would hit, and what the guards would say."""
+    """Return the lines of a fault step: its targets, its expected impact, and the reaction of guards."""
     lines = [f"{time_in_seconds(step.at_us):>12} {step.name}  {step.text}"]
     if step.when:
         lines.append(_line("when", step.when))
     if step.targets:
-        lines.append(_line("strikes", ", ".join(step.targets)))
+        lines.append(_line("targets", ", ".join(step.targets)))
     if step.refused:
         lines.append(_line("refused", step.refused))
     if step.skipped:
@@ -103,13 +103,13 @@ def predicted_lines(step: Foretold) -> list[str]:
         lines.append(_line("expected", step.expected.sentence))
         lines += [_line(label, text) for label, text in expected_lines(step.expected)]
     if step.guard:
-        verb = "refuses it" if step.guard_does == "refuse" else "lets it happen and heals everything"
+        verb = "refuses it" if step.guard_does == "refuse" else "allows it and heals everything"
         lines.append(_line("guard", f"{step.guard} {verb}: {step.guard_reason}"))
     return lines
 
 
 def moment_lines(moment: Moment) -> list[str]:
-    """What is no fault, on a line or two."""
+    """Return the lines of an entry that is no fault, such as an expectation or a workload step."""
     at = time_in_seconds(moment.at_us) if moment.at_us >= 0 else "never"
     if not moment.step:
         return [f"{at:>12} {moment.text}"]
@@ -132,9 +132,9 @@ def _line(label: str, text: str) -> str:
 
 
 def print_end(console: Console, done: DryRun) -> None:
-    """The final line: what was foretold, and how a run would end."""
+    """Print the final line: the number of predicted faults, and the verdict that a run would have."""
     stopped = sum(bool(each.refused) or each.guard_does == "refuse" for each in done.foretold)
-    parts = [f"{counted(len(done.foretold), 'fault')} foretold"]
+    parts = [f"{counted(len(done.foretold), 'fault')} predicted"]
     parts += [f"{stopped} refused"] if stopped else []
     skipped = sum(bool(each.skipped) for each in done.foretold)
     parts += [f"{skipped} skipped"] if skipped else []
@@ -142,17 +142,17 @@ def print_end(console: Console, done: DryRun) -> None:
     why = f" ({done.reason})" if done.reason else ""
     say(
         console,
-        f"dry run of {time_in_seconds(done.virtual_us)}, nothing was kept: {', '.join(parts)}; "
+        f"dry run of {time_in_seconds(done.virtual_us)}, nothing recorded: {', '.join(parts)}; "
         f"a run would end with {done.verdict.upper()}{why}",
         STYLES_RESULT[done.verdict],
     )
 
 
-# Runs one session and prints what happens: at full speed, at the pace of a clock, or as a dry run.
+# ``floodmark run --speed``: one session, printed live at the pace of a clock.
 
 
 MARKS_S: Final = (30.0, 10.0, 3.0)
-"""Seconds of the wall before something comes at which it is told again."""
+"""Wall-clock seconds before the next step at which it is announced again."""
 TOLD: Final = frozenset(
     {
         *("step_taken", "expectation_checked", "fault_healed", "fault_skipped", "guard_acted", "admin_answered"),
@@ -160,31 +160,31 @@ TOLD: Final = frozenset(
         "liveness_overdue",
     }
 )
-"""Kinds that are told where not every notable event is asked for; of Kafka's own topics none."""
+"""Kinds of events that are printed by default; none of internal topics."""
 STYLES: Final = {"expected": "cyan", "next": "bold", "fault_healed": "green", "step_taken": "bold yellow"}
 
 
 @dataclass(slots=True)
 class Narrating:
-    """How a session is told: at what pace, to whom, and how much."""
+    """Prints a session live: its pace, its console, and the level of detail."""
 
     pace: Pace
     console: Console
-    """Where lines go; the line that moves is progress, and goes to stderr."""
+    """Console of the events; the status line is progress, and goes to stderr."""
     everything: bool = False
-    """Every notable event, and no status line."""
+    """Whether to print every notable event, and no status line."""
     stopped: bool = field(default=False, init=False)
-    """Whether somebody asked it to stop."""
+    """Whether the user stopped it."""
     _foretold: list[Foretold] = field(default_factory=list, init=False)
     _marked: tuple[Next | None, float] = field(default=(None, 0.0), init=False)
-    """What was told to come last, and the least seconds left at which it was."""
+    """The step announced last, and the least seconds left at which it was announced."""
     _live: Live | None = field(default=None, init=False)
 
     def run(self, session: Session) -> SessionResult:
-        """Play a session to its end, or until somebody stops it; either way it is sealed.
+        """Play a session to its end, or until the user stops it; either way it is sealed.
 
         Raises:
-            KeyboardInterrupt: somebody asked twice.
+            KeyboardInterrupt: the user stopped it twice.
             RecordingError: the session cannot be written.
         """
         session.board.before = self._expecter(session)
@@ -197,24 +197,24 @@ class Narrating:
             self._show(session)
         if self.stopped:
             rest = (
-                "the rest runs untold"
+                "settling continues without output"
                 if session.phase == "settling"
-                else "faults heal, and the session settles at once"
+                else "faults heal, and the session settles now"
             )
             self._say(time_in_seconds(session.cluster.now_us), f"stopped: {rest}")
             session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
             self._tell(session.drain())
         result = session.finish()
-        if self.everything:  # else the verdict, which follows, is all that is left to tell
+        if self.everything:  # by default only the verdict follows
             self._tell(session.drain())
         return result
 
     def stop(self) -> None:
-        """Ask it to stop at the next frame.
+        """Stop at the next frame.
 
         Raises:
-            KeyboardInterrupt: it was asked before.
+            KeyboardInterrupt: it is stopping already.
         """
         if self.stopped:
             raise KeyboardInterrupt
@@ -223,7 +223,7 @@ class Narrating:
     def _wait(self, session: Session) -> None:
         try:
             self.pace.wait(session.cluster.now_us)
-        except KeyboardInterrupt:  # where signals are not ours to handle
+        except KeyboardInterrupt:  # when the signal handler cannot be installed
             self.stop()
 
     def _expecter(self, session: Session) -> Callable[[Action], None]:
@@ -234,7 +234,7 @@ class Narrating:
 
         return before
 
-    # -- what is said -----------------------------------------------------------------------------------------------
+    # -- output -----------------------------------------------------------------------------------------------------
 
     def _show(self, session: Session) -> None:
         self._tell(session.drain())
@@ -242,13 +242,13 @@ class Narrating:
         if following is None:
             return
         if self._live is not None:
-            told = f"{time_in_seconds(now)}  next: {following.told(now)}{_trouble(session)}"
-            self._live.update(Text(told, no_wrap=True, overflow="ellipsis"), refresh=True)
+            status = f"{time_in_seconds(now)}  next: {following.told(now)}{_trouble(session)}"
+            self._live.update(Text(status, no_wrap=True, overflow="ellipsis"), refresh=True)
         if self._is_due(following, now):
             self._say(time_in_seconds(now), f"next: {following.told(now)}", STYLES["next"])
 
     def _is_due(self, following: Next, now_us: int) -> bool:
-        """Whether it is time to say what comes: when that is another thing, and as it draws near."""
+        """Return whether to announce the next step: when it changes, and as it comes near."""
         left = self.pace.wall_s(following.at_us - now_us) if following.at_us >= 0 else float("inf")
         known, least = self._marked
         passed = [mark for mark in MARKS_S if left <= mark < least]
@@ -265,7 +265,7 @@ class Narrating:
             self._tell_expected(event)
 
     def _tell_expected(self, event: Event) -> None:
-        """What the fault of a step was expected to do, right behind the step."""
+        """Print the expected impact of a step's fault, after the step."""
         if event.kind != "step_taken" or not self._foretold:
             return
         if self._foretold[0].name == event.values()[1]:
@@ -282,7 +282,7 @@ class Narrating:
 
     @contextmanager
     def _status(self) -> Iterator[None]:
-        """A line that moves below the others, where something can move."""
+        """Show a status line below the others, on a terminal."""
         moving = people()
         if self.everything or not moving.is_terminal:
             yield
@@ -295,7 +295,7 @@ class Narrating:
 
     @contextmanager
     def _interrupts(self) -> Iterator[None]:
-        """Ctrl-C only asks: a session that is stopped in the middle of an event could not be sealed."""
+        """Make Ctrl-C request a stop, because a session interrupted within an event could not be sealed."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -317,13 +317,13 @@ def _matters(event: Event) -> bool:
 
 
 def _event_style(event: Event) -> str:
-    """How the line of an event looks."""
+    """Return the style of an event's line."""
     if isinstance(event, ExpectationChecked):
         return "green" if event.ok else "bold red"
     return STYLES.get(event.kind, "")
 
 
 def _trouble(session: Session) -> str:
-    """What is broken now, for the status line."""
+    """Return the active faults, for the status line."""
     active = session.board.active()
     return f"  [{', '.join(fault.name for fault in active[:3])}{' ...' if len(active) > 3 else ''}]" if active else ""

@@ -1,4 +1,4 @@
-"""The request of ``floodmark run``, with axes of a grid, and everything that is refused before anything runs."""
+"""Options of ``floodmark run``: validation before anything runs, and the axes of a grid."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,18 +30,18 @@ from tui.cli.runs.spark_jobs import why_not
 from tui.output.console import complain, complain_of
 from tui.session.playbook_choice import PlaybookChoice, choose, read, settings_of
 
-# Axes from the command line (``--vary``, ``--repeat``), and what cannot be combined with a grid.
+# Axes from the command line (``--vary``, ``--repeat``), and options that conflict with a grid.
 
 
 MOST_KEPT: Final = 20_000
-"""Cells of a grid that is kept as a campaign: a row each, and no session."""
+"""Maximum cells of a grid that runs as a campaign: one row each, and no session."""
 
 
 def with_axes(chosen: PlaybookChoice, options: Sequence[str]) -> PlaybookChoice:
-    """The choice with the axes of ``--vary`` added to its grid, or put in the place of those of the same name.
+    """Return the choice with the axes of ``--vary`` added to its grid; an axis of the same name is replaced.
 
     Raises:
-        PlaybookError: an axis or a value that does not do for this playbook; places are those of the option.
+        PlaybookError: an axis or a value is not valid for this playbook; positions are those in the option.
     """
     playbook = chosen.playbook
     root, _problems = compose(playbook.source, playbook.path)
@@ -74,7 +74,7 @@ def _cell(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
 def _joined(grid: Grid, places: GridNodes, added: tuple[GridAxis, GridNodes], notes: Notes) -> tuple[Grid, GridNodes]:
     axis, where = added
     if any(axis.name == name for case in grid.cases for name, _value in case):
-        notes.problem(where.whole, axis.name, "found an axis that the cases of the playbook have")
+        notes.problem(where.whole, axis.name, "found an axis that the playbook's cases set already; allowed is another")
         return grid, places
     return grid.with_axis(axis), replace(places, axes={**places.axes, **where.axes})
 
@@ -84,10 +84,10 @@ def _of_option(problem: Problem) -> Problem:
 
 
 def repeated(chosen: PlaybookChoice, times: int | None, *, kept: bool) -> PlaybookChoice:
-    """The choice with as many seeds as ``--repeat`` says, from its own on; ``kept``: as a campaign.
+    """Return the choice with an axis of ``times`` seeds, from its own on; ``kept``: it runs as a campaign.
 
     Raises:
-        SettingError: it has seeds already, or there are too many cells.
+        SettingError: its grid has an axis of seeds already, or there are too many cells.
     """
     if times is None:
         return chosen
@@ -106,19 +106,19 @@ def repeated(chosen: PlaybookChoice, times: int | None, *, kept: bool) -> Playbo
 
 @dataclass(frozen=True, slots=True)
 class GridOptions:
-    """The options of ``run`` that have to do with grids."""
+    """The options of ``run`` that concern grids."""
 
     makers: Sequence[str]
-    """Those given that make a grid: ``--vary``, ``--repeat``."""
+    """The given options that make a grid: ``--vary``, ``--repeat``."""
     beside: Sequence[str]
-    """Those given of the ones that a grid does not go with."""
+    """The given options that conflict with a grid."""
     seed: int | None = None
     engine: bool = False
-    """Whether it is to be kept as a campaign."""
+    """Whether the grid runs as a campaign."""
 
 
 def refusals(asked: GridOptions, chosen: Sequence[PlaybookChoice]) -> list[str]:
-    """Why what was asked for cannot go together."""
+    """Return an error message for each conflict between the options."""
     told = []
     grid = chosen[0].playbook.grid if len(chosen) == 1 else None
     alone = set(asked.beside) & {"--no-vary", "--dry-run"}
@@ -136,7 +136,7 @@ def refusals(asked: GridOptions, chosen: Sequence[PlaybookChoice]) -> list[str]:
     elif asked.engine and alone:
         told += [f"found --engine and {option} together, allowed is one of them" for option in asked.beside]
     elif grid is not None and not alone:
-        why = f"{chosen[0].playbook.path}: many sessions run at a time; --no-vary runs it as it stands"
+        why = f"{chosen[0].playbook.path}: its grid runs many sessions at a time; --no-vary runs it once"
         told += [f"{option}: {why}" for option in asked.beside]
     return told
 
@@ -159,7 +159,7 @@ class RunRequest:
     dry_run: bool = False
     speed: float | None = None
     jobs: int | None = None
-    """None: as many as there are cores."""
+    """Parallel runs; None: one per core."""
     fail_fast: bool = False
     tags: Sequence[str] = ()
     skip_tags: Sequence[str] = ()
@@ -170,35 +170,35 @@ class RunRequest:
     vary: Sequence[str] = ()
     no_vary: bool = False
     repeat: int | None = None
-    """How many seeds; None: the playbook's own, or those of its grid."""
+    """Number of seeds; None: the playbook's own, or those of its grid."""
     engine: str | None = None
-    """Who runs a grid that is kept as a campaign; None: it is none."""
+    """Engine of a grid that runs as a campaign; None: no campaign."""
     master: str | None = None
     memory: str | None = None
     why: bool | None = None
-    """Whether what was lost is to be explained; None: where that is quick."""
+    """Whether to explain losses; None: if that is quick."""
 
     @property
     def document(self) -> bool:
-        """Whether a document takes stdout, in place of the text of the results."""
+        """Whether a document is printed on stdout instead of the results as text."""
         return self.json or self.markdown == STDOUT
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRequest:
-    """A request without anything to refuse."""
+    """A valid request, with its playbooks loaded."""
 
     chosen: list[PlaybookChoice]
     words: list[str]
-    """What chooses each of them alone: the path of its file, or its name."""
+    """The argument that selects each playbook alone: the path of its file, or its name."""
     is_suite: bool
-    """Whether several were asked for, or a folder: then answers are lists."""
+    """Whether several playbooks or a folder were given: then documents are lists."""
     until_us: int = -1
     baseline: Baseline | None = None
 
 
 def checked(request: RunRequest) -> CheckedRequest | None:
-    """Everything that will run; None when something was refused, all of which has been told."""
+    """Return the validated request; None if it is invalid, after printing every error."""
     chosen: list[PlaybookChoice] = []
     try:
         settings = settings_of(request.settings)
@@ -214,7 +214,7 @@ def checked(request: RunRequest) -> CheckedRequest | None:
             each = repeated(each, request.repeat, kept=request.engine is not None)
         except (PlaybookError, SettingError) as error:
             if settings and (tags := _left_out(word, request)) is not None:
-                known += tags  # what does not run need not take the settings
+                known += tags  # a playbook that does not run need not accept the settings
                 continue
             if isinstance(error, PlaybookError):
                 complain_of(error)
@@ -244,15 +244,15 @@ def checked(request: RunRequest) -> CheckedRequest | None:
     if not good or until_us is None:
         return None
     if not chosen:
-        complain(f"--tag and --skip-tag leave none of {counted(len(found), 'playbook')}")
+        complain(f"--tag and --skip-tag select none of {counted(len(found), 'playbook')}")
         return None
     return CheckedRequest(chosen, words, len(found) > 1 or [*request.files] != found, until_us, baseline)
 
 
 def _words(files: Sequence[str]) -> tuple[list[str], bool]:
-    """What was typed, with folders as the files in them; whether every folder has some.
+    """Return the arguments with folders replaced by the files in them, and whether every folder is valid.
 
-    What is typed twice runs twice, but a file runs once however many folders lead to it.
+    An argument given twice runs twice; a file in several of the folders runs once.
     """
     words: list[str] = []
     good = True
@@ -275,7 +275,7 @@ def _words(files: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _until(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> int | None:
-    """Where to cut off, -1 for nowhere; None when that means nothing."""
+    """Return the virtual time of ``--until``, -1 for none; None if it is not valid."""
     if request.until is None:
         return -1
     until_us: int | None
@@ -287,16 +287,16 @@ def _until(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> int | None:
         until_us = None
     manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
     for path in manual:
-        complain(f"--until: {path}: time stands still in a manual playbook, so nothing can be cut off by it")
+        complain(f"--until: {path}: a manual playbook has no clock, so it cannot be stopped at a time")
     return None if manual else until_us
 
 
 def _fits_together(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
-    """Whether no option contradicts another."""
+    """Return whether no option conflicts with another; prints the first conflict."""
     if request.plain and (request.jobs or 1) > 1:
         complain(
             f"found --plain and --jobs {request.jobs} together, allowed is --plain with one job: "
-            "its lines tell of one session at a time"
+            "it prints the events of one session at a time"
         )
         return False
     if request.json and request.markdown == STDOUT:
@@ -306,7 +306,7 @@ def _fits_together(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> boo
 
 
 def _grids_fit(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
-    """Whether what was asked for goes with a grid."""
+    """Return whether the options are valid with a grid; prints each conflict."""
     asked = {
         "--no-vary": request.no_vary,
         "--dry-run": request.dry_run,
@@ -324,14 +324,14 @@ def _grids_fit(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     refused = why_not(request.engine, request.master, request.memory, workers="--jobs" if request.jobs else "")
     told += [refused] if refused else []
     if request.engine is not None and request.fail_fast:
-        told.append("found --engine and --fail-fast together, allowed is one of them: every cell of a campaign counts")
+        told.append("found --engine and --fail-fast together, allowed is one of them: a campaign runs every cell")
     for line in told:
         complain(line)
     return not told
 
 
 def _can_be_dry(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
-    """Whether ``--dry-run`` stands beside nothing that it contradicts."""
+    """Return whether ``--dry-run`` is valid with the other options; prints each conflict."""
     beside = {
         "--out": request.out is not None,
         "--junit": request.junit is not None,
@@ -342,15 +342,15 @@ def _can_be_dry(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     }
     given = [option for option, is_given in beside.items() if is_given]
     for option in given:
-        complain(f"found --dry-run and {option} together, allowed is one of them: a dry run keeps nothing")
+        complain(f"found --dry-run and {option} together, allowed is one of them: a dry run records nothing")
     manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
     for path in manual:
-        complain(f"--dry-run: {path}: it is stepped by hand, so that no fault is injected")
+        complain(f"--dry-run: {path}: a manual playbook injects no faults, so there is no impact to predict")
     return not given and not manual
 
 
 def _can_be_written(request: RunRequest) -> bool:
-    """Whether the documents can be written: better to know before a long run than after it."""
+    """Return whether the documents can be written; checked before the run, which may be long."""
     good = True
     wanted = {"--junit": request.junit, "--markdown": request.markdown, "--save-baseline": request.save_baseline}
     for option, path in wanted.items():
@@ -364,7 +364,7 @@ def _can_be_written(request: RunRequest) -> bool:
 
 
 def _left_out(word: str, request: RunRequest) -> tuple[str, ...] | None:
-    """The tags of a playbook that they leave out; None when it is to run, or is none at all."""
+    """Return the tags of a playbook that the tag options exclude; None if it is to run, or cannot be read."""
     if not request.tags and not request.skip_tags:
         return None
     try:
@@ -375,13 +375,13 @@ def _left_out(word: str, request: RunRequest) -> tuple[str, ...] | None:
 
 
 def _tags_known(request: RunRequest, tags: Sequence[str]) -> bool:
-    """Whether every tag asked for is one of some playbook."""
+    """Return whether every given tag occurs in some playbook; prints each that does not."""
     known = sorted(set(tags))
     unknown = [("--tag", tag) for tag in request.tags if tag not in known]
     unknown += [("--skip-tag", tag) for tag in request.skip_tags if tag not in known]
     there = f"there are {listed(known, 'and')}" if known else "they have no tags"
     for option, tag in unknown:
-        complain(f"{option}: found {shown(tag)}, a tag of no playbook here{nearest(tag, known)}; {there}")
+        complain(f"{option}: found {shown(tag)}, which no playbook here has{nearest(tag, known)}; {there}")
     return not unknown
 
 

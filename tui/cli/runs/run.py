@@ -1,4 +1,4 @@
-"""``floodmark run``: playbooks without a screen, with an exit code."""
+"""``floodmark run``: headless runs of playbooks, with an exit code."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +28,7 @@ from tui.session.playbook_choice import PlaybookChoice
 
 
 def run(request: RunRequest) -> int:
-    """Run every playbook asked for; the worst exit code of them."""
+    """Run every requested playbook; return the worst exit code."""
     asked = checked(request)
     if asked is None:
         return BAD_INPUT
@@ -68,7 +68,7 @@ def run(request: RunRequest) -> int:
 
 
 def _again(word: str, chosen: PlaybookChoice, request: RunRequest) -> str:
-    """What to type to run one of them once more, as it ran here: once, even where it has a grid."""
+    """Return the command that runs one of them again as it ran here: once, even if it has a grid."""
     command = command_of(word, chosen.seed, request.settings, request.until)
     return f"{command} --no-vary" if chosen.playbook.grid is not None else command
 
@@ -83,11 +83,11 @@ def _job(chosen: PlaybookChoice, out: Path, until_us: int, fsync: Fsync) -> Play
 def _one_after_other(
     console: Console, request: RunRequest, asked: CheckedRequest, jobs: list[PlaybookJob], explained: list[Why]
 ) -> list[JobOutcome]:  # fmt: skip
-    """Run all in this process and print everything of each; ``explained`` gets why it lost what it lost."""
+    """Run all in this process and print each result; ``explained`` gets the explanation of losses."""
     driver = SessionDriver(console, asked.until_us)
     events = people() if request.document else console
     if request.speed is not None:
-        from tui.cli.runs.narration import Narrating  # noqa: PLC0415 - it tells what is foretold, as a dry run does
+        from tui.cli.runs.narration import Narrating  # noqa: PLC0415 - most runs print no events
 
         driver.narrating = Narrating(Pace(request.speed), events, request.plain)
     elif request.plain:
@@ -111,7 +111,7 @@ def _explain(
     console: Console, request: RunRequest, asked: CheckedRequest, explained: list[Why], chosen: PlaybookChoice,
     result: SessionResult
 ) -> None:  # fmt: skip
-    """Behind the verdict of a single session: why it lost what it lost."""
+    """Explain the losses of a single session, after its verdict."""
     from tui.cli.runs.why import after_run  # noqa: PLC0415 - most sessions lose nothing
 
     why = after_run(console, chosen, result, wanted=request.why, until_us=asked.until_us)
@@ -122,7 +122,7 @@ def _run_one(
     driver: SessionDriver, chosen: PlaybookChoice, job: PlaybookJob, *,
     alone: Callable[[PlaybookChoice, SessionResult], None] | None
 ) -> JobOutcome:  # fmt: skip
-    """Run one playbook, telling all of it; never raises. ``alone``: what to tell behind its verdict."""
+    """Run one playbook and print its result; never raises. ``alone``: called after the verdict of a single one."""
 
     def drive(recorder: Recorder | None) -> SessionResult:
         result = driver.run(chosen, recorder)

@@ -1,4 +1,4 @@
-"""Runs one session to its end, headless, and reports progress on the way."""
+"""Headless run of one session to its end, with progress."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class SessionDriver:
-    """How to run: how far, and what to show."""
+    """Runs sessions to a virtual time and prints their events, tables and progress."""
 
     console: Console
     until_us: int = -1
     events: Console | None = None
-    """Where every notable event goes as a line; None: nowhere."""
+    """Console for a line per notable event; None: events are not printed."""
     narrating: "Narrating | None" = None
-    """Tells the session live, at its own pace; None: it runs as fast as it can."""
+    """Prints the session live at a pace; None: it runs as fast as possible."""
     _rows: int = field(default=0, init=False)
-    """Rows of its table that have been printed, where it has one."""
+    """Rows of a manual session's step table that have been printed."""
 
     def run(self, chosen: PlaybookChoice, recorder: Recorder | None) -> SessionResult:
-        """Run one playbook to its verdict.
+        """Run one playbook and return its result.
 
         Raises:
             ModelError: its cluster cannot be built.
@@ -62,7 +62,7 @@ class SessionDriver:
         return result
 
     def _tell_rows(self, telling: ProgressLine, session: ManualSession) -> None:
-        """Print the rows that are complete and not printed yet."""
+        """Print the rows of the step table that are not printed yet."""
         telling.hide()
         self._rows = print_trace(self.console, session.table, self._rows)
 
@@ -80,5 +80,5 @@ class SessionDriver:
 
 
 def progress(session: Session | ManualSession) -> str:
-    """How far a session is, on one line."""
+    """Return a session's progress in one line: playbook, virtual time, stage."""
     return f"{session.playbook.name}: {time_in_seconds(session.cluster.now_us)}, {stage(session)}"

@@ -1,4 +1,4 @@
-"""Runs campaigns and reports, on Spark in a process of its own; losses are explained before a report over them."""
+"""Campaigns and reports on Spark, in a separate process; losses are explained before a report."""
 
 import re
 import signal
@@ -21,23 +21,23 @@ from playbooks.version import VERSION
 from tui.output.console import ProgressLine, complain, people, say
 from tui.terminal import self_command
 
-# Explains sessions that lost records before a report over them, so that the page has remedies beside each loss.
+# Explains sessions that lost records before a report, so that it has remedies for each loss.
 
 
 MOST_SESSIONS: Final = 1
-"""Sessions that a report explains by itself: each is run again some dozens of times, which takes about a minute."""
+"""Sessions that a report explains by default: each is run dozens of times, which takes about a minute."""
 MOST_EVENTS: Final = 60_000
-"""Trace events of a session that is explained without being asked: more of them take longer than one waits."""
+"""Most trace events of a session that is explained by default; a longer one takes too long."""
 
 
 def explain_losses(paths: Sequence[str], *, wanted: bool | None) -> None:
     """Explain the sessions among these that lost records and have no explanation yet.
 
-    ``wanted`` is what was typed. None: of the short ones the first that can be explained, and a line says how many are
-    left; True: all of them.
+    ``wanted`` is the option. None: the first short session that can be explained, and a line with the number of the
+    others; True: all of them; False: none.
 
     Raises:
-        KeyboardInterrupt: it was stopped.
+        KeyboardInterrupt: the user stopped it.
     """
     if wanted is False:
         return
@@ -46,16 +46,16 @@ def explain_losses(paths: Sequence[str], *, wanted: bool | None) -> None:
     asked = explained = 0
     for asked, path in enumerate(chosen, 1):
         count = f" ({asked} of {len(chosen)})" if wanted and len(chosen) > 1 else ""
-        say(people(), f"asking why {path.name} lost records{count}; --no-why leaves it out", "dim")
+        say(people(), f"explaining the losses of {path.name}{count}; --no-why skips this", "dim")
         explained += _explain(path)
         if not wanted and explained == MOST_SESSIONS:
             break
     if left := len(lossy) - asked:
-        say(people(), f"{counted(left, 'session')} that lost records not asked why: --why asks all of them", "dim")
+        say(people(), f"{counted(left, 'session')} with losses not explained; --why explains all", "dim")
 
 
 def _explain(path: Path) -> bool:
-    """Explain a session and keep the answer; False, and a line says why, where that is not possible."""
+    """Explain a session and store the answer; return False after printing the reason if that is not possible."""
     from playbooks.diagnosis.why import (  # noqa: PLC0415 - most sessions lose nothing
         WhyError,
         explain_recorded,
@@ -75,7 +75,7 @@ def _explain(path: Path) -> bool:
 
 
 def _lossy(paths: Sequence[str]) -> Iterator[Path]:
-    """The whole sessions on this machine that lost records, and of which nobody knows why yet."""
+    """Yield the complete local sessions that lost records and have no explanation yet."""
     found: dict[Path, Path] = {}
     for given in paths:
         path = Path(given)
@@ -104,12 +104,12 @@ def _is_short(path: Path) -> bool:
     return manifest is not None and manifest.events <= MOST_EVENTS
 
 
-# ``floodmark report``: starts the Spark job in a process of its own; the command line itself never loads Spark.
+# ``floodmark report``: starts the Spark job in a separate process; the command line itself never loads Spark.
 
 
 SIGNALLED = 128
 FORMATS = ("html", "markdown", "parquet", "json", "terminal")
-"""What ``--format`` may name."""
+"""Values of ``--format``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,11 @@ class Report:
     memory: str | None = None
     baseline: str | None = None
     why: bool | None = None
-    """Whether sessions that lost records are asked why; None: the first that is short."""
+    """Whether to explain sessions that lost records; None: only the first short one."""
 
 
 def report(request: Report) -> int:
-    """Run the report over sessions; its exit code."""
+    """Run the report over sessions; return its exit code."""
     sessions: list[str] = []
     good = _formats_known(request.formats)
     for text in request.sessions:
@@ -148,23 +148,23 @@ def report(request: Report) -> int:
     try:
         explain_losses([*sessions, *([baseline] if baseline else [])], wanted=request.why)
     except KeyboardInterrupt:
-        say(people(), "stopped; an earlier report is as it was", "yellow")
+        say(people(), "stopped; an earlier report is unchanged", "yellow")
         return INTERRUPTED
     command = [*self_command.command("spark_report"), *sessions]
-    told = (("--out", request.out), ("--format", request.formats), ("--master", request.master))
-    for option, value in (*told, ("--memory", request.memory), ("--baseline", baseline)):
+    given = (("--out", request.out), ("--format", request.formats), ("--master", request.master))
+    for option, value in (*given, ("--memory", request.memory), ("--baseline", baseline)):
         if value is not None:
             command += [option, str(value)]
     return run_to_its_end(command)
 
 
 def _found(text: str) -> str:
-    """The session that is meant; of one on another file system Spark finds out. Raises SessionError."""
+    """Return the session's path; one on another file system is checked by Spark. Raises SessionError."""
     return text if has_scheme(text) else str(find_session(text, sessions_root()))
 
 
 def _formats_known(text: str | None) -> bool:
-    """Whether every format asked for is one; complains about the first that is none."""
+    """Return whether every requested format is known; prints an error for the first unknown one."""
     if text is None:
         return True
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -177,7 +177,7 @@ def _formats_known(text: str | None) -> bool:
 
 
 def run_to_its_end(command: list[str]) -> int:
-    """Run a command to its end. Ctrl-C reaches it as well; what counts is how it ends then."""
+    """Run a command and return its exit code. Ctrl-C also reaches the command, and its exit code counts."""
     try:
         process = subprocess.Popen(command, env=self_command.environment())
     except OSError as error:
@@ -195,11 +195,11 @@ LOCAL: Final = "local"
 SPARK: Final = "spark"
 ENGINES: Final = (LOCAL, SPARK)
 _HEAP: Final = re.compile(r"[1-9]\d{0,5}[mg]")
-"""What Spark's own process takes; refused here so that no campaign's directory is made for it."""
+"""Heap size as spark-submit takes it; checked here, before a campaign's directory is created."""
 
 
 class EngineError(Exception):
-    """The engine did not get to the end; ``code`` is the exit code, and it has said why itself."""
+    """The engine failed with exit code ``code``; it has printed the reason itself."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"exit code {code}")
@@ -207,16 +207,16 @@ class EngineError(Exception):
 
 
 def why_not(engine: str | None, master: str | None, memory: str | None, *, workers: str = "") -> str:
-    """What is wrong with the options of an engine, empty if nothing is.
+    """Return the error in the options of an engine, empty if they are valid.
 
-    ``workers`` is the option by which a number of processes was asked for, empty if none was.
+    ``workers`` is the name of the given option for the number of processes, empty if none is given.
     """
     if engine is not None and engine not in ENGINES:
         return f"--engine: found {engine!r}, allowed are {', '.join(ENGINES)}{nearest(engine, ENGINES)}"
     given = [name for name, value in (("--master", master), ("--memory", memory)) if value is not None]
     if engine != SPARK and given:
         beside = "without --engine" if engine is None else f"with --engine {engine}"
-        return f"found {given[0]} {beside}, allowed is it with --engine spark"
+        return f"found {given[0]} {beside}, allowed only with --engine spark"
     if memory is not None and _HEAP.fullmatch(memory) is None:
         return f"--memory: found {memory!r}, expected megabytes or gigabytes, such as 800m or 4g"
     if engine == SPARK and workers:
@@ -234,10 +234,10 @@ def run_on_spark(
     stop_on: str = "",
     quiet: bool = False,
 ) -> Come:
-    """Do the runs that are missing; what they came to, as Spark added it up. ``quiet`` prints no fleet report.
+    """Run the missing runs on Spark, and return their totals. ``quiet`` prints no fleet report.
 
     Raises:
-        EngineError: it failed; what has landed stays.
+        EngineError: Spark failed; rows written so far are kept.
     """
     write_plan(folder, work)
     take_come(folder)
@@ -251,10 +251,10 @@ def run_on_spark(
     code = run_to_its_end([str(word) for word in command])
     come = take_come(folder)
     if come is None and code == INTERRUPTED:
-        say(people(), "stopped; the same command goes on")
+        say(people(), "stopped; the same command resumes")
     if come is None or code not in (0, INTERRUPTED):
         raise EngineError(code or INTERNAL)
-    come.interrupted = come.interrupted or code == INTERRUPTED  # its report is missing, if nothing else
+    come.interrupted = come.interrupted or code == INTERRUPTED  # at least the fleet report is missing
     return come
 
 
@@ -262,9 +262,9 @@ def run_on_spark(
 
 
 def standing_words(standing: CampaignProgress) -> str:
-    """``40 of 200 runs, 8.1/s, 0:00:20 left: 3 found, 1 surprising``, and how much a storm has reached."""
+    """Return ``40 of 200 runs, 8.1/s, 0:00:20 left: 3 found, 1 surprising``, and the coverage of a storm."""
     left = f", {elapsed(round(standing.left_s))} left" if standing.left_s >= 0 else ""
-    covered = f"; {standing.reached} of {standing.pairs} pairs of fault and state reached" if standing.pairs else ""
+    covered = f"; {standing.reached} of {standing.pairs} pairs of fault and state covered" if standing.pairs else ""
     return (
         f"{standing.done} of {standing.runs} runs, {standing.per_second:.1f}/s{left}: {standing.found} found, "
         f"{standing.surprising} surprising{covered}"

@@ -1,4 +1,4 @@
-"""Runs several playbooks in parallel processes, and prints their verdicts and a table at the end."""
+"""Parallel runs of several playbooks: progress, verdicts, and a table at the end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,24 +35,24 @@ HEADS = ("playbook", "profile", "verdict", "acked", "lost", "duplicates", "unava
 
 @dataclass(frozen=True, slots=True)
 class PlaybookOutcome:
-    """A playbook of a run, and how it ended."""
+    """A playbook of a run, with its outcome."""
 
     name: str
     outcome: JobOutcome
     playbook: str
-    """Its name as it gives it; ``name`` has a number where several have the same."""
+    """The playbook's own name; ``name`` has a number if several have the same."""
     command: str
-    """What to type to run just this one again."""
+    """Command that runs only this one again."""
     why: Why | None = None
-    """Why it lost what it lost, where that was asked for."""
+    """Explanation of its losses, if requested."""
 
     @property
     def verdict(self) -> str:
-        """One word."""
+        """The verdict as one word, see :func:`verdict_of`."""
         return verdict_of(self.outcome)
 
     def to_json(self) -> dict[str, Any]:
-        """Its result; what can be said of one that has none."""
+        """Return its result as a document; without a result, the error and the seed."""
         result = self.outcome.result
         if result is not None:
             return result.to_json() | ({"why": self.why.to_json()} if self.why is not None else {})
@@ -66,19 +66,19 @@ class PlaybookOutcome:
         }
 
     def entry(self) -> BaselineEntry | None:
-        """What a baseline keeps of it; None without a verdict."""
+        """Return its entry in a baseline; None without a verdict."""
         return entry_of(self.outcome.result.to_json()) if self.outcome.result is not None else None
 
 
 def verdict_of(outcome: JobOutcome) -> str:
-    """``pass``, ``fail`` or ``inconclusive``; else ``error``, ``refused``, ``stopped`` or ``not run``."""
+    """Return ``pass``, ``fail`` or ``inconclusive``; else ``error``, ``refused``, ``stopped`` or ``not run``."""
     if outcome.result is not None:
         return outcome.result.verdict
     return {BAD_INPUT: "refused", INTERRUPTED: "stopped", NOT_RUN: "not run"}.get(outcome.code, "error")
 
 
 def row(ended: PlaybookOutcome, *, took: bool = True) -> tuple[str, ...]:
-    """The cells below :data:`HEADS`; without the wall time, which differs from run to run, where it is not wanted."""
+    """Return the cells below :data:`HEADS`; ``took``: with the wall time, which differs from run to run."""
     result = ended.outcome.result
     wall = (f"{ended.outcome.wall_s:.1f}s" if ended.outcome.code != NOT_RUN else "-",) if took else ()
     if result is None:
@@ -99,14 +99,14 @@ def row(ended: PlaybookOutcome, *, took: bool = True) -> tuple[str, ...]:
 
 
 def tally(all_ended: Sequence[PlaybookOutcome]) -> str:
-    """``3 playbooks: 2 pass, 1 fail``; the words in the order of :data:`STYLES`."""
+    """Return ``3 playbooks: 2 pass, 1 fail``, with the verdicts in the order of :data:`STYLES`."""
     words = [each.verdict for each in all_ended]
     counts = [f"{words.count(word)} {word}" for word in STYLES if word in words]
     return f"{counted(len(words), 'playbook')}: {', '.join(counts)}"
 
 
 def cause_lines(ended: PlaybookOutcome) -> list[str]:
-    """Why records were lost and invariants broken, every sentence once."""
+    """Return the causes of losses and of invariant violations, without repetition."""
     result = ended.outcome.result
     if result is None:
         return []
@@ -120,7 +120,7 @@ def cause_lines(ended: PlaybookOutcome) -> list[str]:
 
 
 class Display:
-    """Progress of a suite on a terminal: lines that move, and a line for each playbook that did not pass."""
+    """Progress of a suite on a terminal: status lines, and a line for each playbook that did not pass."""
 
     def __init__(self, console: Console, names: Sequence[str]) -> None:
         self._console = console
@@ -146,19 +146,18 @@ class Display:
             self._live.stop()
 
     def started(self, number: int, _job: PlaybookJob) -> None:
-        """A playbook begins."""
+        """Show that a playbook starts."""
         if self._live is not None:
-            self._tasks[number] = self._running.add_task(f"{self._names[number]}  begins", total=None)
+            self._tasks[number] = self._running.add_task(f"{self._names[number]}  starting", total=None)
 
     def moved(self, number: int, stage: JobProgress) -> None:
-        """A playbook is further."""
+        """Show the virtual time and stage of a playbook."""
         when = f"{time_in_seconds(stage.now_us)}, " if stage.now_us else ""
         if self._live is not None:
-            told = f"{self._names[number]}  {when}{stage.stage}"
-            self._running.update(self._tasks[number], description=told)
+            self._running.update(self._tasks[number], description=f"{self._names[number]}  {when}{stage.stage}")
 
     def ended(self, number: int, outcome: JobOutcome) -> None:
-        """A playbook has its verdict, or an error."""
+        """Count a playbook that ended, and print it if it did not pass."""
         self._done += 1
         self._failed += outcome.code != 0
         if self._live is None:
@@ -170,12 +169,12 @@ class Display:
             width = len(str(len(self._names)))
             verdict = verdict_of(outcome)
             count = f"{self._done:>{width}}/{len(self._names)}  "
-            told = [(count, ""), (f"{verdict:<12}  ", STYLES[verdict]), (f"{self._names[number]}{_why(outcome)}", "")]
-            say_parts(self._console, told, " " * len(count))
+            parts = [(count, ""), (f"{verdict:<12}  ", STYLES[verdict]), (f"{self._names[number]}{_why(outcome)}", "")]
+            say_parts(self._console, parts, " " * len(count))
 
 
 def _bars(console: Console) -> tuple[Progress, Progress]:
-    """The lines of what runs, and the one of all."""
+    """Return the progress lines of running playbooks, and the one of the whole suite."""
     words = Column(no_wrap=True, overflow="ellipsis", ratio=1)
     running = Progress(
         SpinnerColumn("line"),
@@ -189,7 +188,7 @@ def _bars(console: Console) -> tuple[Progress, Progress]:
 
 
 def _why(outcome: JobOutcome) -> str:
-    """What is to be said at once of a playbook that did not pass."""
+    """Return the reason why a playbook did not pass, in one line."""
     result = outcome.result
     if result is None:
         return f"  {outcome.error}"
@@ -205,7 +204,7 @@ def _why(outcome: JobOutcome) -> str:
 def run_suite(
     jobs: Sequence[PlaybookJob], names: Sequence[str], *, workers: int, fail_fast: bool
 ) -> list[JobOutcome]:  # fmt: skip
-    """Run all, with progress on stderr; how each ended, in order."""
+    """Run all with progress on stderr; return the outcomes in order."""
     with Display(people(), names) as display:
         return run_all(
             jobs,
@@ -217,20 +216,20 @@ def run_suite(
         )
 
 
-# The end of a suite: a table, then what did not pass and why, then the difference to a baseline.
+# The end of a suite: a table, then the playbooks that did not pass, then the difference to a baseline.
 
 
 SHOWN = 10
-"""Failed expectations told of each playbook; the rest is counted."""
+"""Failed expectations printed of each playbook; the rest is counted."""
 LIGHTEST = ("events", "took", "profile", "time")
-"""Columns that a narrow terminal does without, in this order."""
+"""Columns that are left out on a narrow terminal, in this order."""
 GAP = 3
-"""Between two columns."""
+"""Spaces between two columns."""
 TREND = {-1: ("better", "green"), 0: ("changed", ""), 1: ("worse", "yellow")}
 
 
 def print_suite(console: Console, all_ended: Sequence[PlaybookOutcome]) -> None:
-    """The table, and every playbook that did not pass; beside a document on stdout only what broke, on stderr."""
+    """Print the table and every playbook that did not pass; with a document on stdout, only errors on stderr."""
     if console.quiet:
         _print_unended(all_ended)
         return
@@ -246,7 +245,7 @@ def print_suite(console: Console, all_ended: Sequence[PlaybookOutcome]) -> None:
 
 
 def _print_unended(all_ended: Sequence[PlaybookOutcome]) -> None:
-    """On stderr what broke or was stopped: a document does not say so to the person who waits for it."""
+    """Print playbooks without a result on stderr, because a document on stdout does not show them to the user."""
     broken = [each for each in all_ended if each.outcome.result is None and each.outcome.code != NOT_RUN]
     for each in broken:
         _print_failed(people(), each)
@@ -257,7 +256,7 @@ def _print_unended(all_ended: Sequence[PlaybookOutcome]) -> None:
 def fitting(
     heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
 ) -> tuple[list[str], list[list[str]]]:
-    """A table without the columns that weigh least, as far as the width (None: any) asks for it."""
+    """Return the table without its least important columns, as far as the width requires (None: any width)."""
     kept = list(range(len(heads)))
     for name in LIGHTEST:
         needed = sum(max(len(cells[column]) for cells in [heads, *rows]) + GAP for column in kept)
@@ -285,12 +284,12 @@ def _print_failed(console: Console, ended: PlaybookOutcome) -> None:
     if outcome.session:
         say(console, f"session  {outcome.session}")
     if outcome.account:
-        say(console, f"account  {outcome.account}")
-    say(console, f"again    {ended.command}")
+        say(console, f"log      {outcome.account}")
+    say(console, f"rerun    {ended.command}")
 
 
 def print_differences(console: Console, path: str, differences: Sequence[BaselineDifference]) -> None:
-    """How the run differs from the baseline in that file, and what that means for the exit code."""
+    """Print the differences to the baseline at ``path``, and the playbooks with a regression."""
     changed = [each for each in differences if each.changes]
     say(console, "")
     if not changed:
@@ -306,8 +305,8 @@ def print_differences(console: Console, path: str, differences: Sequence[Baselin
 
 
 def regression_words(playbooks: Sequence[str]) -> str:
-    """That the run fails by the baseline, and by which playbooks."""
-    return f"REGRESSION: worse than the baseline, so that the run fails (exit code 1): {', '.join(playbooks)}"
+    """Return the message that the run fails because of regressions in these playbooks."""
+    return f"REGRESSION: worse than the baseline, so the run fails (exit code 1): {', '.join(playbooks)}"
 
 
 def _print_change(console: Console, playbook: str, change: BaselineChange) -> None:

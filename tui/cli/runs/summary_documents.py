@@ -1,6 +1,6 @@
 """Documents of a run: JSON, JUnit XML, Markdown and the baseline, and its exit code.
 
-Nothing in it depends on the clock: times are of the cluster, and there is no ``timestamp``.
+Nothing in them depends on the wall clock: times are virtual, and there is no ``timestamp``.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ END = "the session reaches its end"
 
 
 def junit(all_ended: Sequence[PlaybookOutcome]) -> str:
-    """The document. Times are seconds of virtual time."""
+    """Return the JUnit XML document. Times are seconds of virtual time."""
     suites = Element("testsuites", name="floodmark")
     for ended in all_ended:
         suites.append(_suite(ended))
@@ -95,14 +95,14 @@ def _cases(suite: Element, ended: PlaybookOutcome, result: SessionResult) -> Non
 
 
 def _unended(suite: Element, ended: PlaybookOutcome) -> None:
-    """The one case of a playbook without a verdict."""
+    """Add the only test case of a playbook without a verdict."""
     outcome = ended.outcome
     case = _case(suite, ended, END, 0)
     if outcome.code == NOT_RUN:
         SubElement(case, "skipped", message=_clean(outcome.error))
         return
     error = SubElement(case, "error", type=ended.verdict, message=_clean(outcome.error))
-    account = f"\naccount: {outcome.account}" if outcome.account else ""
+    account = f"\nlog: {outcome.account}" if outcome.account else ""
     error.text = _clean(f"{outcome.error}{account}\nrun it again: {ended.command}")
 
 
@@ -133,17 +133,17 @@ def _seconds(us: int) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without the characters that XML cannot hold, nor those that a terminal takes for a command."""
+    """Escape characters that XML cannot contain, and terminal control characters."""
     return printable(text, "\n\t")
 
 
 # A summary for a pull request, in the Markdown that GitHub and GitLab show: tables, lists and details.
 #
-# Names, expectations and causes are other people's texts. They go in so that no character of theirs means anything.
+# Names, expectations and causes may come from outside, so every Markdown character in them is escaped.
 
 
 def markdown(all_ended: Sequence[PlaybookOutcome], differences: Sequence[BaselineDifference] | None = None) -> str:
-    """The verdict, a table, what did not pass, and how it differs from a baseline (None: there is none)."""
+    """Return the verdict, a table, the playbooks that did not pass, and the differences to a baseline, if any."""
     regressed = _regressed(differences or ())
     passed = all(each.outcome.code == OK for each in all_ended) and not regressed
     parts = [f"### floodmark: {'passed' if passed else 'not passed'}", tally(all_ended), *regressed]
@@ -156,7 +156,7 @@ def markdown(all_ended: Sequence[PlaybookOutcome], differences: Sequence[Baselin
 
 
 def grid_markdown(matrix: SweepMatrix, differences: Sequence[BaselineDifference] | None = None) -> str:
-    """A grid's matrix, and how its cells differ from a baseline (None: there is none)."""
+    """Return a grid's matrix, and the differences of its cells to a baseline, if any."""
     if differences is None:
         return matrix_markdown(matrix)
     parts = [matrix_markdown(matrix).rstrip(), *_regressed(differences), _differences(differences)]
@@ -164,23 +164,23 @@ def grid_markdown(matrix: SweepMatrix, differences: Sequence[BaselineDifference]
 
 
 def _regressed(differences: Sequence[BaselineDifference]) -> list[str]:
-    """In bold what is worse than the baseline, if anything is."""
+    """Return the regressions in bold, if there are any."""
     found = [each.playbook for each in differences if each.regression]
     return [f"**{escaped(regression_words(found))}**"] if found else []
 
 
 def code(text: str) -> str:
-    """The same in the letters of code."""
+    """Return the text as inline code."""
     return f"<code>{escaped(text)}</code>"
 
 
 def _failed(ended: PlaybookOutcome) -> str:
-    """One playbook that did not pass, folded away under its name."""
+    """Return a playbook that did not pass, collapsed under its name."""
     outcome, result = ended.outcome, ended.outcome.result
     lines = []
     reason = outcome.error or (result.reason if result else "")
     if reason:
-        lines.append(f"- why: {escaped(reason)}")
+        lines.append(f"- reason: {escaped(reason)}")
     failed = [each for each in result.expectations if not each.ok] if result is not None else []
     lines += [f"- failed: {code(each.text)} {escaped(each.detail)}" for each in failed[:SHOWN]]
     if len(failed) > SHOWN:
@@ -213,7 +213,7 @@ def _differences(differences: Sequence[BaselineDifference]) -> str:
 
 
 Summary = Callable[[Sequence[PlaybookOutcome], Sequence[BaselineDifference] | None], str]
-"""Markdown of what ended, and of how it differs from a baseline if there is one."""
+"""Function that returns the Markdown of the outcomes and of the differences to a baseline, if any."""
 
 
 def hand_over(
@@ -223,9 +223,9 @@ def hand_over(
     ended: Sequence[PlaybookOutcome],
     summary: Summary = markdown,
 ) -> int:
-    """Write the documents that were asked for; the exit code of the run.
+    """Write the requested documents; return the exit code of the run.
 
-    Of a run that was stopped before all had a verdict, nothing is written: it would look like a whole one.
+    If the run was stopped before all had a verdict, nothing is written: it would look complete.
     """
     code = worst(each.outcome.code for each in ended)
     if code == INTERRUPTED and any(each.outcome.result is None for each in ended):
@@ -253,7 +253,7 @@ def _write_all(
     differences: Sequence[BaselineDifference] | None,
     summary: Summary,
 ) -> bool:
-    """The files; whether all could be written."""
+    """Write the files; return whether all could be written."""
     good = True
     if request.junit is not None:
         good = write("--junit", request.junit, junit(ended))
@@ -273,7 +273,7 @@ def _save_baseline(path: Path, ended: Sequence[PlaybookOutcome]) -> bool:
     for each in ended:
         entry = each.entry()
         if entry is None:
-            complain(f"--save-baseline: {path} is left as it was: {each.name} has no verdict")
+            complain(f"--save-baseline: {path} is not written: {each.name} has no verdict")
             return False
         entries.append(entry)
     return write("--save-baseline", path, to_text(saved(entries)) + "\n")

@@ -1,4 +1,4 @@
-"""``floodmark run`` of a playbook with a grid: every cell, the matrix, and a campaign that is kept."""
+"""``floodmark run`` of a playbook with a grid: runs of all cells, the result matrix, and campaigns."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,18 +40,19 @@ from tui.output.command_end import to_text
 from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
 from tui.session.playbook_choice import PlaybookChoice
 
-# Makes a matrix fit a terminal: heads are broken at their dots, and if that is not enough rows get letters.
+# Fits a matrix to a terminal: headings are wrapped at dots, and if that is not enough, settings are listed above the
+# table and rows refer to them by letters.
 #
-# Nothing inside a cell is ever broken: numbers stay whole.
+# Cells are never wrapped, so that numbers stay whole.
 
 
 GAP: Final = "  "
 HEAD: Final = 13
-"""Characters of a head's line, where it can be broken."""
+"""Characters of a line of a wrapped heading."""
 
 
 def fitted(told: SweepTable, width: int) -> list[str]:
-    """The lines of a table; wider than ``width`` only if its measures alone are."""
+    """Return the lines of a table; they exceed ``width`` only if the measures alone do."""
     broken = _lines(told.heads, told.rows)
     if max(map(len, broken)) <= width or not told.axes:
         return broken
@@ -77,7 +78,7 @@ def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _broken(head: str) -> Iterator[str]:
-    """A head in lines, broken behind dots, dashes and spaces."""
+    """Yield the lines of a heading, wrapped after dots, dashes and spaces."""
     line = ""
     for word in head.replace(".", ".\0").replace(" ", " \0").replace("-", "-\0").split("\0"):
         if line and len(line) + len(word) > HEAD:
@@ -88,7 +89,7 @@ def _broken(head: str) -> Iterator[str]:
 
 
 def _letter(number: int) -> str:
-    """``a`` to ``z``, then ``aa`` and so on."""
+    """Return the name of a row: ``a`` to ``z``, then ``aa`` and so on."""
     letters = ""
     number += 1
     while number:
@@ -97,14 +98,14 @@ def _letter(number: int) -> str:
     return letters
 
 
-# ``floodmark run`` of a playbook with a grid: every cell run, and the matrix with its Pareto rows and its advice.
+# ``floodmark run`` of a playbook with a grid: runs of all cells, and the matrix with Pareto-optimal rows and advice.
 
 
 FAILURES_SHOWN = 12
 
 
 def run_alone(request: RunRequest, asked: CheckedRequest) -> int:
-    """Run the grid of the one playbook asked for, print its matrix, and write the documents; the exit code."""
+    """Run the grid of one playbook, print its matrix, and write the documents; return the exit code."""
     console, (chosen,) = answers(document=request.document), asked.chosen
     playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
     out = request.out or sessions_root()
@@ -121,7 +122,7 @@ def run_alone(request: RunRequest, asked: CheckedRequest) -> int:
 
 
 def say_what_runs(console: Console, chosen: PlaybookChoice, grid: Grid) -> None:
-    """The playbook, and how many cells of which axes."""
+    """Print the playbook, and the number of cells with the names of the axes."""
     playbook = chosen.playbook
     seeds = "" if SEED in grid.names else f"  seed {chosen.seed}"
     say(console, f"{playbook.name}  {counted(grid.size, 'cell')} of {', '.join(grid.names)}{seeds}", "bold")
@@ -158,7 +159,7 @@ def _ended(chosen: PlaybookChoice, word: str, request: RunRequest, cell: Cell, o
 
 
 def print_matrix(console: Console, matrix: SweepMatrix) -> None:
-    """The table, what failed, and the advice."""
+    """Print the tables, failed expectations, errors, and the advice."""
     for each in (seed_table(matrix), matrix_table(matrix), cross_table(matrix)):
         if each is not None:
             _print_table(console, each)
@@ -166,13 +167,13 @@ def print_matrix(console: Console, matrix: SweepMatrix) -> None:
         say(console, line, "red")
     for line in _first(error_lines(matrix.rows)):
         say(console, line, "yellow")
-    said = advice(matrix)
-    if said:
-        say(console, said, "bold")
+    text = advice(matrix)
+    if text:
+        say(console, text, "bold")
 
 
 def failure_lines(matrix: SweepMatrix) -> list[str]:
-    """Expectations that did not hold, cell by cell; of many the first."""
+    """Return the failed expectations by cell; of many the first."""
     return _first([
         f"{cell_words(row.cell) or matrix.playbook}: failed: {checked.text}"
         + (f"  ({checked.detail})" if checked.detail else "")
@@ -184,7 +185,7 @@ def failure_lines(matrix: SweepMatrix) -> list[str]:
 
 
 def _first(lines: list[str]) -> list[str]:
-    """Of many lines the first, and how many more there are."""
+    """Return the first lines, and the number of the others."""
     rest = len(lines) - FAILURES_SHOWN
     return [*lines[:FAILURES_SHOWN], f"and {rest} more"] if rest > 0 else lines
 
@@ -200,12 +201,12 @@ def _print_table(console: Console, told: SweepTable) -> None:
 
 
 GRIDS: Final = Path("grids")
-"""Where campaigns over grids are kept, below the directory one is in."""
+"""Default parent directory of campaigns over grids, relative to the working directory."""
 REPORT: Final = Path("fleet", "fleet.html")
 
 
 def run_kept(request: RunRequest, asked: CheckedRequest) -> int:
-    """Run the cells that are missing, print the matrix of all, and write the documents; the exit code."""
+    """Run a grid as a campaign: missing cells, then the matrix of all and the documents; return the exit code."""
     try:
         return _run(request, asked)
     except (CampaignError, RecordingError) as error:
@@ -227,12 +228,12 @@ def _run(request: RunRequest, asked: CheckedRequest) -> int:
     write_plan(folder, plan)
     campaign.keep({"command": _command(request, word, plan), "word": word})
     say_what_runs(console, chosen, grid)
-    say(console, f"kept in {folder}", "dim")
+    say(console, f"campaign in {folder}", "dim")
     run = _on_spark if request.engine == SPARK else _here
     come = run(request, plan, campaign)
     if come.interrupted:
         done = f"{come.totals.runs} of {grid.size} runs of {playbook.name}"
-        say(people(), f"stopped after {done}; the same command goes on")
+        say(people(), f"stopped after {done}; the same command resumes")
         return INTERRUPTED
     outcomes = _outcomes(plan, rows_kept(folder), campaign.kept, come.lost)
     matrix = matrix_of(varying, outcomes)
@@ -269,26 +270,26 @@ def _on_spark(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> C
 def _outcomes(
     plan: GridPlan, rows: Mapping[int, RunRow], kept: Mapping[int, SavedRun], lost: list[str]
 ) -> list[JobOutcome]:  # fmt: skip
-    """How each cell ended; one whose worker died has no row."""
+    """Return the outcome of each cell; a cell whose worker died has no row."""
     found = []
     for run in range(1, plan.grid.size + 1):
         session = str(kept[run].session) if run in kept else ""
         if run in rows:
             found.append(plan.outcome(rows[run], session))
         else:
-            found.append(JobOutcome(plan.job(run), None, next(iter(lost), "it has no row"), INTERNAL))
+            found.append(JobOutcome(plan.job(run), None, next(iter(lost), "no row: its worker died"), INTERNAL))
     return found
 
 
 def _where(folder: Path, kept: Mapping[int, SavedRun]) -> list[str]:
     report = folder / REPORT
-    told = str(report) if report.is_file() else f"floodmark fleet {shlex.quote(str(folder))}"
-    telling = [f"sessions of {counted(len(kept), 'telling run')} under {folder / SESSIONS}"] if kept else []
-    return [*telling, f"fleet report: {told}"]
+    fleet = str(report) if report.is_file() else f"floodmark fleet {shlex.quote(str(folder))}"
+    recorded = [f"sessions of {counted(len(kept), 'representative run')} under {folder / SESSIONS}"] if kept else []
+    return [*recorded, f"fleet report: {fleet}"]
 
 
 def _command(request: RunRequest, word: str, plan: GridPlan) -> str:
-    """What goes on with the campaign, or repeats it elsewhere."""
+    """Return the command that resumes the campaign, or repeats it elsewhere."""
     own_seeds = SEED in plan.grid.names and request.repeat is None
     words = ["floodmark", "run", word, *([] if own_seeds else ["--seed", str(plan.seed)])]
     for option, values in (("--set", request.settings), ("--vary", request.vary)):

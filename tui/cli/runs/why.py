@@ -1,4 +1,4 @@
-"""``floodmark why``: why records were lost, when that became inevitable, and what would have saved them."""
+"""``floodmark why``: why records were lost, when the loss became inevitable, and what would have prevented it."""
 
 import contextlib
 import shlex
@@ -39,52 +39,54 @@ from tui.output.console import ProgressLine, answers, complain, people, print_do
 from tui.output.result import FINDINGS_SHOWN, say_wrapped
 from tui.session.playbook_choice import PlaybookChoice, choose, settings_of
 
-# The answer of ``floodmark why`` in lines: findings, the point of no return, and what would have saved them.
+# The answer of ``floodmark why`` as lines: findings, points of no return, and remedies.
 
 
-LABEL = 13
+LABEL = 20
 NOTHING = "nothing to explain: the session has no findings"
+NO_RETURN = "point of no return"
 _INDENT = " " * LABEL
 _NAMED = 6
-"""Remedies that saved nothing, named one by one."""
+"""Remedies without effect that are named one by one; the rest is counted."""
 
 
 def print_why(console: Console, why: Why, *, above: int = 0) -> None:
-    """Everything, a paragraph for each finding; of the first ``above`` the sentence has been told already."""
+    """Print a paragraph for each finding; the sentences of the first ``above`` findings are printed already."""
     if not why.explained:
         say(console, NOTHING, "green")
-    told: tuple[Remedy, ...] = ()
+    printed: tuple[Remedy, ...] = ()
     for each in why.explained:
         _print_finding(console, each, above=each.number <= above)
-        if each.remedies and each.remedies != told:
-            told = each.remedies
-            _print_remedies(console, told)
+        if each.remedies and each.remedies != printed:
+            printed = each.remedies
+            _print_remedies(console, printed)
 
 
 def _print_finding(console: Console, explained: FindingDiagnosis, *, above: bool) -> None:
     finding = explained.finding
     label = f"finding {explained.number}"
-    told = f"{label} (above)" if above else f"{label:<{LABEL}}{finding.kind}: {finding.sentence}"
-    say_wrapped(console, told, _INDENT, "red")
+    heading = f"{label} (above)" if above else f"{label:<{LABEL}}{finding.kind}: {finding.sentence}"
+    say_wrapped(console, heading, _INDENT, "red")
     if explained.no_return is not None:
         for name, words in no_return_words(explained.no_return):
             say_wrapped(console, f"{name:<{LABEL}}{words}", _INDENT)
     elif finding.kind == LOST:
-        say_wrapped(console, f"{'no return':<{LABEL}}not looked for: --finding {explained.number} asks for it", _INDENT)
+        hint = f"not computed: use --finding {explained.number}"
+        say_wrapped(console, f"{NO_RETURN:<{LABEL}}{hint}", _INDENT)
     else:
-        say_wrapped(console, f"{'no return':<{LABEL}}not looked for: only for losses", _INDENT)
+        say_wrapped(console, f"{NO_RETURN:<{LABEL}}only for losses", _INDENT)
 
 
 def _print_remedies(console: Console, remedies: Sequence[Remedy]) -> None:
     good = [each for each in remedies if each.verdict in ("saves", "helps")]
     if good:
-        say(console, f"{'remedies':<{LABEL}}same seed, one thing set otherwise")
+        say(console, f"{'remedies':<{LABEL}}same seed, one setting changed per run")
         for each in good:
             say_wrapped(console, f"  {remedy_words(each)}", " " * 4)
             for option in each.change.options:
                 say(console, f"      --set {shlex.quote(option)}")
     else:
-        say(console, f"{'remedies':<{LABEL}}none of the changes tried would have saved it", "yellow")
+        say(console, f"{'remedies':<{LABEL}}none of the tried changes prevents it", "yellow")
     for verdict in ("inconclusive", "would not have helped", "refused"):
         rest = [each for each in remedies if each.verdict == verdict]
         if rest:
@@ -106,17 +108,17 @@ class WhyRequest:
     source: str
     json: bool = False
     finding: int = 0
-    """0: all of them."""
+    """Number of the finding to explain; 0: all."""
     seed: int | None = None
     settings: Sequence[str] = ()
     jobs: int = 0
     seeds: int = SEEDS
     at: str | None = None
-    """Virtual time up to which a session is explained; None: the whole of it."""
+    """Virtual time as of which a session is explained; None: its end."""
 
 
 def run_why(request: WhyRequest) -> int:
-    """Explain a session or a playbook; 0 whatever the answer is."""
+    """Explain a session or a playbook; return 0 with any answer, also when nothing was lost."""
     try:
         return ended(lambda: _why(request))
     except (SettingError, WhyError) as error:
@@ -150,10 +152,10 @@ def _why(request: WhyRequest) -> int:
 
 
 def _closed(case: SessionCase, result: SessionResult, number: int) -> int:
-    """The number of a finding in the result, of one that is counted as the session stood."""
+    """Return the number in the result of a finding that is counted as of ``--at``."""
     standing = case.standing()
     if number > len(standing):
-        raise WhyError(f"there is no finding {number} by then, the session has {len(standing) or 'none'}")
+        raise WhyError(f"--finding: found {number}, but the session has {len(standing) or 'none'} at that time")
     return at_the_end(standing[number - 1], findings_of(result))
 
 
@@ -167,23 +169,23 @@ def _at(text: str | None) -> int:
 
 
 def _case(request: WhyRequest, console: Console, telling: ProgressLine) -> SessionCase:
-    """What was typed: a session's directory, id or bundle, else a playbook.
+    """Load the source: a session's directory, id or bundle, else a playbook.
 
     Raises:
-        WhyError: options that do not go together.
+        WhyError: options conflict.
     """
     root = sessions_root()
     path = Path(request.source)
-    places = (path, session_files.directory_of(root, request.source), root / request.source)
-    if any(place.is_dir() for place in places) or (path.is_file() and is_bundle(path)):
+    directories = (path, session_files.directory_of(root, request.source), root / request.source)
+    if any(directory.is_dir() for directory in directories) or (path.is_file() and is_bundle(path)):
         if request.settings or request.seed is not None:
-            raise WhyError("--seed and --set are for playbooks: a session is explained as it was")
+            raise WhyError("found --seed or --set with a recorded session, allowed only with a playbook")
         recorded = read_session(find_session(request.source, root))
         for note in recorded.notes:
             say(console, f"note: {note}", "yellow")
         return case_of(recorded, lambda text: telling.tell(lambda: text), at_us=_at(request.at))
     if request.at is not None:
-        raise WhyError("--at is for sessions: of a playbook the whole run is explained")
+        raise WhyError("found --at with a playbook, allowed only with a recorded session")
     chosen = choose(request.source, request.seed, settings_of(request.settings))
     return SessionCase(chosen.playbook, chosen.seed)
 
@@ -191,11 +193,11 @@ def _case(request: WhyRequest, console: Console, telling: ProgressLine) -> Sessi
 def after_run(
     console: Console, chosen: PlaybookChoice, result: SessionResult, *, wanted: bool | None, until_us: int
 ) -> Why | None:
-    """The same behind the verdict of ``floodmark run``, where records were lost.
+    """Explain losses after the verdict of ``floodmark run``.
 
-    ``wanted`` is what was typed, None for nothing: then a session by hand is explained, for that takes no time, and a
-    timed one on a terminal if it is short; of the others a line tells the command. A run with ``--plain``, ``--json``
-    or several playbooks never comes here. Returns what was told, None for nothing.
+    ``wanted`` is the option; with None a manual session is explained, which is quick, and on a terminal a short timed
+    one; for others the command is printed. A run with ``--plain``, ``--json`` or several playbooks never calls this.
+    Returns the explanation, None if there is none.
     """
     if wanted is False or not (wanted or result.ledger.acked_lost):
         return None
@@ -208,11 +210,11 @@ def after_run(
         with ProgressLine(people()) as telling:
             why = explain(case, result, tell=lambda text: telling.tell(lambda: text))
     except KeyboardInterrupt:
-        say(people(), f"why      stopped; go on with: {_command(chosen, result)}", "yellow")
+        say(people(), f"why      stopped; run again with: {_command(chosen, result)}", "yellow")
         return None
     print_why(console, why, above=FINDINGS_SHOWN)
     if result.session:
-        # A report finds it there; without it the report asks again.
+        # A report reads it from there; without it the report explains the session again.
         with contextlib.suppress(OSError):
             keep(Path(result.session), why)
     return why

@@ -1,9 +1,8 @@
-"""Commands over one session.
+"""Commands that work on one session.
 
 recorded: ``replay``, ``recover``, ``peek``, ``groups``, ``export`` and ``import`` of recorded sessions.
-live: ``floodmark live``, a session without a screen, printed line by line, with commands typed on stdin.
-serve: ``floodmark serve``, a gateway for real clients with faults typed on stdin; ``--tui`` opens the screen
-  over it.
+live: ``floodmark live``, a live session printed line by line without a TUI, with commands read from stdin.
+serve: ``floodmark serve``, a gateway for real clients with faults read from stdin; ``--tui`` opens the TUI over it.
 """
 
 __all__ = [

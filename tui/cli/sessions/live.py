@@ -1,7 +1,7 @@
-"""``floodmark live``: a live session without a screen, printed line by line, with commands typed on stdin.
+"""``floodmark live``: a live session printed line by line without a TUI, with commands read from stdin.
 
-For a screen reader, a log, or another program: one line an event, nothing that moves, nothing drawn. The commands are
-those of the screen's line of commands, and what they do is recorded as there; words lead into the past and to branches.
+For a screen reader, a log, or another program: one line per event, no cursor movement, no drawing. The commands are
+those of the TUI's command line and are recorded in the same way; further words travel in time and switch branches.
 """
 
 import sys
@@ -51,23 +51,23 @@ from tui.viewmodel.timeline.event_feed import Feed
 
 
 class Teller:
-    """Says one line after the other, each with the virtual time of what it is about."""
+    """Prints lines, each with its virtual time."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     def line(self, at: str, text: str) -> None:
-        """One line."""
+        """Print one line with the time ``at``."""
         say(self._console, f"{at}  {text}")
         self._console.file.flush()
 
     def say(self, cluster: Cluster, *texts: str) -> None:
-        """About now."""
+        """Print lines with the current virtual time."""
         for text in texts:
             self.line(clock(cluster.now_us), text)
 
     def happened(self, events: Iterable[Event]) -> None:
-        """What is rare, in the words of the screen's list of events: equal things of one moment are one line."""
+        """Print notable events as the TUI's event feed shows them: equal events of one time are one line."""
         fresh = Feed()
         fresh.take(events)
         if fresh.notable:
@@ -76,7 +76,7 @@ class Teller:
 
 
 def standing(view: ClusterView, board: FaultBoard) -> Iterable[str]:
-    """What became of records so far, and the faults that are active."""
+    """Yield the counts of records so far, and the active faults."""
     ledger = view.ledger
     yield f"acknowledged {ledger.acked}, missing now {ledger.missing}, lost {ledger.acked_lost}"
     for each in board.active():
@@ -84,24 +84,24 @@ def standing(view: ClusterView, board: FaultBoard) -> Iterable[str]:
         yield f"fault {each.id}: {each.name} on {each.target}{left}"
 
 
-# Time travel in a session that is printed line by line: going back, undoing, changing branches.
+# Time travel in a session that is printed line by line: going back, undoing, switching branches.
 #
-# What the screen does with keys is done with words here. Where somebody acts in the past, a branch begins, and is
-# waited for: nothing else goes on meanwhile.
+# The TUI uses keys for this, here words are typed. An action in the past starts a branch; everything else waits until
+# its replay is complete.
 
 
 EVENTS: Final = 20_000
-"""Kernel events between two looks at how far a branch has grown."""
+"""Kernel events between two checks of a branch's replay."""
 TOLD_EVERY: Final = 20
-"""Percent of the way between two lines about that."""
-PAST: Final = "this is the past, paused: play goes on through what happened, present goes back, acting begins a branch"
-PRESENT: Final = "this is the present"
+"""Percent of a branch's replay between two progress lines."""
+PAST: Final = "in the past, paused: play replays what happened, present returns, any action starts a branch"
+PRESENT: Final = "at the present"
 
 Say = Callable[[str], None]
 
 
 class Travel:
-    """Moves through the instants and the branches of a session; ``say`` is told one line at a time."""
+    """Time travel and branches of a session; ``say`` prints one line."""
 
     def __init__(self, branches: Branches, say: Say) -> None:
         self.branches = branches
@@ -117,15 +117,15 @@ class Travel:
             "fork": self._fork,
             "branches": self._list,
         }
-        """What each word does."""
+        """Word → what it does."""
 
     @property
     def session(self) -> LookingBack:
-        """The branch that is looked at, at the instant that is."""
+        """The current branch, at the time that is shown."""
         return self.branches.current.session
 
     def act(self, action: Action) -> str:
-        """Do what is asked, here; what came of it. Refusals come as the session raises them."""
+        """Execute an action, in the past on a new branch, and return its result; raises what the session raises."""
         if not self.session.in_past:
             return f"done: {self.session.act(action)}"
         self.branches.fork(action)
@@ -134,20 +134,20 @@ class Travel:
     # -- time -------------------------------------------------------------------------------------------------------
 
     def to_time(self, at_us: int) -> None:
-        """To an instant that has been."""
+        """Go back to a time in the past."""
         self.session.to_time(at_us)
         self.session.drain()
         self._here()
 
     def to_present(self) -> None:
-        """To how the session stands."""
+        """Return to the present."""
         self.session.to_present()
         self._here()
 
     def _back(self) -> None:
         moved = self.session.one_event_back()
         self.session.drain()
-        self._here() if moved else self._say("this is the beginning: there is nothing before it")
+        self._here() if moved else self._say("at the beginning: no earlier event")
 
     def _step(self) -> None:
         session = self.session
@@ -155,16 +155,20 @@ class Travel:
         if session.in_past:
             session.one_event_on()
         elif due < 0 or not session.advance(due, 1):
-            self._say("nothing is pending: no event is left")
+            self._say("no event is pending")
 
     def _here(self) -> None:
-        past = f"of {clock(self.session.present_us)}; {PAST}" if self.session.in_past else PRESENT
+        past = f"present is {clock(self.session.present_us)}; {PAST}" if self.session.in_past else PRESENT
         self._say(past)
 
     # -- branches ---------------------------------------------------------------------------------------------------
 
     def change_to(self, letter: str) -> None:
-        """To another branch, at its present."""
+        """Switch to another branch, at its present.
+
+        Raises:
+            TypedError: there is no such branch.
+        """
         found = {branch.letter.lower(): branch for branch in self.branches}
         if letter.lower() not in found:
             names = [branch.letter for branch in self.branches]
@@ -197,17 +201,17 @@ class Travel:
         self._say(f"branch {self.branches.current.letter}, paused")
 
     def _grown(self) -> str:
-        """Wait for the branch that is on its way, and look at it; what to say of it."""
+        """Wait for the replay of a new branch, and switch to it; return the text about it."""
         growing = self.branches.growing
         assert growing is not None
-        told = 0
+        printed = 0
         try:
             while not growing.on(EVENTS):
                 growing.branch.session.drain()
-                if growing.percent >= told + TOLD_EVERY:
-                    told = growing.percent
-                    self._say(f"branch {growing.branch.letter} runs again what happened, {told} %")
-            growing.branch.session.drain()  # it was told of the branch that it left
+                if growing.percent >= printed + TOLD_EVERY:
+                    printed = growing.percent
+                    self._say(f"replaying for branch {growing.branch.letter}, {printed} %")
+            growing.branch.session.drain()  # these events are printed already, in the parent branch
             return growing.words(self.branches.arrive())
         except BaseException:
             self.branches.give_up()
@@ -215,21 +219,21 @@ class Travel:
 
 
 def _line(branch: Branch, *, here: bool) -> str:
-    """A branch: where it comes from, how far it has come, what it came to."""
+    """Return a branch as a line: its fork, its current time, its record counts."""
     view = branch.live.cluster.view()
-    left = f", left {branch.parent.letter} at {clock(branch.left_us)}: {branch.began}" if branch.parent else ""
-    books = view.ledger
+    left = f", forked from {branch.parent.letter} at {clock(branch.left_us)}: {branch.began}" if branch.parent else ""
+    ledger = view.ledger
     return (
-        f"branch {branch.letter}{', this one' if here else ''}{left}; has come to {clock(view.now_us)},"
-        f" lost {books.acked_lost}, missing {books.missing}, failed {books.failed}, unknown {books.unknown},"
-        f" broken rules {view.violations}"
+        f"branch {branch.letter}{' (current)' if here else ''}{left}; now at {clock(view.now_us)},"
+        f" lost {ledger.acked_lost}, missing {ledger.missing}, failed {ledger.failed}, unknown {ledger.unknown},"
+        f" violations {view.violations}"
     )
 
 
 FARTHEST_US: Final = 3_600_000_000
-"""How far ahead ``go`` goes."""
+"""Greatest virtual time span that ``go`` advances."""
 WAIT_S: Final = 0.1
-"""Between two looks at stdin while time stands still."""
+"""Timeout of reading stdin while the session is paused."""
 HERE: Final = (
     *("help", "status", "pause", "play", "go", "speed", "heal", "take_over", "quit"),
     *("step", "back", "beginning", "present", "undo", "redo", "fork", "branches", "branch"),
@@ -237,16 +241,16 @@ HERE: Final = (
 HELP: Final = (
     "a fault with its target: crash b2, gc_pause leader(orders-0) 8s, lag b1 latency=300ms; all: floodmark faults",
     "an operation: elect_leaders orders-0; heal, heal 2 or heal all",
-    "pause, play, go 30s (on to that time, or back to it), speed 10, take_over (leave out what steps are left), quit",
+    "pause, play, go 30s (to that time, forward or back), speed 10, take_over (skip the remaining steps), quit",
     "back and step (one event), beginning, present; undo, redo, fork (a branch from here), branches, branch B; status",
 )
 
 Lines = SimpleQueue[str | None]
-"""Lines as they are typed; None: there are no more."""
+"""Queue of input lines; None is the end of the input."""
 
 
 def open_plain(playbook: str | None, *, seed: int | None, out: Path | None, speed: float, fsync: Fsync) -> int:
-    """Tell a live session until stdin ends or ``quit``; 0 sealed, 2 bad input, 70 internal, 130 interrupted."""
+    """Print a live session until stdin ends or ``quit``; return 0 sealed, 2 bad input, 70 internal, 130 interrupted."""
     if not SLOWEST <= speed <= FASTEST:
         complain(f"--speed: found {speed:g}, allowed are {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
         return BAD_INPUT
@@ -268,14 +272,14 @@ def open_plain(playbook: str | None, *, seed: int | None, out: Path | None, spee
 
 
 def lines_of(stream: TextIO) -> Lines:
-    """The lines of a stream as they come, read beside everything else."""
+    """Return a queue of the lines of a stream, filled by a thread."""
     lines: Lines = SimpleQueue()
 
     def read() -> None:
         try:
             for line in stream:
                 lines.put(line)
-        except (OSError, ValueError):  # closed while it is read, or no text
+        except (OSError, ValueError):  # closed while it is read, or not text
             pass
         lines.put(None)
 
@@ -285,21 +289,21 @@ def lines_of(stream: TextIO) -> Lines:
 
 @dataclass(slots=True)
 class LiveSession:
-    """Tells a session, and does what is typed."""
+    """Prints a live session, and executes typed commands."""
 
     pace: Pace
     teller: Teller
     lines: Lines
     paused: bool = field(default=False, init=False)
     left: bool = field(default=False, init=False)
-    """Whether somebody wants to quit."""
+    """Whether to quit."""
     travel: Travel = field(init=False)
 
     def run(self, branches: Branches) -> bool:
-        """Go on until somebody quits; whether that was by an interrupt."""
+        """Run until the user quits; return whether that was by an interrupt."""
         self.travel = Travel(branches, self._say)
         live = branches.current.live
-        self._say(f"{live.playbook.name}, seed {live.cluster.seed}; help tells what can be typed")
+        self._say(f"{live.playbook.name}, seed {live.cluster.seed}; help lists the commands")
         self._begin()
         try:
             while not self.left:
@@ -313,7 +317,7 @@ class LiveSession:
 
     @property
     def _session(self) -> LookingBack:
-        """Changes when somebody goes to another branch."""
+        """The current branch's session."""
         return self.travel.session
 
     def _play(self) -> None:
@@ -326,13 +330,13 @@ class LiveSession:
         self.pace.wait(session.cluster.now_us)
 
     def _begin(self) -> None:
-        """The clock on the wall goes with the instant that is looked at from here on."""
+        """Restart the pace at the virtual time that is shown."""
         self.pace.begin(self._session.cluster.now_us)
 
     # -- what is typed ----------------------------------------------------------------------------------------------
 
     def _listen(self) -> None:
-        """Do what was typed meanwhile; while time stands still, wait for it."""
+        """Execute the lines typed so far; while paused, wait for lines."""
         while not self.left:
             try:
                 line = self.lines.get(timeout=WAIT_S) if self.paused else self.lines.get_nowait()
@@ -388,10 +392,10 @@ class LiveSession:
             self._say(self._session.take_over())
             self._tell()
         else:
-            raise TypedError(f"found {shown(line)}, which is for the screen; allowed here are {listed(HERE, 'and')}")
+            raise TypedError(f"found {shown(line)}, which only the TUI has; allowed here are {listed(HERE, 'and')}")
 
     def _travel(self, way: Callable[[], None], *, pause: bool = True) -> None:
-        """Look at another instant, or another branch, paused; tell what happened there."""
+        """Go to another time or branch, paused, and print the events there."""
         self.paused = self.paused or pause
         way()
         self._tell()
@@ -400,10 +404,10 @@ class LiveSession:
     def _pause(self, *, paused: bool) -> None:
         self.paused = paused
         self._begin()
-        self._say("paused" if paused else "time goes on")
+        self._say("paused" if paused else "running")
 
     def _go(self, at_us: int) -> None:
-        """On to a time, as fast as can be; or back to it."""
+        """Advance to a time as fast as possible, or go back to it."""
         if at_us < self._session.present_us:
             self._travel(lambda: self.travel.to_time(at_us))
             return
@@ -420,17 +424,17 @@ class LiveSession:
         session = self._session
         return place_in(session, session.cluster.view(), ahead_us=FARTHEST_US)
 
-    # -- what is told -----------------------------------------------------------------------------------------------
+    # -- output -----------------------------------------------------------------------------------------------------
 
     def _tell(self) -> None:
-        """What has happened since."""
+        """Print the events since the last call."""
         self.teller.happened(self._session.drain())
 
     def _status(self) -> None:
         session, branches = self._session, self.travel.branches
         view = session.cluster.view()
         if session.in_past or len(branches) > 1:
-            when = f"the past, of {clock(session.present_us)}" if session.in_past else "the present"
+            when = f"in the past, present is {clock(session.present_us)}" if session.in_past else "at the present"
             self._say(f"branch {branches.current.letter}, {when}")
         states = [f"broker {each.id} {each.state}" for each in view.brokers]
         everything = (*view.partitions, *view.internal)

@@ -45,7 +45,7 @@ class Export:
 
 
 def run_export(request: Export) -> int:
-    """Export a session; 0 when there is a playbook of it, 1 when it would not come to the same."""
+    """Export a session as a playbook or bundle; return 0 if exported, 1 if the playbook's digest differs."""
     refused = _refused(request)
     if refused:
         complain(refused)
@@ -80,16 +80,16 @@ def _export(request: Export) -> int:
 
 
 def told(exported: Exported) -> str:
-    """What the playbook has, in one line."""
-    mine = f", {exported.operator} of them the operator's" if exported.operator else ""
+    """Return the contents of an exported playbook in one line."""
+    mine = f", {exported.operator} of them by the operator" if exported.operator else ""
     added = counted(exported.inferred, "expectation")
-    return f"{counted(exported.steps, 'step')}{mine}; {added} found in the session; digest {exported.digest}"
+    return f"{counted(exported.steps, 'step')}{mine}; {added} from the session's results; digest {exported.digest}"
 
 
 def _refused(request: Export) -> str:
-    """Why nothing is even begun."""
+    """Return the error in the options; empty if they are valid."""
     if request.name is not None and request.bundle:
-        return "found --name and --bundle together, allowed is one of them: a bundle is the session as it is"
+        return "found --name and --bundle together, allowed is one of them: a bundle keeps the session's name"
     if request.name is not None and not re.fullmatch(NAME_PATTERN, request.name, re.ASCII):
         return f"--name: found {shown(request.name)}, allowed is {NAME.allowed}"
     if request.out is None:
@@ -97,7 +97,7 @@ def _refused(request: Export) -> str:
     if request.out.is_dir():
         return f"-o: {request.out} is a directory, allowed is a file"
     if request.out.exists() and not request.force:
-        return f"-o: {request.out} is there already; --force writes over it"
+        return f"-o: {request.out} already exists; --force overwrites it"
     return ""
 
 
@@ -105,7 +105,7 @@ def _refused(request: Export) -> str:
 
 
 def run_bundle(text: str, out: Path | None, *, force: bool) -> int:
-    """Put a session into one file, by default ``<session id>.floodmark`` here; prints its path."""
+    """Write a session as one file, by default ``<session id>.floodmark``, and print its path; return the exit code."""
     console = people()
     try:
         session = find_session(text, sessions_root())
@@ -126,12 +126,12 @@ def run_bundle(text: str, out: Path | None, *, force: bool) -> int:
 
 
 def run_import(files: Sequence[Path], out: Path | None) -> int:
-    """Unpack bundles under the directory of sessions; prints where each is."""
+    """Unpack bundles into the sessions directory, and print the path of each; return the exit code."""
     code = OK
     for file in files:
         try:
             if not file.is_file():
-                raise BundleError(f"{file}: there is no such file", code="file_missing")
+                raise BundleError(f"{file}: no such file", code="file_missing")
             session = open_bundle(file, out or sessions_root())
         except BundleError as error:
             complain(str(error))
@@ -144,17 +144,17 @@ def run_import(files: Sequence[Path], out: Path | None) -> int:
     return code
 
 
-# ``floodmark peek``: the records, present and past, at an offset of a recorded session.
+# ``floodmark peek``: the records, current and truncated, at an offset of a recorded session.
 
 
 def run_peek(text: str, partition: str, offset: int, *, at: str | None, records: int, json: bool) -> int:
-    """Show the records at ``offset`` and the ``records`` - 1 after it; 0 when there is any, 1 when there is none."""
+    """Show the records at ``records`` offsets from ``offset`` on; return 0 if there is any, 1 if none."""
 
     def work() -> int:
         at_us = -1 if at is None else duration_us(at)
         session = run_again(read_session(find_session(text, sessions_root())), at_us)
         _check_partition(session, partition)
-        found = [each for place in range(offset, offset + records) for each in peek(session.cluster, partition, place)]
+        found = [each for at in range(offset, offset + records) for each in peek(session.cluster, partition, at)]
         if json:
             print_document(to_text([each.to_json() for each in found]))
         else:
@@ -162,14 +162,14 @@ def run_peek(text: str, partition: str, offset: int, *, at: str | None, records:
                 _print_peeked(each)
         if not found:
             end = _log_end(session.cluster.world.lineages[partition])
-            complain(f"nothing was written at offset {offset} of {partition}, which goes up to {end}, exclusive")
+            complain(f"no record was ever written at offset {offset} of {partition}; its log end offset is {end}")
         return OK if found else FAILED
 
     return ended(work, at)
 
 
 def run_again(recorded: RecordedSession, at_us: int) -> Session | ManualSession:
-    """The session at an instant, -1 its end, compared with its recording on the way."""
+    """Replay the session up to a virtual time (-1: its end), and compare it with its recording."""
     console = people()
     for note in recorded.notes:
         say(console, f"note: {note}", "yellow")
@@ -177,17 +177,17 @@ def run_again(recorded: RecordedSession, at_us: int) -> Session | ManualSession:
         return rerun(
             recorded,
             at_us,
-            lambda done, total: telling.tell(lambda: f"running again: {done} of {total} events are the same"),
+            lambda done, total: telling.tell(lambda: f"replaying: {done} of {total} events are the same"),
         )
 
 
 def _check_partition(session: Session | ManualSession, partition: str) -> None:
-    """Refuse a partition that is not there; Kafka's own are too many to name."""
+    """Raise if there is no such partition; the message leaves out internal topics, which have too many."""
     known = list(session.cluster.world.records)
     if partition not in known:
-        told = [name for name in known if name.rpartition("-")[0] not in INTERNAL]
+        named = [name for name in known if name.rpartition("-")[0] not in INTERNAL]
         raise ModelError(
-            f"no partition {shown(partition)}; there are {listed(told, 'and')}{nearest(partition, known)}",
+            f"no partition {shown(partition)}; there are {listed(named, 'and')}{nearest(partition, known)}",
             code="no_partition",
         )
 
@@ -210,13 +210,13 @@ SHOWN = {"offsets": consumer_groups.offsets, "members": consumer_groups.members,
 
 
 def run_groups(text: str, group: str | None, *, at: str | None, show: str, json: bool) -> int:
-    """Show a group's table, or the states of all; 0 when there is any, 1 when there is none."""
+    """Show a group's table, or the states of all groups; return 0 if there is any, 1 if none."""
 
     def work() -> int:
         at_us = -1 if at is None else duration_us(at)
         session = run_again(read_session(find_session(text, sessions_root())), at_us)
         if not isinstance(session, Session):
-            raise ModelError("time stands still in this session: it has no consumer groups", code="no_consumer_groups")
+            raise ModelError("this is a manual session: it has no consumer groups", code="no_consumer_groups")
         return _print_groups(session.cluster, group, show=show, json=json)
 
     return ended(work, at)
@@ -226,12 +226,12 @@ def _print_groups(cluster: Cluster, group: str | None, *, show: str, json: bool)
     if group is None:
         rows = consumer_groups.states(cluster)
         if not rows:
-            say(people(), "there is no consumer group")
+            say(people(), "no consumer groups")
     else:
         described = consumer_groups.describe_group(cluster, group)
-        told = warning(described)
-        if told:
-            say(people(), told)
+        text = warning(described)
+        if text:
+            say(people(), text)
         rows = [] if described.state == GroupState.DEAD else SHOWN[show](cluster, described)
     if json:
         print_document(to_text(_documents(rows)))
@@ -244,7 +244,7 @@ NUMBERS = ("partition", "current_offset", "log_end_offset", "lag", "members", "p
 
 
 def _documents(rows: Table) -> list[dict[str, Any]]:
-    """A document for each row, by the names of the columns; what is missing is null."""
+    """Return each row as a JSON object with the column names as keys; missing values are null."""
     heads = [head.lower().replace(" (id)", "").replace("#", "").replace("-", "_") for head in rows[0]] if rows else []
     return [{head: _plain(head, cell) for head, cell in zip(heads, row, strict=True)} for row in rows[1:]]
 
@@ -255,11 +255,11 @@ def _plain(head: str, cell: str) -> str | int | None:
     return int(cell) if head in NUMBERS else cell
 
 
-# ``floodmark recover``: sessions whose process died are sealed.
+# ``floodmark recover``: seals sessions of crashed processes.
 
 
 def run_recover(texts: Sequence[str]) -> int:
-    """Seal every session named; the worst exit code: 1 where one comes out differently, 2 where one cannot be read."""
+    """Seal every given session; return the worst exit code: 1 a replay differs, 2 a session cannot be read."""
     codes = [_one(text) for text in texts]
     return next(code for code in (BAD_INPUT, FAILED, OK) if code in codes)
 
@@ -269,13 +269,13 @@ def _one(text: str) -> int:
         session = find_session(text, sessions_root())
         if Path(text).is_file():
             raise SessionError(
-                f"{text} is a bundle, which is never changed: unpack it first, with floodmark import",
+                f"{text} is a bundle, which is read-only; unpack it first with: floodmark import {text}",
                 code="is_a_bundle",
             )
         with ProgressLine(people()) as telling:
             done = recover(
                 session,
-                lambda at, total: telling.tell(lambda: f"{session.name}: running again: {at} of {total} events"),
+                lambda at, total: telling.tell(lambda: f"{session.name}: replaying: {at} of {total} events"),
             )
     except (SessionError, RecordingError) as error:
         complain(str(error))
@@ -284,7 +284,7 @@ def _one(text: str) -> int:
         complain_of(error)
         return BAD_INPUT
     except ReplayMismatchError as error:
-        complain(f"{text} is left as it is: {error}")
+        complain(f"{text} is left unchanged: {error}")
         return FAILED
     _print_recovered(done)
     return OK
@@ -292,15 +292,19 @@ def _one(text: str) -> int:
 
 def _print_recovered(done: Recovered) -> None:
     say(answers(), str(done.path))
-    torn = f"; {counted(done.dropped, 'byte')} of half a line moved to a file beside its log" if done.dropped else ""
+    torn = (
+        f"; {counted(done.dropped, 'byte')} of an incomplete line moved to a file beside the log"
+        if done.dropped
+        else ""
+    )
     say(people(), f"recovered: {counted(done.events, 'event')}, verdict {done.manifest['verdict']}{torn}")
 
 
-# ``floodmark replay``: a recorded session once more, and whether it is the same.
+# ``floodmark replay``: replays a recorded session and compares it with the recording.
 
 
 def run_replay(text: str, *, json: bool) -> int:
-    """Replay the session at a path or of an id; 0 when it comes out the same, 1 when not."""
+    """Replay the session at a path or with an id; return 0 if every event is the same, 1 if not."""
     console = people()
     try:
         recorded = read_session(find_session(text, sessions_root()))

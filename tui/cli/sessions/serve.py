@@ -1,4 +1,4 @@
-"""``floodmark serve``: a gateway for real clients, told line by line, with faults typed on stdin."""
+"""``floodmark serve``: a gateway for real clients, with events printed and faults read from stdin."""
 
 import asyncio
 import ipaddress
@@ -44,11 +44,11 @@ topics:
   - {name: orders, partitions: 3, replication: 3, config: {min.insync.replicas: 2}}
 settle: 10s
 """
-"""What is served where nobody names a playbook."""
+"""Default playbook."""
 WAIT_S: Final = 0.05
-"""Between two looks at stdin."""
+"""Seconds between two checks of stdin."""
 COMPLAINTS: Final = 20
-"""How often bad requests are told one by one."""
+"""Number of bad requests that are printed, per broker."""
 HERE: Final = ("help", "status", "heal", "quit")
 HELP: Final = (
     "a fault with its target: crash b2, gc_pause leader(orders-0) 8s, lag b1 latency=300ms; all: floodmark faults",
@@ -61,13 +61,13 @@ def serve(
     playbook: str | None, *, port: int, host: str, kafka: str | None, seed: int | None, out: Path | None, tui: bool,
     fsync: Fsync,
 ) -> int:  # fmt: skip
-    """Serve until ``quit`` or a signal; 0 sealed, 2 bad input, 70 internal, 130 interrupted."""
+    """Serve until ``quit`` or a signal; return 0 sealed, 2 bad input, 70 internal error, 130 interrupted."""
     settings = {"cluster.kafka": f'"{kafka}"'} if kafka else {}
     recorder = Recorder(out or sessions_root(), live=True, settings=settings, fsync=fsync)
     try:
         chosen = changed(_read(playbook), settings)
         if chosen.spec.manual:
-            complain(f"{chosen.path}: a manual playbook stands still; play it with: floodmark run")
+            complain(f"{chosen.path}: a manual playbook has no clock to serve clients by; run it with: floodmark run")
             return BAD_INPUT
         _check_host(host)
         screen = check(None, None, None) if tui else None
@@ -84,7 +84,7 @@ def serve(
     except OSError as error:
         complain(f"--port {port}: cannot listen on {host}: {error.strerror or error}")
     except KeyboardInterrupt:
-        complain("sealing interrupted; the events so far can be read")
+        complain("sealing interrupted; the events recorded so far can be read")
         return INTERRUPTED
     except Exception as error:
         return keep(error, recorder)
@@ -96,8 +96,8 @@ def serve(
 
 
 def _on_screen(session: Session, screen: ScreenChoice, host: str, port: int) -> bool:
-    """Whether it was interrupted, which a screen is not; raises what broke it."""
-    from tui.gateway_session import show_serving  # noqa: PLC0415 - lines need no Textual
+    """Serve with the TUI; return False, because the TUI is never interrupted. Raises the error that stopped it."""
+    from tui.gateway_session import show_serving  # noqa: PLC0415 - plain output needs no Textual
 
     failure = show_serving(session, screen, host, port)
     if failure is not None:
@@ -110,7 +110,11 @@ def _read(playbook: str | None) -> Playbook:
 
 
 def _check_host(host: str) -> None:
-    """Only an address says who may come; one that is not this machine's own is for everybody out there."""
+    """Check that ``--host`` is an IP address, and warn if it is not a loopback address.
+
+    Raises:
+        ValueError: it is no address.
+    """
     try:
         address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError:
@@ -118,17 +122,17 @@ def _check_host(host: str) -> None:
     if not address.is_loopback:
         say(
             people(),
-            f"warning: {host} is open to the network, without any password: whoever reaches it may do anything",
+            f"warning: {host} is open to the network without authentication; clients have full access",
         )
 
 
 def _goodbye(session: Session) -> str:
-    told = farewell(seal(session))
-    return "\n".join(line for line in told.splitlines() if not line.startswith("export "))
+    text = farewell(seal(session))
+    return "\n".join(line for line in text.splitlines() if not line.startswith("export "))
 
 
 class GatewaySession:
-    """One gateway, and who sits before it."""
+    """A gateway with its event output and its commands from stdin."""
 
     def __init__(self, session: Session, console: Console) -> None:
         self._session = session
@@ -139,7 +143,7 @@ class GatewaySession:
         self._gateway: Gateway
 
     async def run(self, host: str, port: int) -> bool:
-        """Until somebody quits; whether that was by Ctrl-C. Raises :class:`OSError` where there is no listening."""
+        """Serve until the user quits; return whether that was by Ctrl-C. Raises OSError if it cannot listen."""
         self._gateway = gateway = Gateway(self._session, host=host)
         gateway.on_events = self._teller.happened
         gateway.doors.on_complaint = self._complain
@@ -160,7 +164,8 @@ class GatewaySession:
             raise gateway.engine.failure
         if gateway.engine.given_up_us:
             self._say(
-                f"this machine was too slow: virtual time fell {compact_duration(gateway.engine.given_up_us)} behind"
+                "this machine was too slow: virtual time fell "
+                f"{compact_duration(gateway.engine.given_up_us)} behind real time"
             )
         return self._interrupted
 
@@ -169,7 +174,7 @@ class GatewaySession:
         self._left.set()
 
     async def _await_end(self) -> None:
-        """A playbook may end its session itself."""
+        """Stop serving when the playbook ends its session."""
         while not self._gateway.engine.over:
             await asyncio.sleep(WAIT_S)
         self._left.set()
@@ -177,15 +182,13 @@ class GatewaySession:
     def _greet(self) -> None:
         cluster = self._session.cluster
         playbook = self._session.playbook
-        self._say(
-            f"{playbook.name}, seed {cluster.seed}, Kafka {cluster.profile.version}; help tells what can be typed"
-        )
+        self._say(f"{playbook.name}, seed {cluster.seed}, Kafka {cluster.profile.version}; help lists the commands")
         self._say(f"bootstrap.servers={self._gateway.bootstrap}")
 
     # -- what is typed ----------------------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Do what is typed. The end of the input is not the end: a service may have none."""
+        """Execute typed commands. The end of the input does not stop serving: a service may have no input."""
         lines = lines_of(sys.stdin)
         while True:
             if lines.empty():
@@ -226,7 +229,7 @@ class GatewaySession:
             return False
         return bool(nodes) and not any(self._session.cluster.is_up(node) for node in nodes)
 
-    # -- what is told -----------------------------------------------------------------------------------------------
+    # -- output -----------------------------------------------------------------------------------------------------
 
     def _complain(self, broker: int, text: str) -> None:
         self._complaints[broker] += 1
