@@ -18,15 +18,15 @@ from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import Address, place
 
 EXIT_CODES: Final = (
-    "Exit code 0: at least one session was reported. 2: bad input, no Java, a master or a directory that cannot be "
-    "used. 70: Spark failed; its log is named. 130, 143: stopped. The earlier report is as it was unless it is 0."
+    "Exit code 0: at least one session is reported. 2: bad input, no Java, or an unusable master or directory. "
+    "70: Spark failed; the path of its log is printed. 130, 143: stopped. An earlier report changes only with code 0."
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
-    return guarded(lambda: _run(options), stopped="stopped; an earlier report is as it was")
+    return guarded(lambda: _run(options), stopped="stopped; an earlier report is unchanged")
 
 
 def _run(options: Any) -> int:
@@ -43,7 +43,7 @@ def _run(options: Any) -> int:
 
 
 def _meant(path: Path | Address) -> Path | Address:
-    """The session that is meant by an id or a bundle; what is neither is told with all that cannot be read."""
+    """Return the session of a path, id or bundle; a path that is none of these is reported later with the others."""
     if isinstance(path, Address):
         return path
     try:
@@ -55,12 +55,12 @@ def _meant(path: Path | Address) -> Path | Address:
 
 
 def _tell(outcome: JobResult) -> None:
-    """Say where the report is, and what is not in it, last of all."""
+    """Print the paths of the report, and what it leaves out."""
     say("")
     if outcome.set_aside:
         say(f"{counted(len(outcome.set_aside), 'session')} set aside, see above")
     for session_id in outcome.contradicted:
-        say(f"{printable(session_id)}: says otherwise of itself than its events do, see the table disagreements")
+        say(f"{printable(session_id)}: its results disagree with its events, see the table disagreements")
     say(f"reported {counted(outcome.reported, 'session')}")
     for file in outcome.files:
         say(f"  {file}")
@@ -69,7 +69,7 @@ def _tell(outcome: JobResult) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="floodmark report",
-        description="Report what recorded sessions lost, for how long nobody served, and why. Runs PySpark.",
+        description="Report what recorded sessions lost, how long partitions were unavailable, and why; with PySpark.",
         epilog=EXIT_CODES,
     )
     parser.add_argument(
@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"any of {','.join(FORMATS)} (default: all)",
     )
     parser.add_argument(
-        "--baseline", metavar="SESSION", type=place, help="session to measure the others against; it is reported, too"
+        "--baseline", metavar="SESSION", type=place, help="session to compare the others with; it is reported too"
     )
     parser.add_argument(
         "--master", metavar="URL", help="Spark, such as spark://host:7077 or sc://host:15002 (default: this machine)"

@@ -1,4 +1,4 @@
-"""The report job: recorded sessions in, a report out; and what all commands that run Spark share."""
+"""The report job, which makes a report of recorded sessions, and code shared by all commands that run Spark."""
 
 import argparse
 import contextlib
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from spark_report.tables.collect import Tables
 
 
-# Writing to readers that may leave, as ``head`` does: the report is made all the same, and ends quietly.
+# Output to a pipe whose reader may end, as ``head`` does: the report is still written, and no error is printed.
 
 
 class Patient(Console):
-    """A console that falls silent when its reader has gone."""
+    """A console that stops writing when the reader of its pipe is gone."""
 
     def on_broken_pipe(self) -> None:
-        """Write no more, and let what is still buffered go nowhere."""
+        """Stop writing, and discard what is buffered."""
         self.quiet = True
         silence(self.file)
 
 
 def say(text: str, stream: TextIO | None = None) -> None:
-    """One line for a person, on stderr unless told otherwise; no error where nobody reads it any more."""
+    """Print one line on ``stream``, by default stderr; a closed pipe is no error."""
     stream = stream or sys.stderr
     try:
         print(text, file=stream, flush=True)
@@ -53,7 +53,7 @@ def say(text: str, stream: TextIO | None = None) -> None:
 
 
 def silence(stream: IO[Any]) -> None:
-    """Point a stream whose reader has gone at nothing: Python would complain as it flushes it at the end."""
+    """Redirect a stream without a reader to the null device, so that the flush at exit does not fail."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
@@ -66,21 +66,21 @@ _SLOW_SECONDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What a job left behind."""
+    """The result of a report job."""
 
     out: Path
     """Directory of the report's files."""
     files: tuple[Path, ...]
-    """The files and directories written, the page first."""
+    """The written files and directories, the HTML page first."""
     reported: int
     set_aside: tuple[SetAside, ...]
     contradicted: tuple[str, ...] = ()
-    """Sessions that say something of themselves which their events do not bear out."""
+    """Ids of sessions whose own results disagree with their events."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """Which Spark a job is to use: one at hand, or one to start."""
+    """The Spark that a job uses: an existing session, or options to start one."""
 
     master: str | None = None
     memory: str | None = None
@@ -88,14 +88,14 @@ class SparkOptions:
 
 
 class Stages:
-    """Tells a person what is going on and since when: a Spark job is silent for seconds at a time."""
+    """Prints the stages of a job with the elapsed time, because Spark itself prints nothing for seconds."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._began = time.monotonic()
 
     def __call__(self, what: str) -> None:
-        """Print one line with the time since the beginning."""
+        """Print one line with the time since the start."""
         say(f"[{time.monotonic() - self._began:5.1f} s] {printable(what)}", self._stream)
 
 
@@ -113,14 +113,14 @@ def run(
 ) -> JobResult:
     """Report sessions, or directories of them.
 
-    ``baseline`` is a session that the others are measured against; it is reported with them.
-    ``spark`` is a session to use and leave running; without one the job starts its own, on ``master`` if given.
+    ``baseline`` is a session that the others are compared with; it is reported with them. ``spark`` is an existing
+    session, which stays running; without one the job starts its own, on ``master`` if given.
 
     Raises:
         ReportError: nothing can be read, there is no Java, or the report cannot be written.
-        JobError: Spark failed on the way.
+        JobError: Spark failed.
     """
-    from spark_report.render.output import Staging  # noqa: PLC0415 - bad input should not wait for Arrow and Spark
+    from spark_report.render.output import Staging  # noqa: PLC0415 - input errors come before the slow imports
 
     stage = stage or Stages()
     wanted = SparkOptions(master, memory, spark)
@@ -130,10 +130,10 @@ def run(
         started = None
         if any(isinstance(path, Address) for path in (*paths, baseline)):
             if out is not None:
-                with Staging(out):  # a directory that cannot be written to should not wait for Spark
+                with Staging(out):  # fails for an unwritable directory before Spark starts
                     pass
-            started = up.enter_context(_spark(wanted, None, "to look at the sessions", stage))
-            stage("looking at the sessions")
+            started = up.enter_context(_spark(wanted, None, "to read the sessions", stage))
+            stage("reading the sessions")
         with failures_told(started, master) if started else contextlib.nullcontext():
             given = located(started, [*paths, *([baseline] if baseline else [])])
             base = _baseline(given[-1]) if baseline else ""
@@ -149,7 +149,7 @@ def run(
         with failures_told(started, master):
             story = tell(sessions, set_aside, _computed(started.spark, sessions, stage), base)
         up.close()
-        stage("writing")
+        stage("writing the report")
         made = _written(staging.path, story, formats, target)
         staging.publish()
     if "terminal" in formats:
@@ -161,7 +161,7 @@ def run(
 
 
 def _baseline(path: Somewhere) -> str:
-    """The id of the session to compare with."""
+    """Return the id of the session to compare with."""
     try:
         return look_at(path).session_id
     except LayoutError as error:
@@ -169,8 +169,8 @@ def _baseline(path: Somewhere) -> str:
 
 
 def default_out(sessions: Sequence[SessionInput]) -> Path:
-    """Where a report goes when nobody says: ``reports/<session id>``, or ``reports/<n>-sessions-<first id>``."""
-    # An id comes out of a file; it must not name another directory.
+    """Return the default output directory: ``reports/<session id>``, or ``reports/<n>-sessions-<first id>``."""
+    # An id is read from a file; it must not lead to another directory.
     first = re.sub(r"[^A-Za-z0-9._-]+", "-", sessions[0].session_id).strip(".-") or "session"
     return REPORTS / (first if len(sessions) == 1 else f"{len(sessions)}-sessions-{first}")
 
@@ -179,7 +179,7 @@ def default_out(sessions: Sequence[SessionInput]) -> Path:
 def _spark(
     wanted: SparkOptions, events: int | None, what: str, stage: Callable[[str], None]
 ) -> Iterator[Started]:  # fmt: skip
-    """The Spark that is wanted, for as long as the block runs."""
+    """Yield the given Spark session, or start one for the duration of the block."""
     if wanted.spark is not None:
         yield Started(wanted.spark, "given", None)
         return
@@ -187,10 +187,10 @@ def _spark(
         stage(f"starting Spark {what}")
     began = time.monotonic()
     with start(wanted.master, events, memory=wanted.memory) as started:
-        stage(f"Spark {started.spark.version} is up ({started.origin})")
+        stage(f"Spark {started.spark.version} started ({started.origin})")
         yield started
     if started.cold and time.monotonic() - began > _SLOW_SECONDS:
-        stage("every report starts faster after `floodmark spark warm`, once")
+        stage("run `floodmark spark warm` once to make reports start faster")
 
 
 def _computed(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Callable[[str], None]) -> "Tables":
@@ -200,17 +200,15 @@ def _computed(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Ca
 
 
 def _written(directory: Path, story: ReportStory, formats: Sequence[str], target: Path) -> list[str]:
-    """Write the report; an error names where it was to be in the end."""
+    """Write the report's files; an error names the final directory instead of the staging directory."""
     try:
         return _write(directory, story, formats)
     except OSError as error:
-        raise ReportError(
-            f"{target}: cannot write the report there: {error.strerror or error}", code="unwritable"
-        ) from error
+        raise ReportError(f"{target}: cannot write the report: {error.strerror or error}", code="unwritable") from error
 
 
 def _write(directory: Path, story: ReportStory, formats: Sequence[str]) -> list[str]:
-    """Write the formats that are files; their names, the page first."""
+    """Write the formats that are files; return their names, the HTML page first."""
     from spark_report.model.comparison import all_tables  # noqa: PLC0415
     from spark_report.render import html, output, text  # noqa: PLC0415
 
@@ -243,8 +241,8 @@ EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
 def guarded(work: Callable[[], int], stopped: str = "") -> int:
-    """Do it; every way to fail is one line and an exit code. ``stopped`` is said after Ctrl-C."""
-    # What is stopped by its terminal or its CI job must still take Spark and its temporary files down.
+    """Run ``work``; report every failure as one line, and return the exit code. ``stopped`` is printed after Ctrl-C."""
+    # When a terminal or a CI job stops it, Spark and the temporary files must still be cleaned up.
     signal.signal(signal.SIGTERM, _stop)
     try:
         return work()
@@ -264,19 +262,19 @@ def guarded(work: Callable[[], int], stopped: str = "") -> int:
 
 
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:
-    """End as a signal would, by way of every clean-up."""
+    """Exit with the code of a signal after every clean-up."""
     raise SystemExit(128 + number)
 
 
 def memory_size(text: str) -> str:
-    """A heap as Java takes it. Raises ArgumentTypeError for what is none."""
+    """Check a heap size in Java's format. Raises ArgumentTypeError."""
     if re.fullmatch(r"[1-9]\d{0,5}[mg]", text) is None:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected megabytes or gigabytes, such as 800m or 4g")
     return text
 
 
 def some_of(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """What reads a list with commas of names that are allowed, and gives them in the order of ``allowed``."""
+    """Return a parser of comma-separated lists of allowed names, which returns them in the order of ``allowed``."""
 
     def names(text: str) -> tuple[str, ...]:
         wanted = [name.strip() for name in text.split(",") if name.strip()]
@@ -290,8 +288,8 @@ def some_of(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 
 def local_directory(text: str) -> Path:
-    """A directory to write to. Raises ArgumentTypeError where it is behind a scheme."""
+    """Return a local output directory. Raises ArgumentTypeError for a URI with a scheme."""
     found = place(text)
     if not isinstance(found, Path):
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a directory on a disk, to be copied from there")
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a local directory; copy the report from there")
     return found

@@ -1,7 +1,7 @@
-"""``python -m spark_report.campaigns FOLDER --runs N``: the runs that a campaign lacks, then its fleet report.
+"""``python -m spark_report.campaigns FOLDER --runs N``: the missing runs of a campaign, then its fleet report.
 
 ``floodmark storm`` and ``floodmark run``, with ``--engine spark``, write the directory's ``plan.json`` and start this.
-Exit codes: 0 every run is there, 2 bad input, 70 Spark failed, 130 stopped.
+Exit codes: 0 every run is done, 2 bad input, 70 Spark failed, 130 stopped.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m spark_report.campaigns", description=(__doc__ or "").split(":")[1])
     parser.add_argument("folder", metavar="FOLDER", type=Path)
     parser.add_argument("--runs", type=int, required=True)
-    parser.add_argument("--quiet", action="store_true", help="write the fleet report, and print nothing of it")
+    parser.add_argument("--quiet", action="store_true", help="write the fleet report without printing it")
     parser.add_argument("--stop-on", default="", metavar="KEY")
     parser.add_argument("--master", metavar="URL")
     parser.add_argument("--memory", metavar="SIZE", type=memory_size)
@@ -53,7 +53,7 @@ def _run(wanted: CampaignOptions, stage: Callable[[str], None], *, quiet: bool) 
 
 
 def _keep(folder: Path, come: Come, stage: Callable[[str], None]) -> None:
-    """Record the runs that speak for the groups, so that the report can name their playbooks."""
+    """Record the first run of each finding, so that the report can name its playbook."""
     work = read_plan(folder)
     campaign = open_campaign(folder, work, read_head(folder)["playbook"], rows=False)
     try:

@@ -1,4 +1,4 @@
-"""The campaign job on Spark: missing runs as tasks, their rows as Parquet, and what they add up to."""
+"""The campaign job on Spark: missing runs as tasks, their rows as Parquet, and their totals."""
 
 import contextlib
 import tempfile
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# Totals of a campaign's runs, groups by key, coverage. DataFrames in, DataFrames out.
+# Totals of a campaign's runs, groups by key, coverage: functions from DataFrames to DataFrames.
 
 
 def totals(runs: "DataFrame") -> "DataFrame":
-    """One row: runs, strikes, errors."""
+    """Return one row with the numbers of runs, injected faults and errors."""
     return runs.agg(
         F.count(F.lit(1)).alias("runs"),
         F.coalesce(F.sum(F.col("counts")["strikes"]), F.lit(0)).alias("strikes"),
@@ -42,13 +42,13 @@ def totals(runs: "DataFrame") -> "DataFrame":
 
 
 def broken(runs: "DataFrame") -> "DataFrame":
-    """The first runs that broke inside."""
+    """Return the first runs with an internal error."""
     there = runs.filter(F.col("error") != "").select("run", "seed", "error")
     return there.orderBy("run").limit(BROKEN_TOLD)
 
 
 def groups(runs: "DataFrame") -> "DataFrame":
-    """A row for each key: how many runs, and the one that speaks for it: the first that is a surprise, or the first."""
+    """Return a row for each key: number of runs, and the representative: the first surprising run, else the first."""
     each = runs.select("run", F.explode("found").alias("found")).select("run", "found.*")
     spoken = F.struct((F.col("expected") != "").alias("late"), "run", "expected", "sentence")
     by_key = each.groupBy("key").agg(F.count(F.lit(1)).alias("count"), F.min(spoken).alias("one"))
@@ -56,21 +56,21 @@ def groups(runs: "DataFrame") -> "DataFrame":
 
 
 def met(runs: "DataFrame") -> "DataFrame":
-    """A row for each fault and state: how many strikes."""
+    """Return a row for each fault and cluster state with the number of injections."""
     by_fault = runs.select(F.explode("coverage").alias("fault", "states"))
     each = by_fault.select("fault", F.explode("states").alias("state", "strikes"))
     return each.groupBy("fault", "state").agg(F.sum("strikes").alias("strikes"))
 
 
 def totals_at_hand(runs: "DataFrame") -> Totals:
-    """The answers of :func:`totals` and, where there are any, of :func:`broken`."""
+    """Collect the results of :func:`totals` and, if there are errors, of :func:`broken`."""
     row = totals(runs).collect()[0]
     first = [RunCrash(*each) for each in broken(runs).collect()] if row.errors else []
     return Totals(row.runs, row.strikes, row.errors, tuple(first))
 
 
 def groups_at_hand(frame: "DataFrame") -> tuple[FailureGroup, ...]:
-    """The answer of :func:`groups`, surprises first, then by how often."""
+    """Collect the result of :func:`groups`, surprising ones first, then by number of runs."""
     found = [
         FailureGroup(row["key"], row["expected"], row["count"], row["run"], row["sentence"]) for row in frame.collect()
     ]
@@ -78,42 +78,42 @@ def groups_at_hand(frame: "DataFrame") -> tuple[FailureGroup, ...]:
 
 
 def coverage_at_hand(frame: "DataFrame", faults: Sequence[str], states: Sequence[str]) -> Coverage:
-    """The answer of :func:`met`, beside all that there is."""
+    """Collect the result of :func:`met` as the coverage of all faults and states."""
     counts: Met = {fault: {} for fault in faults}
     for row in sorted(frame.collect()):
         counts.setdefault(row.fault, {})[row.state] = row.strikes
     return Coverage(tuple(faults), (NOTHING, *states), counts)
 
 
-# Shares of missing runs: enough to keep every core busy, none too small to pay.
+# Distribution of missing runs over tasks: enough tasks to keep every core busy, none too small for its overhead.
 
 
 Share = tuple[tuple[int, int], ...]
-"""Runs of one task, as pieces ``[first, behind the last)``."""
+"""Runs of one task, as half-open ranges ``[first, end)``."""
 
 TASK_SECONDS: Final = 4.0
-"""What a task is to take: starting and committing one costs a tenth of a second."""
+"""Target duration of a task; starting and committing one takes a tenth of a second."""
 LEAST_SECONDS: Final = 0.5
 SHARES_A_CORE: Final = 4
-"""The least, where there is enough to do: cores that end early have something to take."""
+"""Minimum tasks per core if there are enough runs, so that cores that finish early get more work."""
 
 
 class RunSet:
-    """Which runs are there; a byte each, so that millions of them are no burden."""
+    """Set of the runs that are done, with one byte per run, so that it can have millions."""
 
     def __init__(self, runs: int) -> None:
         self._done = bytearray(runs + 1)
         self.count = 0
 
     def add(self, runs: Iterable[int]) -> None:
-        """Some are there now; those beyond the last that is asked for are passed over."""
+        """Add runs that are done; numbers beyond the last requested run are ignored."""
         for run in runs:
             if 0 < run < len(self._done) and not self._done[run]:
                 self._done[run] = 1
                 self.count += 1
 
     def missing(self, first: int = 1, most: int = 0) -> list[tuple[int, int]]:
-        """Pieces ``[first, behind the last)`` that are not there, in order; at most so many runs (0: all)."""
+        """Return the missing runs as half-open ranges in order, at most ``most`` runs (0: all)."""
         pieces: list[tuple[int, int]] = []
         left = most or len(self._done)
         while left and (begin := self._done.find(0, first)) >= 0:
@@ -127,14 +127,14 @@ class RunSet:
 
 
 def how_many(runs: int, seconds_a_run: float, cores: int) -> int:
-    """Number of shares for so many runs."""
+    """Return the number of shares for a number of runs."""
     total = runs * seconds_a_run
     wanted = max(total / TASK_SECONDS, min(SHARES_A_CORE * cores, total / LEAST_SECONDS), cores)
     return max(1, min(runs, round(wanted)))
 
 
 def dealt(pieces: Sequence[tuple[int, int]], shares: int) -> list[Share]:
-    """Runs in shares that differ by one run at most; each has neighbours, in order."""
+    """Distribute ranges of runs over shares of equal size (plus or minus one run), in order."""
     total = sum(end - begin for begin, end in pieces)
     sizes = [total // shares + (number < total % shares) for number in range(shares)]
     found: list[Share] = []
@@ -153,15 +153,15 @@ def dealt(pieces: Sequence[tuple[int, int]], shares: int) -> list[Share]:
     return found
 
 
-# Work of an executor: the runs of its shares, a row for each, whatever happens.
+# Work of an executor: the runs of its shares, with a row for each run, also for a failed one.
 
 
 BATCH: Final = 32
-"""Rows that a task holds before it hands them to the file."""
+"""Rows that a task buffers before it writes them."""
 
 
 def runs_of(spark: "SparkSession", work: CampaignWorkload, shares: Sequence[Share]) -> "DataFrame":
-    """A frame that does the runs when it is written: a task for each share."""
+    """Return a frame that executes the runs when it is written, with one task for each share."""
     from playbooks.campaign.parquet_rows import DDL  # noqa: PLC0415 - Arrow
 
     tasks = spark.range(0, len(shares), 1, len(shares))
@@ -169,7 +169,7 @@ def runs_of(spark: "SparkSession", work: CampaignWorkload, shares: Sequence[Shar
 
 
 def worker(work: CampaignWorkload, shares: Sequence[Share]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What is sent to the executors: numbers of shares in, rows out."""
+    """Return the function for executors, from batches of share numbers to batches of rows."""
 
     def do(batches: Iterator[Any]) -> Iterator[Any]:
         from playbooks.campaign.parquet_rows import batch_of  # noqa: PLC0415 - of the executor's own floodmark
@@ -178,42 +178,41 @@ def worker(work: CampaignWorkload, shares: Sequence[Share]) -> Callable[[Iterato
             for number in batch.column(0).to_pylist():
                 runs = [run for begin, end in shares[number] for run in range(begin, end)]
                 for first in range(0, len(runs), BATCH):
-                    # A run that breaks is a row, too: a task that fails would be tried again, and then end everything.
+                    # A run with an error is a row, too: a failing task would be retried, and then fail the job.
                     yield batch_of([work.row(run) for run in runs[first : first + BATCH]])
 
     return do
 
 
-# Follows the files that executors leave: how many runs are there, and what they found.
+# Tracks the files that executors write: the number of finished runs, and their findings.
 #
-# Each task commits its file by itself (version 2 of Hadoop's committer), so what has landed stays when the job is
-# ended.
+# Each task commits its own file (version 2 of Hadoop's committer), so finished runs are kept when the job is stopped.
 
 
 COMMIT: Final = {"mapreduce.fileoutputcommitter.algorithm.version": "2", "compression": "zstd"}
-"""How Spark is to write the files."""
+"""Options with which Spark writes the files."""
 _DAMAGED: Final = "_{}.damaged"
-"""Name of a file that cannot be read; Spark passes over names that begin with an underscore."""
+"""New name of an unreadable file; Spark ignores names that start with an underscore."""
 
 
 @dataclass(slots=True)
 class Landed:
-    """What is there of a campaign."""
+    """The finished runs of a campaign, and their findings."""
 
     folder: Path
     done: RunSet
     stop_on: str = ""
-    """Pattern of the keys that are to end it; empty for none."""
+    """Pattern of the keys that stop the campaign; empty for none."""
     keys: set[str] = field(default_factory=set)
     surprising: set[str] = field(default_factory=set)
     first_hit: int = 0
-    """The first run known to have found one of those; 0 none."""
+    """The first known run with a matching key; 0 for none."""
     damaged: list[str] = field(default_factory=list)
-    """Names of files that could not be read, and were put out of the way."""
+    """Names of files that could not be read, and were renamed."""
     _seen: set[str] = field(default_factory=set)
 
     def look(self) -> None:
-        """Take in the files that are new."""
+        """Read the new files."""
         for path in sorted(self.folder.glob("*.parquet")):
             if path.name in self._seen:
                 continue
@@ -230,7 +229,7 @@ class Landed:
                     self._note(run, each["key"], expected=bool(each["expected"]))
 
     def take(self, rows: list[RunRow]) -> None:
-        """Runs that are kept elsewhere: this machine did them."""
+        """Add runs from ``runs.jsonl``, which this machine executed."""
         self.done.add(row.run for row in rows)
         for row in rows:
             for each in row.found:
@@ -244,25 +243,25 @@ class Landed:
             self.first_hit = run
 
 
-# The simulator as one file, for executors that have none: every module of the rooms it needs, and their data.
+# The simulator as one zip file, for executors without floodmark: the packages that it needs, with their data files.
 
 
 ROOMS: Final = ("cluster_model", "faults", "playbooks", "spark_report")
 _DATA: Final = {".py", ".yaml", ".json", ".tables", ".lark", ".css", ".j2", ".typed"}
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
-"""The same file has the same bytes, whenever it is packed."""
+"""Constant file time, so that the zip file is reproducible."""
 
 
 def ship(spark: "SparkSession", folder: Path) -> None:
-    """Give the executors the simulator; the file has to stay for as long as they may ask for it.
+    """Send the simulator to the executors; the file must exist as long as they may request it.
 
-    A Spark that has been given it before takes no other file of that name, and the earlier one may be gone by now.
+    The name has the folder's name in it, because Spark accepts a file name only once.
     """
     spark.addArtifact(str(pack(folder / f"floodmark-{folder.name}.zip")), pyfile=True)
 
 
 def pack(place: Path) -> Path:
-    """Write the rooms, as they are installed here, into a zip file that Python can import from."""
+    """Write the installed packages into a zip file that Python can import from."""
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as file:
         for room in ROOMS:
             spec = find_spec(room)
@@ -277,14 +276,14 @@ def pack(place: Path) -> Path:
 
 
 LOOK_SECONDS: Final = 1.0
-"""Between two looks at what has landed."""
+"""Seconds between two checks of the finished runs."""
 WAVE_TASKS: Final = 2 * SHARES_A_CORE
-"""Tasks a core that are begun at once where a finding is to end the campaign."""
+"""Tasks per core that are started at once if a finding stops the campaign."""
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignOptions:
-    """What is to be run, and where."""
+    """The options of a campaign job."""
 
     folder: Path
     runs: int
@@ -292,11 +291,11 @@ class CampaignOptions:
     memory: str | None = None
     stop_on: str = ""
     spark: "SparkSession | None" = None
-    """One at hand, which is left running."""
+    """An existing session, which stays running."""
 
 
 class CampaignJob:
-    """One call of the job: runs what is missing, then adds up."""
+    """A campaign job: executes the missing runs, then computes the totals."""
 
     def __init__(self, wanted: CampaignOptions, stage: Callable[[str], None]) -> None:
         self._wanted = wanted
@@ -309,10 +308,10 @@ class CampaignJob:
         self.interrupted = False
 
     def run(self, after: Callable[["SparkSession", Come], None], *, landed: Callable[[], None] = lambda: None) -> Come:
-        """Do the runs; ``after`` is given what they came to while Spark is up, ``landed`` told when all are there.
+        """Execute the runs; call ``landed`` when all are done, and ``after`` with the totals while Spark is running.
 
         Raises:
-            ReportError: something that the caller can put right.
+            ReportError: an error that the caller can fix.
             JobError: Spark failed.
         """
         folder = self._wanted.folder
@@ -328,26 +327,26 @@ class CampaignJob:
         return come
 
     def _take_stock(self) -> None:
-        """See what is there already."""
+        """Read the runs that are done already."""
         folder, landed = self._wanted.folder, self.landed
         if (folder / RUNS).is_file():
             landed.take(list(rows_of_lines(folder / RUNS).values()))
         landed.look()
         for name in landed.damaged:
-            self._stage(f"set aside: {folder / PARTS / name} cannot be read; its runs are done again")
+            self._stage(f"set aside: {folder / PARTS / name} cannot be read; its runs are repeated")
         if landed.done.count:
-            self._stage(f"{landed.done.count:,} of {self._wanted.runs:,} runs are there already")
+            self._stage(f"{landed.done.count:,} of {self._wanted.runs:,} runs are done already")
 
     def _seconds_a_run(self) -> float:
-        """How long a run takes here: the first that is missing, for tasks of a sensible size.
+        """Measure the CPU time of the first missing run on this machine, to size the tasks.
 
-        A short one is done twice: what is done once, as reading the playbook, should not count.
+        A short run is executed twice, so that one-time work such as reading the playbook does not count.
         """
         missing = self.landed.done.missing(1, 1)
         seconds = 0.0
         for _turn in range(2):
             if missing and seconds < LEAST_SECONDS:
-                began = time.process_time()  # what others do on this machine makes no task longer than it should be
+                began = time.process_time()  # CPU time does not depend on other load of this machine
                 self._work.row(missing[0][0])
                 seconds = time.process_time() - began
         return seconds
@@ -361,13 +360,13 @@ class CampaignJob:
             else:
                 self._stage("starting Spark")
                 started = stack.enter_context(start(wanted.master, memory=wanted.memory))
-                self._stage(f"Spark {started.spark.version} is up ({started.origin})")
+                self._stage(f"Spark {started.spark.version} started ({started.origin})")
             if not shares_this_python(started.spark):
                 ship(started.spark, Path(stack.enter_context(tempfile.TemporaryDirectory())))
             yield started
 
     def _waves(self, spark: "SparkSession", seconds: float) -> None:
-        """Begin tasks until every run is there, or one has found what is looked for."""
+        """Start tasks until every run is done, or one has a finding that stops the campaign."""
         landed, slots = self.landed, cores(spark)
         most = 0
         if self._wanted.stop_on:
@@ -380,7 +379,7 @@ class CampaignJob:
             landed.look()
             if landed.done.count == before and not self.interrupted:
                 raise ReportError(
-                    f"{landed.folder}: nothing of what the executors wrote arrived; do they share it?",
+                    f"{landed.folder}: found no files of the executors, expected a directory shared with them",
                     code="nothing_arrived",
                 )
 
@@ -400,7 +399,7 @@ class CampaignJob:
 
     @contextlib.contextmanager
     def _progress(self) -> Iterator[None]:
-        """Tell how many runs have landed for as long as the block runs."""
+        """Print the number of finished runs while the block runs."""
         over = threading.Event()
         thread = threading.Thread(target=self._tell, args=(over,), name="floodmark-progress", daemon=True)
         thread.start()
@@ -412,14 +411,14 @@ class CampaignJob:
 
     def _tell(self, over: threading.Event) -> None:
         began, before = time.monotonic(), self.landed.done.count
-        said = before
+        printed = before
         while not over.wait(LOOK_SECONDS):
             with contextlib.suppress(OSError):
                 self.landed.look()
             done = self.landed.done.count
-            if done == said:
+            if done == printed:
                 continue
-            said = done
+            printed = done
             speed = (done - before) / (time.monotonic() - began)
             left = (self._wanted.runs - done) / speed
             self._stage(
@@ -433,7 +432,7 @@ class CampaignJob:
         faults, states = self._work.frame()
         hit = self.landed.first_hit
         if self.interrupted:
-            # Whoever pressed Ctrl-C waits for nothing more; what has landed is counted from the files.
+            # After Ctrl-C nothing more is computed; finished runs are counted from the files.
             told = Totals(self.landed.done.count, 0, 0, ())
             nothing: tuple[FailureGroup, ...] = ()
             return Come(told, nothing, Coverage(faults, states), interrupted=True)

@@ -1,6 +1,6 @@
 """``python -m spark_report.fleet CAMPAIGN|SESSIONS...``: the fleet report as a command.
 
-Exit codes: 0 it is written, 1 and something is worse than in the baseline, 2 bad input or usage, 70 Spark failed.
+Exit codes: 0 written, 1 written and worse than the baseline, 2 bad input or usage, 70 Spark failed.
 """
 
 import argparse
@@ -26,9 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: Any, stage: Callable[[str], None]) -> int:
     paths: list[Path | Address] = options.paths
     for path in [*paths, *([options.baseline] if options.baseline else [])]:
-        if isinstance(path, Path) and not path.is_dir():  # bad input should not wait for Arrow and Spark
+        if isinstance(path, Path) and not path.is_dir():  # checked before the slow imports of Arrow and Spark
             raise ReportError(
-                f"{path}: found no directory, expected one of a campaign or of recorded sessions",
+                f"{path}: no such directory, expected one of a campaign or of recorded sessions",
                 code="not_a_directory",
             )
     out = (
@@ -49,7 +49,8 @@ def _run(options: Any, stage: Callable[[str], None]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="floodmark fleet", description="Report over many runs how likely what is, how long it takes, and where."
+        prog="floodmark fleet",
+        description="Report over many runs: probability of findings, recovery times, dangerous settings.",
     )
     parser.add_argument("paths", metavar="CAMPAIGN|SESSIONS", nargs="+", type=place)
     parser.add_argument("--baseline", metavar="CAMPAIGN|SESSIONS", type=place)

@@ -1,4 +1,4 @@
-"""A fleet report as HTML, Markdown and terminal text: its verdict, its tables and its charts."""
+"""HTML, Markdown and terminal output of a fleet report: verdict, tables and charts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,62 +23,62 @@ from spark_report.render.tables import View, view
 Row = dict[str, Any]
 
 SUMS: Final = (ANY, SURPRISING)
-"""Keys of findings that stand for others."""
+"""Keys of rows that sum up several findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetStory:
-    """What every renderer takes."""
+    """A fleet report, the input of every renderer."""
 
     sources: tuple[Source, ...]
     baseline: str
-    """Name of the fleet that the others are held against; empty for none."""
+    """Name of the fleet that the others are compared with; empty for none."""
     runs: Mapping[str, int]
-    """Fleet → its runs."""
+    """Fleet → number of runs."""
     errors: Mapping[str, int]
-    """Fleet → those of them that broke inside."""
+    """Fleet → number of runs with an internal error."""
     tables: Mapping[str, list[Row]]
     set_aside: tuple[SetAside, ...] = ()
 
     @property
     def several(self) -> bool:
-        """Whether it tells of more than one fleet."""
+        """Whether the report has more than one fleet."""
         return len(self.sources) > 1
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The fleets that are reported: all but a baseline."""
+        """The fleets that are reported: all except the baseline."""
         return tuple([source.name for source in self.sources if source.name != self.baseline])
 
     def findings(self, fleet: str) -> list[Row]:
-        """What a fleet found, sums left out."""
+        """Return the findings of a fleet, without sums."""
         return [row for row in self.tables["fleet_findings"] if row["fleet"] == fleet and row["key"] not in SUMS]
 
     def summed(self, fleet: str, key: str) -> Row | None:
-        """A sum over the findings of a fleet; None where there is nothing to sum up."""
+        """Return a row that sums up findings of a fleet; None if there are none."""
         return next((row for row in self.tables["fleet_findings"] if (row["fleet"], row["key"]) == (fleet, key)), None)
 
     @property
     def worse(self) -> list[Row]:
-        """What is worse than in the baseline."""
+        """Changes that are worse than the baseline."""
         return [row for row in self.tables.get("fleet_changes", []) if row["change"] == "worse"]
 
 
 def percent(value: float | None) -> str:
-    """``4.2 %``, ``0.05 %``; three figures at most."""
+    """Format a share in per cent with at most three significant figures: ``4.2 %``, ``0.05 %``."""
     if value is None:
         return ""
     return f"{three_figures(value * 100)} %"
 
 
 def rate(row: Row) -> str:
-    """``4.2 % (2.9 to 6)``: a probability with its interval."""
+    """Format a probability with its confidence interval: ``4.2 % (2.9 to 6)``."""
     low, high = percent(row["low"]).removesuffix(" %"), percent(row["high"]).removesuffix(" %")
     return f"{percent(row['probability'])} ({low} to {high})"
 
 
 def verdict(story: FleetStory) -> tuple[Tone, str]:
-    """How bad it is, and one sentence."""
+    """Return the severity of a fleet report, and its result in one sentence."""
     if story.worse:
         keys = ", ".join(dict.fromkeys(row["key"] for row in story.worse))
         return "alarm", f"Worse than {story.baseline}: {keys}."
@@ -90,11 +90,11 @@ def verdict(story: FleetStory) -> tuple[Tone, str]:
         runs = counted(story.runs.get(fleet, 0) - story.errors.get(fleet, 0), "run")
         if odd is not None:
             tone = "alarm"
-            said = f"something surprising in {rate(odd)} of {runs}"
+            said = f"surprising findings in {rate(odd)} of {runs}"
         elif found:
             tone = "warning" if tone == "calm" else tone
             said = (
-                f"nothing surprising in {runs}, {counted(len(found), 'thing')} that the settings or the version allow"
+                f"nothing surprising in {runs}, {counted(len(found), 'finding')} allowed by the settings or the version"
             )
         else:
             said = f"nothing found in {runs}"
@@ -104,7 +104,7 @@ def verdict(story: FleetStory) -> tuple[Tone, str]:
 
 
 def sentences(story: FleetStory) -> list[str]:
-    """What to read before any table."""
+    """Return the summary sentences."""
     return [line for fleet in story.shown for line in _of_fleet(story, fleet)]
 
 
@@ -120,7 +120,7 @@ def _of_fleet(story: FleetStory, fleet: str) -> list[str]:
     if pair is not None and pair["lift"] > 1:
         said.append(
             f"Most dangerous together: {pair['one']} and {pair['other']}, {rate(pair)} of "
-            f"{counted(pair['runs'], 'run')} with both, {pair['lift']:.1f} times as often as over all."
+            f"{counted(pair['runs'], 'run')} with both, {pair['lift']:.1f} times the overall rate."
         )
     ranked = _own(story, "fleet_settings", fleet)
     if len(ranked) > 1:
@@ -128,7 +128,7 @@ def _of_fleet(story: FleetStory, fleet: str) -> list[str]:
         said.append(f"Best settings: {chosen(best)}. Worst: {chosen(last)}, as in run {last['run']}.")
     broken = story.errors.get(fleet, 0)
     if broken:
-        said.append(f"{counted(broken, 'run')} broke inside; no probability but its own counts them.")
+        said.append(f"{counted(broken, 'run')} ended with an internal error; other probabilities do not include them.")
     return [lead + line for line in said]
 
 
@@ -143,12 +143,12 @@ def _times(story: FleetStory, fleet: str) -> list[str]:
 
 
 def chosen(row: Row) -> str:
-    """A combination of settings in words."""
-    return str(row["settings"]) or "as they are"
+    """Return a combination of settings as text."""
+    return str(row["settings"]) or "defaults"
 
 
 def when(value_us: int | None) -> str:
-    """A time as a table has it."""
+    """Format a duration; ``never`` for null."""
     return "never" if value_us is None else rounded_duration(value_us)
 
 
@@ -161,7 +161,7 @@ def _own(story: FleetStory, table: str, fleet: str) -> list[Row]:
 
 
 def ordered(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
-    """Rows in the order in which they are told: the worst first, settings by their rank."""
+    """Return rows in the order of the report: the most severe first, settings by rank."""
     quantiles = ("p50", "p90", "p99", "max")
     orders: dict[str, Any] = {
         "fleet_findings": lambda row: (
@@ -187,7 +187,7 @@ _SECOND: Final = 1_000_000
 
 
 def findings_chart(story: FleetStory) -> Figure | None:
-    """A dot with its interval for each finding; None where nothing was found."""
+    """Return a chart with a dot and interval for each finding; None without findings."""
     rows = [row for row in story.tables["fleet_findings"] if row["key"] not in SUMS][:MOST_BARS]
     if not rows:
         return None
@@ -202,21 +202,21 @@ def findings_chart(story: FleetStory) -> Figure | None:
 
 
 def ranking_chart(story: FleetStory) -> Figure | None:
-    """A dot with its interval for each combination of settings; None where there is only one."""
+    """Return a chart with a dot and interval for each combination of settings; None if there is only one."""
     rows = story.tables["fleet_settings"][:MOST_BARS]
     if len(rows) < 2:
         return None
     labels = [_label(story, row["fleet"], chosen(row)) for row in rows]
-    trace = _dots("found anything", {"color": CALM, "size": 10, "symbol": "circle"}, rows, [True] * len(rows))
-    return _laid_out([trace], labels, "share of the runs that found anything, with its 95 % interval, %")
+    trace = _dots("any finding", {"color": CALM, "size": 10, "symbol": "circle"}, rows, [True] * len(rows))
+    return _laid_out([trace], labels, "share of the runs with any finding, with its 95 % interval, %")
 
 
 def recovery_chart(story: FleetStory) -> Figure | None:
-    """Quantiles of the times until all was well, and of the longest outages, as bars; None without any."""
+    """Return a chart with the quantiles of recovery times and longest outages; None without any."""
     rows = [row for row in story.tables["fleet_times"] if row["measure"] != "unavailable_us"]
     if not rows:
         return None
-    words = {"recovery_us": "until all was well", "longest_unavailable_us": "longest outage"}
+    words = {"recovery_us": "recovery", "longest_unavailable_us": "longest outage"}
     lines = list(dict.fromkeys((row["fleet"], row["measure"]) for row in rows))
     known = [(place, row) for place, row in enumerate(rows) if row["value_us"] is not None]
     bars = {
@@ -239,7 +239,7 @@ def recovery_chart(story: FleetStory) -> Figure | None:
 
 
 def _dots(name: str, marker: Figure, rows: list[Row], own: list[bool]) -> Figure:
-    """A mark with its interval for each of its own rows, in the lane of the row."""
+    """Return a trace with a mark and interval for each row in ``own``, in the lane of the row."""
     found = [(place, row) for place, row in enumerate(rows) if own[place]]
     return {
         "type": "marks",
@@ -269,26 +269,26 @@ def _label(story: FleetStory, fleet: str, what: str) -> str:
     return f"{fleet}: {what}" if story.several else what
 
 
-# The tables of a fleet report as people read them, the same on a page, in a terminal and in Markdown.
+# The tables of a fleet report as text, the same in HTML, in a terminal and in Markdown.
 
 
 _MEASURES: Final = {
-    "recovery_us": "until all was well",
+    "recovery_us": "recovery",
     "longest_unavailable_us": "longest outage",
-    "unavailable_us": "outages added up",
+    "unavailable_us": "total unavailable time",
 }
 
 Columns = dict[str, Callable[[Row], Any]]
 
 
 def views(story: FleetStory, *, short: bool = False) -> list[View]:
-    """All tables that have rows, most telling first; ``short`` leaves the commands out, for a narrow terminal."""
+    """Return all tables that have rows, the most important first; ``short`` leaves out commands for a terminal."""
     made = [changes_view(story), findings_view(story), recovery_view(story), pairs_view(story), ranking_view(story)]
     return [_narrowed(each) if short else each for each in made if each]
 
 
 def changes_view(story: FleetStory) -> View:
-    """Against the baseline: what changed for sure, and then the rest."""
+    """Return the changes against the baseline, significant ones first."""
     columns: Columns = {
         **_fleet(story),
         "finding": lambda row: row["key"],
@@ -303,7 +303,7 @@ def changes_view(story: FleetStory) -> View:
 
 
 def findings_view(story: FleetStory) -> View:
-    """How likely each finding is."""
+    """Return the probability of each finding."""
     columns: Columns = {
         **_fleet(story),
         "finding": lambda row: _sum_words(row["key"]),
@@ -312,24 +312,24 @@ def findings_view(story: FleetStory) -> View:
         "expected": lambda row: "" if row["key"] in SUMS else row["expected"] or "SURPRISING",
         **_run(),
     }
-    return view("fleet_findings", "How likely it is", story.tables["fleet_findings"], columns, "runs|probability|run")
+    return view("fleet_findings", "Findings", story.tables["fleet_findings"], columns, "runs|probability|run")
 
 
 def recovery_view(story: FleetStory) -> View:
-    """How long it takes."""
+    """Return the quantiles of recovery times and outages."""
     columns: Columns = {
         **_fleet(story),
-        "time": lambda row: _MEASURES[row["measure"]],
+        "measure": lambda row: _MEASURES[row["measure"]],
         "quantile": lambda row: row["quantile"],
-        "took": lambda row: when(row["value_us"]),
+        "time": lambda row: when(row["value_us"]),
         "never": lambda row: row["never"] or "",
         **_run(),
     }
-    return view("fleet_times", "How long it takes", story.tables["fleet_times"], columns, "took|never|run")
+    return view("fleet_times", "Recovery times and outages", story.tables["fleet_times"], columns, "time|never|run")
 
 
 def pairs_view(story: FleetStory) -> View:
-    """Faults that are dangerous together."""
+    """Return pairs of faults with a high rate of findings."""
     columns: Columns = {
         **_fleet(story),
         "faults": lambda row: f"{row['one']} + {row['other']}",
@@ -340,11 +340,11 @@ def pairs_view(story: FleetStory) -> View:
         **_run(),
     }
     rows = sorted(story.tables["fleet_pairs"], key=lambda row: (row["fleet"], row["key"] not in SUMS, row["key"]))
-    return view("fleet_pairs", "Faults that are dangerous together", rows, columns, "runs|probability|lift|run")
+    return view("fleet_pairs", "Dangerous pairs of faults", rows, columns, "runs|probability|lift|run")
 
 
 def ranking_view(story: FleetStory) -> View:
-    """Settings, best first; nothing where there is nothing to choose from."""
+    """Return the combinations of settings, the best first; empty if there is only one."""
     rows = story.tables["fleet_settings"]
     rows = rows if len(rows) > 1 else []
     columns: Columns = {
@@ -386,24 +386,24 @@ def _narrowed(whole: View) -> View:
     return replace(whole, columns=tuple(whole.columns[place] for place in kept), rows=rows)
 
 
-# A fleet report as one HTML file that needs nothing else.
+# A fleet report as a self-contained HTML file.
 
 
 HTML_MOST_ROWS: Final = 100
-"""Rows of one table on the page; the files under ``tables/`` hold all."""
+"""Most rows of one table in HTML; the files under ``tables/`` have all."""
 
 _NOTES: Final = {
-    "fleet_findings": "Intervals are Wilson's, of 95 %. Runs that broke inside are left out.",
-    "fleet_times": "Each is the time of the run that is named, by the nearest rank.",
-    "fleet_pairs": "Runs in which both struck. Lift: how much more often than over all runs. A pair is a place "
-    "to look, no proof.",
-    "fleet_settings": "The run is the worst of the settings.",
-    "fleet_changes": "Worse or better only where the 95 % interval of the difference leaves 0 out.",
+    "fleet_findings": "95 % Wilson intervals. Runs with an internal error are left out.",
+    "fleet_times": "Quantiles by nearest rank: each is the time of the run given.",
+    "fleet_pairs": "Runs with both faults. Lift: probability relative to that of all runs. A pair is a correlation, "
+    "not a proof.",
+    "fleet_settings": "The run is the worst one with the settings.",
+    "fleet_changes": "Worse or better only if the 95 % interval of the difference excludes 0.",
 }
 
 
 def html_page(story: FleetStory) -> str:
-    """The page as text."""
+    """Return the fleet report as an HTML page."""
     tone, said = verdict(story)
     return (
         environment()
@@ -426,7 +426,7 @@ def _facts(story: FleetStory) -> list[tuple[str, str]]:
         runs = f"{thousands(story.runs.get(source.name, 0))} runs of {source.words}"
         facts.append((f"{source.name}{' (baseline)' if source.name == story.baseline else ''}", runs))
         if source.only:
-            facts.append(("a run again", f"{source.only} RUN"))
+            facts.append(("repeat a run", f"{source.only} RUN"))
     return facts
 
 
@@ -453,12 +453,12 @@ def _sections(story: FleetStory) -> list[dict[str, Any]]:
 
 
 MARKDOWN_MOST_ROWS: Final = 20
-"""Rows of one table; the files hold all."""
+"""Most rows of one table in Markdown; the files under ``tables/`` have all."""
 _SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
 
 
 def markdown_page(story: FleetStory) -> str:
-    """The whole text."""
+    """Return the fleet report as Markdown."""
     tone, said = verdict(story)
     parts = [f"## {_SIGNS[tone]} {escaped(said)}", "\n".join(f"- {escaped(line)}" for line in sentences(story))]
     for each in views(story):
@@ -478,18 +478,18 @@ def _code(text: str) -> str:
     return f"`{printable(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`" if text else ""
 
 
-# A fleet report in a terminal of 80 columns, or more.
+# A fleet report in a terminal of at least 80 columns.
 
 
 TERMINAL_MOST_ROWS: Final = 12
-"""Rows of one table; the files hold all."""
+"""Most rows of one table in a terminal; the files under ``tables/`` have all."""
 _STYLES: Final = {"calm": "bold #56B4E9", "warning": "bold #F0C24B", "alarm": "bold #E8622C"}
 _LEAST: Final = 12
 _FOLDS: Final = ("finding", "settings", "faults", "fleet")
 
 
 def show_in_terminal(console: Console, story: FleetStory) -> None:
-    """Print it. Names are printed as they are spelled, never as markup or control codes."""
+    """Print the fleet report. Names are escaped: they are never interpreted as markup or control codes."""
     tone, said = verdict(story)
     console.print(_plain(said, _STYLES[tone]))
     for line in sentences(story):
@@ -505,7 +505,7 @@ def show_in_terminal(console: Console, story: FleetStory) -> None:
         words = f"{source.name}: {source.words}"
         console.print(_plain(words, "dim"))
         if source.only:
-            console.print(_plain(f"  a run again: {source.only} RUN", "dim"))
+            console.print(_plain(f"  repeat a run: {source.only} RUN", "dim"))
     for reason in first_reasons(story.set_aside, TERMINAL_MOST_ROWS):
         console.print(_plain(f"Set aside: {reason}", _STYLES["warning"]))
 

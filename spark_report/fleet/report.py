@@ -1,4 +1,4 @@
-"""The fleet job: campaigns and sessions in, probabilities out. Read, compute, tell, write."""
+"""The fleet job: reads campaigns and sessions, computes probabilities, and writes the fleet report."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ def report(
     formats: Sequence[str] = FORMATS,
     console: Console | None = None,
 ) -> FleetStory:
-    """Report campaigns and directories of sessions, with a Spark at hand.
+    """Report campaigns and directories of sessions on an existing Spark session.
 
     Raises:
         ReportError: nothing can be read, or the report cannot be written.
@@ -60,7 +60,7 @@ def report(
         stage(f"set aside: {each.reason}")
     against = sources[-1].name if baseline is not None else ""
     with Staging(out) as staging:
-        stage(f"adding up {counted(len(sources), 'fleet')}")
+        stage(f"aggregating {counted(len(sources), 'fleet')}")
         tables, counts = compute(spark, sources, against)
         rows = ordered({name: table.to_pylist() for name, table in tables.items()})
         runs, errors = (
@@ -72,7 +72,7 @@ def report(
             _write(staging.path, story, formats)
         except OSError as error:
             raise ReportError(
-                f"{out}: cannot write the report there: {error.strerror or error}", code="unwritable"
+                f"{out}: cannot write the report: {error.strerror or error}", code="unwritable"
             ) from error
         staging.publish()
     if TERMINAL in formats:
@@ -89,7 +89,12 @@ def run(
     baseline: Path | Address | None = None,
     **options: Any,
 ) -> FleetStory:
-    """The same with a Spark of its own. Raises JobError, too."""
+    """Report campaigns and directories of sessions on a new Spark session.
+
+    Raises:
+        ReportError: nothing can be read, or the report cannot be written.
+        JobError: Spark failed.
+    """
     given = [*paths, *([baseline] if baseline is not None else [])]
     look([path for path in given if isinstance(path, Path)])
     if not under_spark_submit():
@@ -103,7 +108,7 @@ def run(
 def compute(
     spark: "SparkSession", sources: Sequence[Source], baseline: str = ""
 ) -> tuple[dict[str, Any], dict[str, tuple[int, int]]]:
-    """The tables, as Arrow has them, and of each fleet how many runs it has and how many of them broke inside."""
+    """Return the tables in Arrow format, and for each fleet its number of runs and of runs with internal errors."""
     frames = [runs_of(spark, source) for source in sources]
     union: DataFrame = reduce(lambda one, other: one.unionByName(other), frames, spark.createDataFrame([], RUNS))
     runs = union.persist()
@@ -122,7 +127,7 @@ def compute(
         )
         return tables, {row.fleet: (row.runs, row.errors) for row in totals.collect()}
     finally:
-        # After Ctrl-C the JVM may not answer any more; what matters then is the interrupt.
+        # After Ctrl-C the JVM may not respond any more, and this must not hide the interrupt.
         with contextlib.suppress(Exception):
             runs.unpersist()
 
@@ -147,7 +152,7 @@ def _write(folder: Path, story: FleetStory, formats: Sequence[str]) -> None:
 
 
 def document(story: FleetStory) -> dict[str, Any]:
-    """All of it for machines."""
+    """Return the fleet report as a JSON document."""
     tone, said = verdict(story)
     return {
         "verdict": said,

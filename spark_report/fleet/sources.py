@@ -1,6 +1,6 @@
-"""The sources of a fleet report: campaigns of either engine, and directories of recorded sessions.
+"""Sources of a fleet report: campaigns of either engine, and directories of recorded sessions.
 
-All of them become one frame with a row for each run, :data:`RUNS`.
+Each is read as a frame with a row for each run, :data:`RUNS`.
 """
 
 import shlex
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# The runs of a campaign as a frame, whichever engine did them.
+# The runs of a campaign as a frame, from either engine.
 
 
 def read_runs(spark: "SparkSession", folder: Somewhere) -> "DataFrame":
-    """A row for each run, once, of ``runs.jsonl`` and the Parquet files beside it."""
+    """Return one row for each run in ``runs.jsonl`` and the Parquet files beside it."""
     found: list[DataFrame] = []
     if any((folder / PARTS).glob("*.parquet")):
         found.append(spark.read.schema(DDL).parquet(spelled(folder / PARTS)))
@@ -46,7 +46,7 @@ def read_runs(spark: "SparkSession", folder: Somewhere) -> "DataFrame":
         found.append(spark.read.schema(DDL).json(spelled(folder / RUNS_FILE)))
     if not found:
         return spark.createDataFrame([], DDL)
-    # A task that was tried again, or another engine, may have done a run twice: the rows are the same.
+    # A retried task, or another engine, may have repeated a run: the rows are the same.
     whole = reduce(lambda one, other: one.unionByName(other), found).filter("run is not null")
     return whole.dropDuplicates(["run"])
 
@@ -57,7 +57,7 @@ RUNS: Final = (
     "recovery_us bigint, longest_unavailable_us bigint, unavailable_us bigint, acked_lost bigint, "
     "error string, again string, session string"
 )
-"""Columns of the frame that the transforms take; ``recovery_us`` is negative where a run never recovered."""
+"""Columns of the frame of runs; ``recovery_us`` is negative if a run never recovered."""
 
 _KNOWN: Final = pa.schema([("run", pa.int64()), ("again", pa.string()), ("session", pa.string())])
 
@@ -69,7 +69,7 @@ class Source:
     name: str
     path: Somewhere
     head: dict[str, Any] | None
-    """What ``campaign.json`` says; None for sessions."""
+    """Contents of ``campaign.json``; None for sessions."""
     sessions: "tuple[SessionInput, ...]" = ()
 
     @property
@@ -79,7 +79,7 @@ class Source:
 
     @property
     def words(self) -> str:
-        """What it is, for people."""
+        """Description of the source."""
         if self.head is None:
             return counted(len(self.sessions), "session")
         name = f"{self.head.get('playbook')}{' over a grid' if self.is_grid else ''}"
@@ -87,22 +87,22 @@ class Source:
 
     @property
     def command(self) -> str:
-        """What repeats it; empty for sessions."""
+        """Command that repeats the campaign; empty for sessions."""
         head = self.head or {}
         plain = ["floodmark", "storm", str(head.get("path")), "--seed", str(head.get("seed"))]
         return str(head.get("command") or shlex.join(plain)) if head else ""
 
     @property
     def only(self) -> str:
-        """What repeats one of its runs, but for the number; empty where each has a command of its own."""
+        """Command that repeats one run, without the run number; empty if each run has its own command."""
         return f"{self.command} --only" if self.command and not self.is_grid else ""
 
 
 def look(paths: Sequence[Somewhere]) -> tuple[list[Source], list[SetAside]]:
-    """Find out what the paths are; sessions that cannot be read are listed.
+    """Identify the paths as campaigns or directories of sessions; unreadable sessions are returned as set aside.
 
     Raises:
-        ReportError: a path is neither of the two.
+        ReportError: a path is neither a campaign nor a directory of sessions.
     """
     found: list[Source] = []
     aside: list[SetAside] = []
@@ -118,12 +118,12 @@ def look(paths: Sequence[Somewhere]) -> tuple[list[Source], list[SetAside]]:
             continue
         if not path.is_dir():
             raise ReportError(
-                f"{path}: found no directory, expected one of a campaign or of recorded sessions",
+                f"{path}: no such directory, expected one of a campaign or of recorded sessions",
                 code="not_a_directory",
             )
         if (path / PLAN).is_file():
             raise ReportError(
-                f"{path / CAMPAIGN}: not found, expected in the directory of a campaign", code="no_campaign"
+                f"{path / CAMPAIGN}: no such file, required in the directory of a campaign", code="no_campaign"
             )
         sessions, set_aside = collect([path])
         found.append(Source(name, path, None, tuple(sessions)))
@@ -132,23 +132,23 @@ def look(paths: Sequence[Somewhere]) -> tuple[list[Source], list[SetAside]]:
 
 
 def _unlike(path: Somewhere, names: Sequence[str]) -> str:
-    """The directory's name, or where that is taken the whole path."""
+    """Return the directory's name, or the whole path if that name is taken."""
     name = path.resolve().name
     return str(path) if name in names else name
 
 
 def runs_of(spark: "SparkSession", source: Source) -> "DataFrame":
-    """Its runs as a frame of :data:`RUNS`."""
+    """Return the runs of a source as a frame with the columns :data:`RUNS`."""
     if source.head is None:
         return read_sessions(spark, source.name, source.sessions)
     return campaign_runs(read_runs(spark, source.path), source)
 
 
 def campaign_runs(rows: "DataFrame", source: Source) -> "DataFrame":
-    """Rows of a campaign in the columns that fleets have."""
+    """Convert the rows of a campaign to the columns :data:`RUNS`."""
     cell = F.map_entries(F.from_json("swarm", "struct<cell: map<string, string>>")["cell"])
     settings = F.filter(cell, lambda pair: pair["key"] != SEED)
-    value = partial(F.regexp_replace, pattern='^"(.*)"$', replacement="$1")  # quotes say only that it is a text
+    value = partial(F.regexp_replace, pattern='^"(.*)"$', replacement="$1")  # quotes only mark a string
     words = F.transform(settings, lambda pair: F.concat(pair["key"], F.lit("="), value(pair["value"])))
     only = F.concat(F.lit(f"{source.only} "), F.col("run").cast("string"))
     known = frame_of(rows.sparkSession, _known(source))
@@ -168,7 +168,7 @@ def campaign_runs(rows: "DataFrame", source: Source) -> "DataFrame":
 
 
 def _known(source: Source) -> "pa.Table":
-    """The runs that have a session, or a command of their own: those of a storm that were kept, all of a grid."""
+    """Return the runs with a session or their own command: the recorded runs of a storm, all runs of a grid."""
     sessions, playbooks = _kept(source)
     if source.is_grid:
         again = _cells_again(source)
@@ -183,7 +183,7 @@ def _known(source: Source) -> "pa.Table":
 
 
 def _kept(source: Source) -> tuple[dict[int, str], dict[int, "Path | None"]]:
-    """The runs that have a session, and those that have a playbook that can be run."""
+    """Return run → session, and run → playbook, of the recorded runs."""
     path = source.path
     if isinstance(path, HadoopPath):
         named = {int(run): path / names[1] for run, names in (source.head or {}).get("kept", {}).items()}
@@ -194,7 +194,7 @@ def _kept(source: Source) -> tuple[dict[int, str], dict[int, "Path | None"]]:
 
 
 def _cells_again(source: Source) -> dict[int, str]:
-    """The command for each cell of a grid."""
+    """Return the command for each cell of a grid."""
     try:
         plan = read_plan(source.path)
     except FuzzPlanError as error:
@@ -207,10 +207,10 @@ def _cells_again(source: Source) -> dict[int, str]:
     return {run: plan.again(run, word) for run in range(1, plan.grid.size + 1)}
 
 
-# Recorded sessions as runs of a fleet: what went wrong from their results, faults and recovery from their events.
+# Recorded sessions as runs of a fleet: findings from their results, faults and recovery from their events.
 
 
-UNJUDGED: Final = "a session does not say whether it is a surprise"
+UNJUDGED: Final = "not known for a session whether it is surprising"
 
 _FOUND: Final = pa.struct([("key", pa.string()), ("expected", pa.string()), ("sentence", pa.string())])
 _SCHEMA: Final = pa.schema(
@@ -224,7 +224,7 @@ _SCHEMA: Final = pa.schema(
 
 
 def read_sessions(spark: "SparkSession", fleet: str, sessions: Sequence[SessionInput]) -> "DataFrame":
-    """A row for each session that has a result; the others broke off, and have the reason as their error."""
+    """Return a row for each session; one without a result has the reason as its error."""
     lines = [_line(fleet, place, session) for place, session in enumerate(sessions, 1)]
     known = frames.frame_of(spark, pa.Table.from_pylist(lines, schema=_SCHEMA))
     whole = known.join(_struck(spark, sessions), on="session_id", how="left")
@@ -236,7 +236,7 @@ def read_sessions(spark: "SparkSession", fleet: str, sessions: Sequence[SessionI
 
 
 def _struck(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
-    """A row for each session that a fault struck: which, and the longest time until nothing was left of one."""
+    """Return a row for each session with faults: their names, and the longest recovery time."""
     events = frames.read_events(spark, sessions)
     rare = events.filter(~F.col("kind").isin(sorted(DATA_KINDS)))
     ends, begun = (frames.frame_of(spark, table) for table in (ends_of(sessions), placed(rare, sessions).begun))
@@ -268,21 +268,21 @@ def _line(fleet: str, place: int, session: SessionInput) -> dict[str, Any]:
         "longest_unavailable_us": _whole(unavailable, "longest_us"),
         "unavailable_us": _whole(unavailable, "us"),
         "acked_lost": _whole(ledger, "acked_lost"),
-        "error": "" if result else "; ".join(session.problems) or "it has no result",
+        "error": "" if result else "; ".join(session.problems) or "no result",
         "again": _again(session),
         "session": str(session.path),
     }
 
 
 def _again(session: SessionInput) -> str:
-    """The command that plays a session again, which is brought to a disk for that."""
+    """Return the command that replays a session; a remote one is copied to a local disk first."""
     if isinstance(session.path, HadoopPath):
         return session.path.brought_for("replay")
     return f"floodmark replay {shlex.quote(str(session.path))}"
 
 
 def _found(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """Each key once, as a storm has it, with the first sentence."""
+    """Yield each finding key once, in a storm's format, with the first sentence."""
     seen: dict[str, dict[str, str]] = {}
     for key, expected, sentence in _told(result):
         seen.setdefault(key, {"key": key, "expected": expected, "sentence": sentence})
@@ -307,8 +307,8 @@ def _told(result: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _objects(result: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
-    told = result.get(name)
-    yield from (each for each in (told if isinstance(told, list) else ()) if isinstance(each, dict))
+    found = result.get(name)
+    yield from (each for each in (found if isinstance(found, list) else ()) if isinstance(each, dict))
 
 
 def _whole(found: object, name: str) -> int | None:

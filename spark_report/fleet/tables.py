@@ -1,4 +1,4 @@
-"""The tables of a fleet report: their columns, and the queries that fill them."""
+"""Tables of a fleet report: their columns, and the queries that compute them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,52 +11,52 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 MEANINGS: Final[Mapping[str, tuple[str, str]]] = {
-    "fleet": ("str", "The campaign, or the directory of sessions, that the row is about."),
+    "fleet": ("str", "The campaign or directory of sessions."),
     "key": (
         "str",
-        "What was found, as `finding:lost/unreplicated-tail`; `any`: anything; `surprising`: anything not expected.",
+        "Key, such as `finding:lost/unreplicated-tail`; `any`: any finding; `surprising`: any surprising finding.",
     ),
-    "expected": ("str", "Why it is no surprise; empty where it is one in any of the runs."),
-    "runs": ("int", "Runs that it is counted over: those that came to an end; of `error:...` all."),
-    "hits": ("int", "Those of them that found it."),
+    "expected": ("str", "Reason why it is expected; empty if it is surprising in any of the runs."),
+    "runs": ("int", "Runs over which it is counted: those without an internal error; for `error:...` all."),
+    "hits": ("int", "Runs with the finding."),
     "probability": ("float", "`hits / runs`."),
     "low": ("float", "Lower end of the Wilson 95 % interval."),
     "high": ("float", "Upper end of the Wilson 95 % interval."),
-    "sentence": ("str", "What happened in the run that is named."),
-    "run": ("int", "Number of the run that shows it; of a session its place, from 1."),
-    "seed": ("int", "Its seed."),
-    "again": ("str", "The command that runs it again."),
-    "session": ("str", "Where it is recorded; empty where it is not."),
+    "sentence": ("str", "Description of the finding in the named run."),
+    "run": ("int", "Number of the run that shows it; for a session its position in the directory, from 1."),
+    "seed": ("int", "Seed of the run."),
+    "again": ("str", "Command that repeats the run."),
+    "session": ("str", "Path of the recorded session; empty if it is not recorded."),
     "measure": (
         "str",
         (
-            "`recovery_us`: from when everything healed until every partition was led and whole, and stayed so; of a "
-            "session the longest that a fault was felt. `longest_unavailable_us`: the longest time that a producer "
-            "was not served; `unavailable_us`: all of that, added up over producers and partitions."
+            "`recovery_us`: from the end of the last fault until every partition has a leader and all replicas in "
+            "sync, and keeps them; for a session the longest recovery time of a fault. `longest_unavailable_us`: the "
+            "longest time that a producer could not write; `unavailable_us`: the total over producers and partitions."
         ),
     ),
-    "quantile": ("str", "`p50`, `p90`, `p99` or `max`: the value of a run, by the nearest rank."),
-    "value_us": ("int", "The value, in virtual microseconds; empty where that run never recovered."),
+    "quantile": ("str", "`p50`, `p90`, `p99` or `max`: the value of a run, by nearest rank."),
+    "value_us": ("int", "The value in virtual microseconds; null if that run never recovered."),
     "never": ("int", "Runs that had not recovered at their end; they rank above all times."),
-    "one": ("str", "A fault that struck in these runs, or what an administrator did."),
-    "other": ("str", "The other one."),
-    "lift": ("float", "The probability over that of all runs: how much more often it is with both."),
-    "settings": ("str", "The values of the axes, as `acks=1 kafka=2.0`; empty without any."),
-    "rank": ("int", "1 is the best: fewest runs with a surprise, then with anything, then the shortest outage."),
-    "surprising_hits": ("int", "Runs that found anything that is not expected."),
+    "one": ("str", "A fault of these runs, or an admin operation."),
+    "other": ("str", "The other fault or operation."),
+    "lift": ("float", "The probability divided by that of all runs."),
+    "settings": ("str", "Values of the axes, such as `acks=1 kafka=2.0`; empty without any."),
+    "rank": ("int", "1 is the best: fewest runs with a surprising finding, then with any, then the shortest outage."),
+    "surprising_hits": ("int", "Runs with a surprising finding."),
     "lossy_runs": ("int", "Runs that lost acknowledged records."),
-    "acked_lost": ("int", "Acknowledged records that they lost."),
-    "outage_p50_us": ("int", "The median of the longest times without service."),
+    "acked_lost": ("int", "Acknowledged records lost in these runs."),
+    "outage_p50_us": ("int", "Median of the longest unavailable times."),
     "before_runs": ("int", "Runs of the baseline."),
-    "before_hits": ("int", "Those of them that found it."),
-    "before": ("float", "Its probability in the baseline."),
+    "before_hits": ("int", "Runs of the baseline with the finding."),
+    "before": ("float", "Probability in the baseline."),
     "difference": ("float", "`probability - before`."),
     "change": (
         "str",
-        "`worse` or `better` where the 95 % interval of the difference (Newcombe) leaves 0 out; else `same`.",
+        "`worse` or `better` if the 95 % interval of the difference (Newcombe) excludes 0; else `same`.",
     ),
 }
-"""Column → its type and what it says."""
+"""Column → its type and meaning."""
 
 _RUN: Final = ("run", "seed", "again", "session")
 _RATE: Final = ("runs", "hits", "probability", "low", "high")
@@ -67,13 +67,13 @@ class FleetTable:
     """A table of the fleet report."""
 
     row: str
-    """What one row is."""
+    """Description of a row."""
     columns: tuple[str, ...]
 
     @property
     def schema(self) -> Any:
-        """Its Arrow schema."""
-        import pyarrow as pa  # noqa: PLC0415 - a page of documentation should not wait for Arrow
+        """The Arrow schema of the table."""
+        import pyarrow as pa  # noqa: PLC0415 - generating documentation does not need Arrow
 
         types = {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}
         return pa.schema([(name, types[MEANINGS[name][0]]) for name in self.columns])
@@ -81,26 +81,26 @@ class FleetTable:
 
 TABLES: Final[Mapping[str, FleetTable]] = {
     "fleet_findings": FleetTable(
-        "How likely something is to be found in a run.",
+        "The probability of a finding in a run.",
         ("fleet", "key", "expected", *_RATE, "sentence", *_RUN),
     ),
     "fleet_times": FleetTable(
-        "A quantile of a measure over the runs, with the run that has it.",
+        "A quantile of a measure over the runs, with the run that has this value.",
         ("fleet", "measure", "quantile", "runs", "never", "value_us", *_RUN),
     ),
     "fleet_pairs": FleetTable(
-        "How likely something is where two faults struck in one run, most dangerous first.",
+        "The probability of a finding in runs with two faults, the most dangerous pairs first.",
         ("fleet", "key", "one", "other", *_RATE, "lift", *_RUN),
     ),
     "fleet_settings": FleetTable(
-        "A combination of settings, best first, with its worst run.",
+        "A combination of settings, the best first, with its worst run.",
         (
             *("fleet", "settings", "rank", *_RATE, "surprising_hits", "lossy_runs", "acked_lost", "outage_p50_us"),
             *_RUN,
         ),
     ),
     "fleet_changes": FleetTable(
-        "A finding against the baseline.",
+        "The change of a finding's probability against the baseline.",
         (
             *("fleet", "key", "change", "before_runs", "before_hits", "before", "runs", "hits", "probability"),
             *("difference", "low", "high", *_RUN),
@@ -111,7 +111,7 @@ TABLES: Final[Mapping[str, FleetTable]] = {
 
 
 def words_of(name: str, column: str) -> Mapping[str, str]:
-    """What stands in a table's file about it, or about one of its columns."""
+    """Return the Parquet metadata of a table, or of one of its columns."""
     return {"meaning": MEANINGS[column][1]} if column else {"row": TABLES[name].row}
 
 
@@ -125,7 +125,7 @@ MARKDOWN: Final = "fleet.md"
 JSON: Final = "fleet.json"
 
 
-# Recovery times: quantiles over the runs, each the value of a run that can be opened.
+# Recovery times: quantiles over the runs, each the value of a single run.
 
 
 MEASURES: Final = ("recovery_us", "longest_unavailable_us", "unavailable_us")
@@ -134,10 +134,10 @@ QUANTILES: Final = (("p50", 50), ("p90", 90), ("p99", 99), ("max", 100))
 
 
 def recovery_times(runs: "DataFrame") -> "DataFrame":
-    """The table ``fleet_times``: of every measure its quantiles by the nearest rank.
+    """Return the table ``fleet_times``: quantiles of every measure by nearest rank.
 
-    A run that never came to it is behind all others; one without the measure, as it broke inside, does not count.
-    Of runs with the same value the first is named.
+    Runs that never recovered rank last; runs without the measure, because of an internal error, do not count. Of runs
+    with the same value the first is named.
     """
     pairs = F.explode(F.array(*[F.struct(F.lit(name).alias("measure"), F.col(name).alias("us")) for name in MEASURES]))
     each = runs.select("fleet", "run", "seed", "again", "session", pairs.alias("one")).select("*", "one.*")
@@ -167,28 +167,28 @@ Z: Final = 1.959963984540054
 
 
 def wilson_probability(hits: "Column", runs: "Column") -> "Column":
-    """A plain ratio; null without runs."""
+    """Return the ratio ``hits / runs``; null without runs."""
     return F.when(runs > 0, hits / runs)
 
 
 def wilson_low(hits: "Column", runs: "Column") -> "Column":
-    """Lower end of Wilson's 95 % interval."""
+    """Return the lower end of Wilson's 95 % interval."""
     return F.when(hits == 0, F.lit(0.0)).otherwise(F.greatest(F.lit(0.0), _centre(hits, runs) - _half(hits, runs)))
 
 
 def wilson_high(hits: "Column", runs: "Column") -> "Column":
-    """Upper end of Wilson's 95 % interval."""
+    """Return the upper end of Wilson's 95 % interval."""
     return F.when(hits == runs, F.lit(1.0)).otherwise(F.least(F.lit(1.0), _centre(hits, runs) + _half(hits, runs)))
 
 
 def difference_low(after: "tuple[Column, Column]", before: "tuple[Column, Column]") -> "Column":
-    """Lower end of Newcombe's interval of ``after - before``; each is (hits, runs)."""
+    """Return the lower end of Newcombe's interval of ``after - before``; each is (hits, runs)."""
     one, other = wilson_probability(*after), wilson_probability(*before)
     return one - other - F.sqrt((one - wilson_low(*after)) ** 2 + (wilson_high(*before) - other) ** 2)
 
 
 def difference_high(after: "tuple[Column, Column]", before: "tuple[Column, Column]") -> "Column":
-    """Upper end of Newcombe's interval of ``after - before``; each is (hits, runs)."""
+    """Return the upper end of Newcombe's interval of ``after - before``; each is (hits, runs)."""
     one, other = wilson_probability(*after), wilson_probability(*before)
     return one - other + F.sqrt((wilson_high(*after) - one) ** 2 + (other - wilson_low(*before)) ** 2)
 
@@ -202,14 +202,14 @@ def _half(hits: "Column", runs: "Column") -> "Column":
     return Z * F.sqrt(runs * share * (1 - share) + Z * Z / 4) / (runs + Z * Z)
 
 
-# Changes against a baseline, and which of them cannot be chance.
+# Changes against a baseline, with their statistical significance.
 
 
 def changes(findings: "DataFrame", runs: "DataFrame", baseline: str) -> "DataFrame":
-    """The table ``fleet_changes``: of every other fleet each key that either found, against the fleet ``baseline``.
+    """Return the table ``fleet_changes``: each key of either fleet, compared with the fleet ``baseline``.
 
-    ``findings`` are those of :func:`finding_rates`; ``runs`` tells how many runs ended
-    where a key was never found. The run named is one of the fleet's, or where it found nothing one of the baseline's.
+    ``findings`` are those of :func:`finding_rates`; ``runs`` has the number of runs for keys that were never found. The
+    named run is one of the fleet's, or of the baseline's if the fleet has no such finding.
     """
     ended = runs.groupBy("fleet").agg(F.count_if(F.col("error") == "").alias("ended"))
     others = ended.filter(F.col("fleet") != baseline)
@@ -254,15 +254,15 @@ def changes(findings: "DataFrame", runs: "DataFrame", baseline: str) -> "DataFra
 
 
 MOST_COMBINATIONS: Final = 1_000
-"""Combinations that are told of a fleet: the best and the worst of them."""
+"""Most combinations of settings of a fleet: the best and the worst ones."""
 
 
 def ranked_settings(runs: "DataFrame") -> "DataFrame":
-    """The table ``fleet_settings``.
+    """Return the table ``fleet_settings``.
 
-    Best are the fewest runs with a surprise, as a share, then with anything, then with lost records, then the shortest
-    median of the longest outages. The run that is named is the worst: a surprise before anything, then most lost, then
-    the longest outage.
+    Settings rank by the share of runs with a surprising finding, then with any finding, then with lost records, then by
+    the median of the longest outages. The named run is the worst: a surprising finding, then any finding, then most
+    lost records, then the longest outage.
     """
     real = F.filter("found", lambda each: ~each["key"].like("error:%"))
     odd = F.exists(real, lambda each: each["expected"] == "")
@@ -301,11 +301,11 @@ def ranked_settings(runs: "DataFrame") -> "DataFrame":
 
 
 def _median(name: str) -> "Column":
-    """The lower median, of the values that there are: a value of one of the runs."""
+    """Return the lower median, which is a value of one of the runs."""
     return F.expr(f"percentile_disc(0.5) within group (order by {name})")
 
 
-# Probabilities of findings: a row for each fleet and key, also for any finding at all.
+# Probabilities of findings: a row for each fleet and key, also for any finding.
 
 
 ANY: Final = "any"
@@ -314,13 +314,13 @@ ERROR: Final = "error:%"
 
 
 def hits(runs: "DataFrame") -> "DataFrame":
-    """A row for each run and key that it found, with :data:`ANY` and :data:`SURPRISING` among the keys."""
+    """Return a row for each run and finding key, including :data:`ANY` and :data:`SURPRISING`."""
     each = runs.select("*", F.explode(_with_any(F.col("found"))).alias("hit"))
     return each.select(*[name for name in runs.columns if name != "found"], "hit.*")
 
 
 def _with_any(found: "Column") -> "Column":
-    """What a run found and, once each, that it found anything, and anything surprising, as the first such one says."""
+    """Add the keys :data:`ANY` and :data:`SURPRISING` to a run's findings, with the sentence of the first one."""
     real = F.filter(found, lambda each: ~each["key"].like(ERROR))
     odd = F.filter(real, lambda each: each["expected"] == "")
     return F.concat(found, _named(ANY, real), _named(SURPRISING, odd))
@@ -336,11 +336,11 @@ def _named(key: str, found: "Column") -> "Column":
 
 
 def finding_rates(runs: "DataFrame") -> "DataFrame":
-    """The table ``fleet_findings``."""
+    """Return the table ``fleet_findings``."""
     counted = runs.groupBy("fleet").agg(
         F.count(F.lit(1)).alias("all_runs"), F.count_if(F.col("error") == "").alias("ended")
     )
-    # The run that speaks for it: the first that is a surprise, or else the first.
+    # The representative run: the first surprising one, else the first.
     spoken = F.struct(
         (F.col("expected") != "").alias("late"), "run", "expected", "sentence", "seed", "again", "session"
     )

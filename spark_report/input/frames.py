@@ -1,4 +1,4 @@
-"""The events and replica assignments of sessions as DataFrames, with the schema of the record format."""
+"""DataFrames of the events and replica assignments of sessions, with the schema of the record format."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,10 @@ EVENTS: Final = T.StructType(
         *(T.StructField(name, _TYPES[kind]) for name, kind in COLUMNS.items()),
     ]
 )
-"""One recorded event, as every reader passes it: an old file without a new column reads as nulls there."""
+"""Schema of a recorded event; a column that an old file lacks is read as nulls."""
 
 SESSION_EVENTS: Final = T.StructType([T.StructField("session_id", T.StringType()), *EVENTS.fields])
-"""An event and whose it is: what every transform takes."""
+"""Schema of an event with its session id, the input of every query."""
 
 SESSIONS: Final = pa.schema(
     [
@@ -47,8 +47,8 @@ SESSIONS: Final = pa.schema(
         ("bounds", pa.map_(pa.string(), pa.int64())),
     ]
 )
-"""A session's end, where open intervals are cut off, the width of its bins in time series, its first controller, and
-the service bounds of its producers."""
+"""Schema of sessions: the end, at which open intervals end, the bin width of time series, the first controller, and
+the service bounds of producers."""
 
 ASSIGNMENTS: Final = pa.schema(
     [
@@ -60,26 +60,26 @@ ASSIGNMENTS: Final = pa.schema(
         ("most_min_isr", pa.int64()),
     ]
 )
-"""Where a session's replicas were placed; the first is the preferred leader.
+"""Schema of replica assignments; the first replica is the preferred leader.
 
-``default_min_isr`` is the minimum of a topic that sets none itself, ``most_min_isr`` what any setting counts as at
-most; null where that is not known, or not so.
+``default_min_isr`` is the default of ``min.insync.replicas``, ``most_min_isr`` the cap of its effective value; null if
+not known, or if there is no cap.
 """
 
 RESULTS: Final = pa.schema([("session_id", pa.string()), *((term, pa.int64()) for term in LEDGER_TERMS)])
-"""The ledger a session's own result gives."""
+"""Schema of the ledgers in sessions' own results."""
 
 
 def frame_of(spark: "SparkSession", table: pa.Table) -> "DataFrame":
-    """Rows at hand as a frame, by Arrow: Spark then plans with its size instead of guessing."""
-    # Over Spark Connect the columns of an empty table have to be told beside it.
+    """Convert an Arrow table to a frame; Spark then plans with its actual size."""
+    # Over Spark Connect an empty table needs an explicit schema.
     if table.num_rows:
         return spark.createDataFrame(table)
     return spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
 
 
 def read_events(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
-    """All events of all sessions. Broken lines of a torn log are left out; its holes show in the sequence numbers."""
+    """Return all events of all sessions, without broken lines of a torn log; gaps show in the sequence numbers."""
     sealed = [session for session in sessions if session.source == "parquet"]
     parts = [_sealed(spark, group, EVENTS, "events_file") for group in _groups(sealed)]
     parts += [_torn(spark, session) for session in sessions if session.source == "jsonl"]
@@ -88,19 +88,19 @@ def read_events(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "Dat
 
 
 def read_final_reads(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
-    """What the reads at the end of all sessions were served; nothing of a session without one."""
+    """Return the final reads of all sessions that have one."""
     return _beside(spark, [session for session in sessions if session.final_read], "final_read", FINAL_READ)
 
 
 def read_ledgers(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
-    """What became of the records of all sessions; nothing of a session that has no such table."""
+    """Return the record ledgers of all sessions that have one."""
     return _beside(spark, [session for session in sessions if session.ledger], "ledger", LEDGER)
 
 
 def _beside(
     spark: "SparkSession", sessions: Sequence[SessionInput], file: str, columns: Mapping[str, str]
 ) -> "DataFrame":
-    """A table beside the events; ``file`` names its path in :class:`SessionInput`."""
+    """Return a table beside the events; ``file`` is the attribute of its path in :class:`SessionInput`."""
     if not sessions:
         types = {"session_id": pa.string(), **{name: ARROW_TYPES[kind] for name, kind in columns.items()}}
         return frame_of(spark, pa.schema(list(types.items())).empty_table())
@@ -111,7 +111,7 @@ def _beside(
 
 
 def _groups(sessions: Sequence[SessionInput]) -> list[list[SessionInput]]:
-    """Sessions that one scan can read: those in one parent, each in a directory that bears its id."""
+    """Group sessions that one scan can read: same parent, each in a directory named by its id."""
     groups: dict[str, list[SessionInput]] = {}
     for session in sessions:
         by_name = session.path.name == f"{session_files.DIRECTORY_PREFIX}{session.session_id}"
@@ -122,7 +122,7 @@ def _groups(sessions: Sequence[SessionInput]) -> list[list[SessionInput]]:
 
 
 def _sealed(spark: "SparkSession", group: Sequence[SessionInput], schema: T.StructType, file: str) -> "DataFrame":
-    """One of the files of sealed sessions; ``file`` names its path in :class:`SessionInput`."""
+    """Return a file of sealed sessions; ``file`` is the attribute of its path in :class:`SessionInput`."""
     paths = [spelled(getattr(session, file)) for session in group]
     if len(group) == 1:
         return spark.read.schema(schema).parquet(*paths).withColumn("session_id", F.lit(group[0].session_id))
@@ -138,23 +138,23 @@ def _torn(spark: "SparkSession", session: SessionInput) -> "DataFrame":
     return lines.filter(whole).withColumn("session_id", F.lit(session.session_id))
 
 
-# Placements of partitions: at the start, and as topics are made later.
+# Replica assignments of partitions: at the start, and of topics created later.
 #
-# A session's start names the topics that there are. Those that somebody creates later, and partitions that are added,
-# are known by events; so are Kafka's own topics in recordings whose start does not name them.
+# ``start.json`` has the initial topics. Topics and partitions that are created later have events; so do internal topics
+# in old recordings whose ``start.json`` does not have them.
 
 
 class Placed(NamedTuple):
-    """Tables of :data:`ASSIGNMENTS`."""
+    """Replica assignments of sessions, as tables of :data:`ASSIGNMENTS`."""
 
     begun: pa.Table
-    """The partitions that a session begins with."""
+    """The initial partitions of sessions."""
     all: pa.Table
-    """These, and those that were made later. ``min.insync.replicas`` is null where no recording says it."""
+    """These, and partitions created later. ``min_isr`` is null if it is not recorded."""
 
 
 def placed(rare: "DataFrame", sessions: Sequence[SessionInput]) -> Placed:
-    """Every partition's replicas; ``rare`` has all events that are not traffic."""
+    """Return the replica assignments of every partition; ``rare`` has all events except traffic."""
     begun = assignments(sessions)
     known = {(row["session_id"], row["partition"]) for row in begun}
     created = []
@@ -175,7 +175,7 @@ def placed(rare: "DataFrame", sessions: Sequence[SessionInput]) -> Placed:
 
 
 def assignments(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
-    """What the sessions' starts say."""
+    """Return the initial assignments in the sessions' ``start.json``."""
     return [
         {
             "session_id": session.session_id,
@@ -193,19 +193,19 @@ def assignments(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
 
 
 def _is_capped(profile: str) -> bool:
-    """Whether min.insync.replicas counts as at most the replicas that there are, as since 3.7 (KIP-966)."""
+    """Return whether the effective min.insync.replicas is capped at the replication factor, since 3.7 (KIP-966)."""
     found = re.match(r"(\d+)\.(\d+)", profile)
     return found is not None and (int(found[1]), int(found[2])) >= (3, 7)
 
 
 def created_min_isr() -> "Column":
-    """``min.insync.replicas`` of a partition as it is made, by the event of that; null in old recordings."""
+    """Return a partition's ``min.insync.replicas`` from its creation event; null in old recordings."""
     found = F.regexp_extract("detail", r"min\.insync\.replicas=(\d+)", 1)
     return F.when(found != "", found.cast("long"))
 
 
 def _shown(rare: "DataFrame") -> "DataFrame":
-    """A row a partition that was made by the controller, with its replicas, or taken up as the session began."""
+    """Return a row for each partition created by the controller, or known from the first leaders, with its replicas."""
     kind = F.col("kind")
     made = kind == "partition_created"
     first = kind.isin("became_leader", "became_follower") & (F.col("at_us") == 0) & (F.col("leader_epoch") == 0)
@@ -213,7 +213,7 @@ def _shown(rare: "DataFrame") -> "DataFrame":
         rare.filter(made | first)
         .groupBy("session_id", "partition")
         .agg(
-            # In sync as it is made is every replica.
+            # Every replica is in the ISR of a new partition.
             F.min(F.when(made, F.struct("seq", "isr")))["isr"].alias("replicas"),
             F.min(F.when(made, F.struct("seq", created_min_isr().alias("min_isr"))))["min_isr"].alias("min_isr"),
             F.min(F.when(kind == "became_leader", F.col("broker"))).alias("leader"),

@@ -1,7 +1,6 @@
-"""Looks at session directories before Spark starts: what is there, is it whole, and if not, what can still be read.
+"""Validation of session directories before Spark starts: whether they are complete, and what can be read.
 
-Three outcomes for a directory: it is whole; it is *incomplete*, and is reported with the reasons beside it; or it is
-set aside, with one sentence that says why.
+A directory is complete; or incomplete, and reported with the reasons; or set aside with one reason.
 """
 
 import hashlib
@@ -27,54 +26,54 @@ LEDGER_TERMS: Final = (
 )
 FINAL_READ: Final = session_files.FINAL_READ_COLUMNS
 LEDGER: Final = {name: session_files.LEDGER_COLUMNS[name] for name in ("partition", "outcome", "records", "place")}
-"""The columns that are read of the tables beside the events; those that old sessions lack are not among them."""
+"""Columns that are read of the tables beside the events, without those that old sessions lack."""
 _KIND: Final = re.compile(rb'\{"seq": ?\d+, ?"kind": ?"([^"\\]{1,80})"')
-"""How a line begins, as the recorder writes it."""
+"""Pattern of the start of a log line, as the recorder writes it."""
 _TAIL_BYTES: Final = 1 << 20
-"""How far from its end the log of a torn session is searched for a whole line."""
+"""Bytes at the end of a torn session's log that are searched for a complete line."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInput:
-    """A session that can be read. ``problems`` empty means whole; a torn or damaged one says here what is wrong."""
+    """A readable session; ``problems`` lists what is wrong with a torn or damaged one, and is empty otherwise."""
 
     path: Somewhere
     start: session_files.Start
     manifest: session_files.Manifest | None
     result: Mapping[str, Any]
-    """``result.json``; empty where there is none."""
+    """Contents of ``result.json``; empty if there is none."""
     source: Literal["parquet", "jsonl"]
     last_seq: int
-    """The last event to read; a torn log may hold half a line after it."""
+    """Sequence number of the last event to read; a torn log may have an incomplete line after it."""
     end_us: int
     """Virtual time at which the recording ends."""
     problems: tuple[str, ...] = ()
     final_read: Somewhere | None = None
-    """The table of what was read at the end; None where there is none."""
+    """The table of the final read of all partitions; None if there is none."""
     ledger: Somewhere | None = None
-    """The table of what became of every record; None where there is none."""
+    """The table with the outcome of every record; None if there is none."""
     why: Mapping[str, Any] = field(default_factory=dict)
-    """What ``floodmark why`` found out about its losses; empty where nobody asked."""
+    """The explanation of its losses by ``floodmark why``; empty if there is none."""
 
     @property
     def session_id(self) -> str:
-        """The id in ``start.json``."""
+        """The session id in ``start.json``."""
         return self.start.session_id
 
     @property
     def events_file(self) -> Somewhere:
-        """Where its events are read from."""
+        """The file with its events."""
         return self.path / (session_files.EVENTS_PARQUET if self.source == "parquet" else session_files.EVENTS)
 
     @property
     def timeless(self) -> bool:
-        """Nothing in it took time, as in a session of manual steps: only the order of events means anything."""
+        """Whether it is a manual session without virtual time, in which only the order of events matters."""
         return self.end_us == 0
 
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A directory that cannot be reported, and why."""
+    """A directory that cannot be reported, with the reason."""
 
     path: Somewhere
     reason: str
@@ -87,10 +86,10 @@ class _Collected:
 
 
 def collect(paths: Iterable[Somewhere]) -> tuple[list[SessionInput], list[SetAside]]:
-    """Look at session directories, or directories of them; those that cannot be read are listed, not raised.
+    """Check session directories, or directories of them; return readable sessions, and unreadable ones as set aside.
 
     Raises:
-        ReportError: not one session can be read.
+        ReportError: no session can be read.
     """
     found = _Collected()
     for path in _each(paths):
@@ -111,14 +110,15 @@ def collect(paths: Iterable[Somewhere]) -> tuple[list[SessionInput], list[SetAsi
 
 
 def look_at(path: Somewhere) -> SessionInput:
-    """Look at one session directory.
+    """Check one session directory.
 
-    Raises :class:`playbooks.session_format.session_files.LayoutError` when it cannot be read.
+    Raises:
+        LayoutError: it cannot be read.
     """
     if isinstance(path, HadoopPath) and path.trouble:
         raise session_files.LayoutError(f"{path}: {path.trouble}", code="unreachable")
     if not path.exists():
-        raise session_files.LayoutError(f"{path}: not found", code="no_such_session")
+        raise session_files.LayoutError(f"{path}: no such directory", code="no_such_session")
     if not path.is_dir():
         raise session_files.LayoutError(
             f"{path}: found a file, expected the directory of a recorded session", code="not_a_directory"
@@ -138,12 +138,12 @@ def look_at(path: Somewhere) -> SessionInput:
 
 
 def _worth(session: SessionInput) -> tuple[bool, int, int]:
-    """Which of two copies is better: the sealed one, the longer one, the one with less wrong with it."""
+    """Return the sort key that prefers a sealed copy, then a longer one, then one with fewer problems."""
     return session.manifest is not None, session.last_seq, -len(session.problems)
 
 
 def _each(paths: Iterable[Somewhere]) -> list[Somewhere]:
-    """The session directories meant, each once."""
+    """Return the session directories of the paths, each once."""
     meant: dict[Somewhere, Somewhere] = {}
     for path in paths:
         inside = (
@@ -155,7 +155,7 @@ def _each(paths: Iterable[Somewhere]) -> list[Somewhere]:
 
 
 def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files.Manifest) -> SessionInput:
-    problems = [] if manifest.status == "complete" else [f"its status is {manifest.status}: it was sealed afterwards"]
+    problems = [] if manifest.status == "complete" else [f"its status is {manifest.status}: it was sealed later"]
     problems += [*_newer(start), *_unknown(manifest.kinds)]
     damage = _damage(path / session_files.EVENTS_PARQUET, manifest)
     result, trouble = _result(path, manifest)
@@ -186,33 +186,33 @@ def _torn(
     manifest: session_files.Manifest | None = None,
     result: Mapping[str, Any] | None = None,
 ) -> SessionInput:
-    """A session read from its live log, up to the last whole line."""
+    """Return a session that is read from its live log, up to the last complete line."""
     seq, at_us, rest = _last_whole_line(path / session_files.EVENTS)
-    half = (f"{session_files.EVENTS} ends in {rest} bytes of a broken line, left out",) if rest else ()
+    half = (f"{session_files.EVENTS} ends with {rest} bytes of an incomplete line, left out",) if rest else ()
     unknown = () if manifest else _unknown(_kinds(path / session_files.EVENTS))
     end_us = max(at_us, manifest.virtual_us if manifest else 0)
     return SessionInput(path, start, manifest, result or {}, "jsonl", seq, end_us, (*problems, *half, *unknown))
 
 
 def _newer(start: session_files.Start) -> tuple[str, ...]:
-    """That a session has more to it than this version knows."""
+    """Return a problem if a session has a newer schema than this version."""
     if start.schema_version <= SCHEMA_VERSION:
         return ()
-    said = f"recorded by floodmark {start.tool_version} with schema version {start.schema_version}"
-    return (f"{said}, this one knows {SCHEMA_VERSION}: what it does not know is left out",)
+    recorded = f"recorded by floodmark {start.tool_version} with schema version {start.schema_version}"
+    return (f"{recorded}; this version supports {SCHEMA_VERSION} and leaves out unknown parts",)
 
 
 def _unknown(kinds: Mapping[str, int]) -> tuple[str, ...]:
-    """How many events are of kinds that this version has never heard of."""
+    """Return a problem if a session has events of unknown kinds."""
     strange = {kind: count for kind, count in kinds.items() if kind not in FIELDS}
     if not strange:
         return ()
-    told = ", ".join(f"{count} {kind}" for kind, count in sorted(strange.items()))
-    return (f"{sum(strange.values())} events of kinds that this floodmark does not know are left out: {told}",)
+    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(strange.items()))
+    return (f"{sum(strange.values())} events of unknown kinds are left out: {counts}",)
 
 
 def _kinds(path: Somewhere) -> dict[str, int]:
-    """Kind → how many lines of a live log say that they are of it."""
+    """Return event kind → number of lines of that kind in a live log."""
     if isinstance(path, HadoopPath):
         return dict(path.first_words(f"^{_KIND.pattern.decode()}"))
     found: Counter[str] = Counter()
@@ -225,7 +225,7 @@ def _kinds(path: Somewhere) -> dict[str, int]:
 
 
 def _last_whole_line(path: Somewhere) -> tuple[int, int, int]:
-    """``seq`` and ``at_us`` of the last whole event of a live log, and how many bytes come after it."""
+    """Return ``seq`` and ``at_us`` of the last complete event of a live log, and the number of bytes after it."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -240,7 +240,7 @@ def _last_whole_line(path: Somewhere) -> tuple[int, int, int]:
         if place is not None:
             return *place, len(tail) - end
         end = begin
-    raise session_files.LayoutError(f"{path}: holds no whole event", code="no_whole_event")
+    raise session_files.LayoutError(f"{path}: no complete event", code="no_whole_event")
 
 
 def _place(line: bytes) -> tuple[int, int] | None:
@@ -253,16 +253,16 @@ def _place(line: bytes) -> tuple[int, int] | None:
 
 
 def _damage(path: Somewhere, manifest: session_files.Manifest) -> session_files.LayoutError | None:
-    """What is wrong with the sealed table; None when it is what the manifest says."""
+    """Return the error of the sealed table of events; None if it matches the manifest."""
     seal = manifest.files.get(path.name)
     if seal is None:
-        return session_files.LayoutError(f"{path}: not named in {session_files.MANIFEST}", code="seal_missing")
+        return session_files.LayoutError(f"{path}: not listed in {session_files.MANIFEST}", code="seal_missing")
     if not path.exists():
-        return session_files.LayoutError(f"{path}: not found", code="file_missing")
+        return session_files.LayoutError(f"{path}: no such file", code="file_missing")
     if _digest(path) != seal.sha256:
         size = path.stat().st_size
         return session_files.LayoutError(
-            f"{path}: damaged: {size} bytes that are not the {seal.bytes} sealed in {session_files.MANIFEST}",
+            f"{path}: damaged: its {size} bytes are not the {seal.bytes} bytes sealed in {session_files.MANIFEST}",
             code="content_changed",
         )
     try:
@@ -274,7 +274,7 @@ def _damage(path: Somewhere, manifest: session_files.Manifest) -> session_files.
     with table:
         if table.metadata.num_rows != manifest.events:
             return session_files.LayoutError(
-                f"{path}: {table.metadata.num_rows} rows, {session_files.MANIFEST} says {manifest.events}",
+                f"{path}: found {table.metadata.num_rows} rows, {session_files.MANIFEST} has {manifest.events}",
                 code="row_count_differs",
             )
         return _foreign_column(path, table.schema_arrow)
@@ -294,7 +294,7 @@ def _foreign_column(path: Somewhere, schema: Any) -> session_files.LayoutError |
 
 
 def _result(path: Somewhere, manifest: session_files.Manifest) -> tuple[dict[str, Any], list[str]]:
-    """``result.json``, as far as it can be trusted, and what is wrong with it."""
+    """Return ``result.json`` if it is valid, and its problems."""
     file = path / session_files.RESULT
     try:
         result = session_files.read_object(file)
@@ -302,7 +302,7 @@ def _result(path: Somewhere, manifest: session_files.Manifest) -> tuple[dict[str
         return {}, [str(error)]
     ledger = result.get("ledger")
     if not isinstance(ledger, dict) or not all(type(ledger.get(term, 0)) is int for term in LEDGER_TERMS):
-        return {}, [f"{file}: ledger: expected an object of whole numbers"]
+        return {}, [f"{file}: ledger: expected an object of integers"]
     seal = manifest.files.get(file.name)
     if seal is not None and _digest(file) != seal.sha256:
         return result, [f"{file}: changed after it was sealed"]
@@ -312,25 +312,25 @@ def _result(path: Somewhere, manifest: session_files.Manifest) -> tuple[dict[str
 def _table(
     path: Somewhere, manifest: session_files.Manifest, columns: Mapping[str, str]
 ) -> tuple[Somewhere | None, list[str]]:
-    """A sealed table beside the events, if it can be read, and what is wrong with it; old sessions have none."""
+    """Return a sealed table beside the events if it is readable, and its problems; old sessions have none."""
     seal = manifest.files.get(path.name)
-    # A recovered session ends where its process died: nobody has read it to its end.
+    # A recovered session ends with its process, without a final read.
     if seal is None or manifest.status != "complete":
         return None, []
     if not path.exists():
-        return None, [f"{path}: not found"]
+        return None, [f"{path}: no such file"]
     try:
         schema = pq.read_schema(_opened(path))
     except (pa.ArrowException, OSError) as error:
         return None, [f"{path}: not a Parquet file: {str(error).splitlines()[0]}"]
     for name, kind in columns.items():
         if name not in schema.names or schema.field(name).type != ARROW_TYPES[kind]:
-            return None, [f"{path}: column {name} is missing or of another type, left out"]
+            return None, [f"{path}: column {name} is missing or has another type; left out"]
     return path, [] if _digest(path) == seal.sha256 else [f"{path}: changed after it was sealed"]
 
 
 def _opened(path: Somewhere) -> Any:
-    """What Arrow's readers take."""
+    """Return the path, or for a remote one its open file, for Arrow's readers."""
     return path.open("rb") if isinstance(path, HadoopPath) else path
 
 
@@ -350,4 +350,4 @@ ARROW_TYPES: Final[dict[str, Any]] = {
     "bool": pa.bool_(),
     "ints": pa.list_(pa.int64()),
 }
-"""Type names of the record schema → the Arrow types they are sealed as."""
+"""Type name of the record schema → Arrow type in sealed tables."""

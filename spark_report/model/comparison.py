@@ -1,7 +1,7 @@
-"""Sessions side by side: their measures, changes against a baseline, and the summary tables.
+"""Comparison of sessions: their measures, changes against a baseline, and the summary tables.
 
-A model's run has no noise, yet another seed is another run: a change counts from :data:`LEAST_SHARE` of the baseline's
-value on, and from the least step that anybody would care about.
+Runs are deterministic, but another seed is another run: a change counts if it is at least :data:`LEAST_SHARE` of the
+baseline's value and at least the unit's minimum in ``_GRAINS``.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,17 +15,17 @@ from spark_report.model.report import ReportStory, Row, SessionStory, headline
 from spark_report.tables.registry import TABLES
 
 LEAST_SHARE: Final = 0.05
-"""Changes below this share of the baseline's value are none."""
+"""Smallest change that counts, as a share of the baseline's value."""
 
 Unit = Literal["records", "count", "µs", "share", "records/s"]
 
 _GRAINS: Final[dict[Unit, float]] = {"records": 1, "count": 1, "µs": 1_000, "share": 0.0001, "records/s": 0.1}
-"""The least change that counts."""
+"""Smallest change that counts, by unit."""
 _SECOND: Final = 1_000_000
 
 
 class Measure(NamedTuple):
-    """One number of a session."""
+    """A measure by which sessions are compared; ``of`` computes it."""
 
     name: str
     title: str
@@ -34,7 +34,7 @@ class Measure(NamedTuple):
     of: Callable[[SessionStory], float | None]
 
     def shown(self, value: float | None) -> str:
-        """A value for people; empty for none."""
+        """Format a value with its unit; empty for None."""
         if value is None:
             return ""
         if self.unit == "µs":
@@ -44,7 +44,7 @@ class Measure(NamedTuple):
         return f"{value:,.1f}/s" if self.unit == "records/s" else thousands(round(value))
 
     def change(self, row: Row) -> str:
-        """A change against the baseline with its sign: in points of a share, else absolute and in per cent."""
+        """Return the change against the baseline: in percentage points for a share, else absolute and in per cent."""
         change = row["difference"]
         if change is None or row["session_id"] == row["baseline_id"]:
             return ""
@@ -70,7 +70,7 @@ def _most(found: Iterable[Any]) -> float | None:
 
 
 def _timed(of: Callable[[SessionStory], float | None]) -> Callable[[SessionStory], float | None]:
-    """Nothing where no time passes."""
+    """Return None for a manual session, in which no time passes."""
     return lambda story: None if story.timeless else of(story)
 
 
@@ -123,12 +123,12 @@ def _rows(table: str) -> Callable[[SessionStory], float | None]:
 MEASURES: Final = (
     Measure("acked_lost", "Acknowledged records lost", "records", "less", _count("acked_lost")),
     Measure("committed_lost", "of these committed", "records", "less", _count("committed_lost")),
-    Measure("failed", "Records refused for good", "records", "less", _count("failed")),
-    Measure("unknown", "Records of unknown fate", "records", "less", _count("unknown")),
-    Measure("violations", "Invariants violated", "count", "less", _count("violations")),
+    Measure("failed", "Failed records", "records", "less", _count("failed")),
+    Measure("unknown", "Records with unknown outcome", "records", "less", _count("unknown")),
+    Measure("violations", "Invariant violations", "count", "less", _count("violations")),
     Measure(
         "illegal_anomalies",
-        "Anomalies that may not be",
+        "Anomalies not allowed",
         "count",
         "less",
         lambda story: sum(row["found"] for row in story.tables["anomalies_told"] if not row["legal"]),
@@ -137,22 +137,24 @@ MEASURES: Final = (
     Measure("worst_client", "Availability, worst client", "share", "more", _worst_availability("client")),
     Measure("longest_outage", "Longest without a leader", "µs", "less", _longest("partition")),
     Measure("longest_client_outage", "Longest client outage", "µs", "less", _longest("client")),
-    Measure("under_replicated", "Under-replicated, added up", "µs", "less", _partition_time("under_replicated_us")),
-    Measure("under_min_isr", "Under min ISR, added up", "µs", "less", _partition_time("under_min_isr_us")),
+    Measure("under_replicated", "Total under-replicated time", "µs", "less", _partition_time("under_replicated_us")),
+    Measure("under_min_isr", "Total time under min ISR", "µs", "less", _partition_time("under_min_isr_us")),
     Measure("detect", "Mean time to detect", "µs", "less", _mean("mttd_us")),
     Measure("elect", "Mean time to elect", "µs", "less", _mean("mtte_us")),
     Measure("restore", "Recovery time of the service (RTO)", "µs", "less", _mean("rto_us")),
     Measure("recover", "Mean time to recover (MTTR)", "µs", "less", _mean("mttr_us")),
-    Measure("acks_p50", "Acknowledged within, median", "µs", "less", _latency("produce", "all", "p50_us")),
-    Measure("acks_p99", "Acknowledged within, 99 %", "µs", "less", _latency("produce", "all", "p99_us")),
-    Measure("acks_p99_during", "the same during faults", "µs", "less", _latency("produce", "during", "p99_us")),
-    Measure("acks_max", "Slowest acknowledgement", "µs", "less", _latency("produce", "all", "max_us")),
-    Measure("reads_p99", "Read within, 99 %", "µs", "less", _latency("end_to_end", "all", "p99_us")),
-    Measure("throughput", "Acknowledged per second", "records/s", "more", _timed(_throughput)),
+    Measure("acks_p50", "p50 produce latency", "µs", "less", _latency("produce", "all", "p50_us")),
+    Measure("acks_p99", "p99 produce latency", "µs", "less", _latency("produce", "all", "p99_us")),
+    Measure(
+        "acks_p99_during", "p99 produce latency during faults", "µs", "less", _latency("produce", "during", "p99_us")
+    ),
+    Measure("acks_max", "Maximum produce latency", "µs", "less", _latency("produce", "all", "max_us")),
+    Measure("reads_p99", "p99 end-to-end latency", "µs", "less", _latency("end_to_end", "all", "p99_us")),
+    Measure("throughput", "Acknowledged records per second", "records/s", "more", _timed(_throughput)),
     Measure("unclean_elections", "Unclean elections", "count", "less", _count("elections_unclean")),
     Measure("isr_shrinks", "ISR shrinks", "count", "less", _count("isr_shrinks")),
-    Measure("pages", "Alerts that page", "count", "less", _fired("page")),
-    Measure("warnings", "Alerts that warn", "count", "less", _fired("warn")),
+    Measure("pages", "Alerts fired (page)", "count", "less", _fired("page")),
+    Measure("warnings", "Alerts fired (warn)", "count", "less", _fired("warn")),
     Measure(
         "peak_position_lag",
         "Greatest position lag of a group",
@@ -162,17 +164,17 @@ MEASURES: Final = (
     ),
     Measure("rebalances", "Rebalances", "count", "less", _rows("rebalances")),
     Measure(
-        "rebalance_time", "Partitions idle by rebalances", "µs", "less", _timed(_sum("rebalances", "time_lost_us"))
+        "rebalance_time", "Partition idle time in rebalances", "µs", "less", _timed(_sum("rebalances", "time_lost_us"))
     ),
     Measure("failovers", "Controller failovers", "count", "less", _rows("controller_failovers")),
 )
-"""What sessions are compared by, the worst news first."""
+"""Measures by which sessions are compared, the most severe first."""
 
 BY_NAME: Final = {measure.name: measure for measure in MEASURES}
 
 
 def compare(story: ReportStory) -> list[Row]:
-    """A row for each session and measure; the columns are those of the table ``comparison``."""
+    """Return a row for each session and measure, with the columns of the table ``comparison``."""
     found = [row for measure in MEASURES for row in _measured(story, measure)]
     place = {one.session_id: number for number, one in enumerate(story.sessions)}
     order = {measure.name: number for number, measure in enumerate(MEASURES)}
@@ -180,7 +182,7 @@ def compare(story: ReportStory) -> list[Row]:
 
 
 def regressions(rows: list[Row]) -> list[Row]:
-    """Those that are worse than the baseline."""
+    """Return the rows that are worse than the baseline."""
     return [row for row in rows if row["judged"] == "regression"]
 
 
@@ -216,14 +218,14 @@ def _measured(story: ReportStory, measure: Measure) -> list[Row]:
 def _judged(measure: Measure, base: float | None, value: float | None, change: float | None) -> str:
     if base is None or value is None or change is None:
         return ""
-    # A share near 1 hardly changes by a share of itself: what counts is the time without service.
+    # An availability near 1 hardly changes relative to itself, so the unavailable share is compared.
     of = 1 - base if measure.unit == "share" else abs(base)
     if abs(change) < _GRAINS[measure.unit] or (of and abs(change) < LEAST_SHARE * of):
         return "same"
     return "regression" if (change > 0) == (measure.better == "less") else "improvement"
 
 
-# The tables that come before all others: a row a session with its verdict and totals, and what was set aside.
+# The first tables: a row per session with its verdict and totals, and the input that was set aside.
 
 
 _COUNTED: Final = (
@@ -248,7 +250,7 @@ _COUNTED: Final = (
 
 
 def all_tables(story: ReportStory) -> dict[str, Any]:
-    """Every table of the report, ``sessions`` first; the raw counts have gone into it."""
+    """Return every table of the report, ``sessions`` first; it contains the raw counts."""
     first = {
         "sessions": [_row(session) for session in story.sessions],
         "quarantine": _quarantine(story),
@@ -260,7 +262,7 @@ def all_tables(story: ReportStory) -> dict[str, Any]:
 
 
 def _settings(story: ReportStory) -> list[dict[str, Any]]:
-    """The settings in which sessions of a playbook differ."""
+    """Return the settings in which sessions of a playbook differ, as rows."""
     return [
         {"session_id": one.session_id, "setting": setting.path, "name": setting.name, "setting_value": setting.value}
         for one in story.sessions
@@ -269,7 +271,7 @@ def _settings(story: ReportStory) -> list[dict[str, Any]]:
 
 
 def _quarantine(story: ReportStory) -> list[dict[str, Any]]:
-    """Directories that were set aside, and what is wrong with sessions that were reported all the same."""
+    """Return rows of directories that were set aside, and of problems of sessions that are reported."""
     whole = [
         {"session_id": "", "what": "directory", "path": str(aside.path), "reason": aside.reason}
         for aside in story.set_aside

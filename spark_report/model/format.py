@@ -1,4 +1,4 @@
-"""Shares, changes and acks levels as text, the same on a page and in a terminal; and which topics are Kafka's own."""
+"""Text formats of shares, changes and acks levels for every output, and the distinction of internal topics."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,14 +7,14 @@ from cluster_model.util.quantities import acks_text, counted
 
 
 def share(value: float) -> str:
-    """A share from 0 to 1 in per cent: ``99.95 %``; only what is whole is printed as ``100 %``."""
+    """Format a share from 0 to 1 in per cent: ``99.95 %``; only exactly 1 is printed as ``100 %``."""
     if value >= 1:
         return "100 %"
     return f"{min(value * 100, 99.99):.2f} %"
 
 
 def signed(value: float, digits: int = 0) -> str:
-    """A change with its sign, also of nothing: ``+12``, ``−3.5``, ``±0``."""
+    """Format a change with its sign: ``+12``, ``−3.5``, ``±0``."""
     text = f"{abs(value):,.{digits}f}"
     if not float(text.replace(",", "")):
         return "±0"
@@ -22,48 +22,48 @@ def signed(value: float, digits: int = 0) -> str:
 
 
 def three_figures(value: float) -> str:
-    """Three figures at most, without trailing zeros: ``1.95``, ``12.5``, ``340``."""
+    """Format a number with at most three significant figures: ``1.95``, ``12.5``, ``340``."""
     digits = 2 if value < 10 else 1 if value < 100 else 0
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def acks(level: int | None) -> str:
-    """The acks level as a producer's configuration spells it; empty for none."""
+    """Format an acks level as in a producer's configuration; empty for none."""
     if level is None:
         return ""
     return acks_text(level)
 
 
-# Kafka's own topics in a report: they move with every broker, and would hide those that a reader looks for.
+# Internal topics in a report: every broker fault affects them, so that they would hide the user's topics.
 #
-# Kafka calls them internal (``org.apache.kafka.common.internals.Topic``): consumers' offsets and transactions.
+# ``org.apache.kafka.common.internals.Topic`` names them: consumer offsets and transaction state.
 
 
 Row = dict[str, Any]
 
 
 def is_own(partition: str) -> bool:
-    """Whether a partition is of one of Kafka's own topics."""
+    """Return whether a partition belongs to an internal topic."""
     return partition.startswith("__")
 
 
 def of_users(found: list[Row]) -> list[Row]:
-    """Rows of the topics that somebody made; all where there are no such rows."""
+    """Return the rows of user topics; all rows if there are none."""
     return [row for row in found if not is_own(row["partition"])] or found
 
 
 def folded(found: list[Row], how_bad: Callable[[Row], Any]) -> list[Row]:
-    """Users' rows in their order; then of each of Kafka's own topics the worst row, which says of how many it is."""
+    """Return the rows of user topics, then the worst row of each internal topic, with its number of partitions."""
     topics: dict[tuple[str, str, str], list[Row]] = {}
     for row in found:
         if is_own(row["partition"]):
             key = (row["partition"].rpartition("-")[0], row["scope"], row["client"])
             topics.setdefault(key, []).append(row)
-    told = [row for row in found if not is_own(row["partition"])]
+    kept = [row for row in found if not is_own(row["partition"])]
     for (topic, _scope, _client), rows in topics.items():
         partitions = len({row["partition"] for row in rows})
-        name = f"{topic}, the worst of {counted(partitions, 'partition')}" if partitions > 1 else rows[0]["partition"]
+        name = f"{topic}, worst of {counted(partitions, 'partition')}" if partitions > 1 else rows[0]["partition"]
         worst: Row = max(rows, key=how_bad)
-        told.append({**worst, "partition": name})
-    return told
+        kept.append({**worst, "partition": name})
+    return kept

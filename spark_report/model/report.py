@@ -1,4 +1,4 @@
-"""The model of a report: settings in which sessions differ, the verdict on each, and the sentences before any table."""
+"""Model of a report: settings in which sessions differ, the verdict on each, and the summary sentences."""
 
 import json
 from bisect import bisect_left, bisect_right
@@ -24,31 +24,31 @@ from spark_report.tables.collect import Tables, rows
 
 SEED: Final = "seed"
 AS_WRITTEN: Final = "as in the playbook"
-"""What is said of a setting that a session leaves to its playbook, where the playbook's value cannot be read."""
+"""Text for a setting that a session does not override, if the playbook's value cannot be read."""
 
 _CONFIG: Final = ".config."
 _MOST_BYTES: Final = 1 << 20
-"""Of a playbook that is looked into."""
+"""Maximum size of a playbook whose settings are read."""
 
 
 class SettingDifference(NamedTuple):
-    """A setting of a session that its siblings have otherwise."""
+    """A setting of a session that differs in another session of its playbook."""
 
     path: str
-    """As ``--set`` takes it."""
+    """Path of the setting, as ``--set`` takes it."""
     name: str
-    """The last part of the path where that is telling, else the whole path."""
+    """The last part of the path if that is unambiguous, else the whole path."""
     value: str | None
-    """None where the session leaves it to its playbook, which has none."""
+    """Value; None if neither the session nor its playbook sets it."""
 
     @property
     def words(self) -> str:
-        """``acks=all``."""
+        """The setting as text: ``acks=all``."""
         return f"{self.name}={self.value}" if self.value is not None else f"{self.name} {AS_WRITTEN}"
 
 
 def differing_settings(sessions: Sequence[SessionInput]) -> dict[str, tuple[SettingDifference, ...]]:
-    """Session id → the settings in which it differs from other sessions of its playbook, all in one order."""
+    """Return session id → the settings in which it differs from other sessions of its playbook, in the same order."""
     found: dict[str, tuple[SettingDifference, ...]] = {}
     for playbook in dict.fromkeys(one.start.playbook for one in sessions):
         found |= _of_siblings([one for one in sessions if one.start.playbook == playbook])
@@ -56,7 +56,7 @@ def differing_settings(sessions: Sequence[SessionInput]) -> dict[str, tuple[Sett
 
 
 def joined_settings(settings: Iterable[SettingDifference], most: int = 6) -> str:
-    """Settings in words, with commas; of very many the first and how many more there are."""
+    """Return settings as text, with commas; of very many the first and the number of the others."""
     words = [setting.words for setting in settings]
     more = f", {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
@@ -82,14 +82,14 @@ def _of_siblings(sessions: Sequence[SessionInput]) -> dict[str, tuple[SettingDif
 
 
 def _values(session: SessionInput, paths: Sequence[str], made: dict[str, str]) -> dict[str, str | None]:
-    """Path → the session's value; its playbook is parsed once, and only for paths that it does not set."""
+    """Return path → the session's value; its playbook is parsed once, and only for paths that it does not set."""
     left = [path for path in paths if path not in made and path != SEED]
     root = _playbook(session) if left else None
     return {**made, **{path: _written(root, path) for path in left}, SEED: str(session.start.seed)}
 
 
 def _names(values: dict[str, dict[str, str | None]]) -> dict[str, str]:
-    """Path → its name; of paths that share a name and always their value, the first stands for all."""
+    """Return path → its name; of paths with the same name and the same values, only the first is kept."""
     short = {path: _short(path) for path in values}
     names = {}
     for path, name in short.items():
@@ -103,7 +103,7 @@ def _names(values: dict[str, dict[str, str | None]]) -> dict[str, str]:
 
 
 def _path(path: str) -> str:
-    """The path in full: clients may be left out in front of their kinds."""
+    """Return the full path: the prefix ``clients.`` is optional in settings."""
     return f"clients.{path}" if path.split(".", maxsplit=1)[0] in ("producers", "groups") else path
 
 
@@ -112,14 +112,14 @@ def _short(path: str) -> str:
 
 
 def _plain(value: object) -> str:
-    """A value without the quotes that make it a text; it comes from a file, where it may be no text."""
+    """Return a value without quotes; it comes from a file, where it may have any type."""
     stripped = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).strip()
     quoted = len(stripped) > 1 and stripped[0] == stripped[-1] and stripped[0] in "\"'"
     return stripped[1:-1] if quoted else stripped
 
 
 def _playbook(session: SessionInput) -> yaml.Node | None:
-    """A session's playbook as nodes; None where it cannot be read."""
+    """Return a session's playbook as YAML nodes; None if it cannot be read."""
     try:
         file = session.path / session_files.PLAYBOOK
         if file.stat().st_size > _MOST_BYTES:
@@ -131,7 +131,7 @@ def _playbook(session: SessionInput) -> yaml.Node | None:
 
 
 def _written(node: yaml.Node | None, path: str) -> str | None:
-    """What a playbook says at a path, None for nothing; only nodes on the way are looked at."""
+    """Return a playbook's scalar value at a path; None if there is none."""
     place, _config, key = path.partition(_CONFIG)
     for part in [*place.split("."), *(["config", key] if key else [])]:
         node = _child(node, part)
@@ -139,7 +139,7 @@ def _written(node: yaml.Node | None, path: str) -> str | None:
 
 
 def _child(node: yaml.Node | None, part: str) -> yaml.Node | None:
-    """The value of a key, or the element of a list that has this name or number."""
+    """Return the value of a key, or the element of a list with this name or number."""
     if isinstance(node, yaml.MappingNode):
         return next((value for key, value in node.value if key.value == part), None)
     if not isinstance(node, yaml.SequenceNode):
@@ -154,32 +154,32 @@ def _named(node: yaml.Node, key: str, name: str) -> bool:
     return isinstance(found, yaml.ScalarNode) and found.value == name
 
 
-# The model of a report: the verdict on each session, and the sentences that come before any table.
+# The verdict on each session, and the summary sentences.
 
 
 Row = dict[str, Any]
 Tone = Literal["calm", "warning", "alarm"]
 
 MOST_CAUSES: Final = 3
-"""Causes of loss told in sentences; the table of losses has all."""
+"""Causes of losses that are summarised in sentences; the table of losses has all."""
 
 MOST_DISAGREEMENTS: Final = 5
-"""Disagreements told in sentences; their table has all."""
+"""Disagreements that are summarised in sentences; their table has all."""
 
 _VERDICTS: Final = {"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIVE"}
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStory:
-    """One session: its findings by table, and what they mean."""
+    """A session of a report: its table rows, and values derived from them."""
 
     recorded: SessionInput
     counts: Row
     tables: dict[str, list[Row]]
     problems: tuple[str, ...]
-    """What is wrong with it; empty for a whole session."""
+    """Problems of its recording; empty for a complete session."""
     settings: tuple[SettingDifference, ...] = ()
-    """Those in which it differs from other sessions of its playbook in the report."""
+    """Settings in which it differs from other sessions of its playbook in the report."""
 
     @property
     def session_id(self) -> str:
@@ -188,18 +188,18 @@ class SessionStory:
 
     @property
     def name(self) -> str:
-        """Its playbook's title, or name."""
+        """Title of its playbook, or its name."""
         manifest = self.recorded.manifest
         return (manifest.title if manifest else "") or self.recorded.start.title or self.recorded.start.playbook
 
     @property
     def settings_words(self) -> str:
-        """What tells it from its siblings, ``acks=all, retention.ms=20000``; empty for nothing."""
+        """The settings in which it differs from its siblings, ``acks=all, retention.ms=20000``; may be empty."""
         return joined_settings(self.settings)
 
     @property
     def status(self) -> str:
-        """``complete``; ``incomplete`` where events are missing; ``recovered``, ``damaged`` where none are."""
+        """``complete``, ``incomplete`` if events are missing, else ``recovered`` or ``damaged``."""
         if not self.problems:
             return "complete"
         manifest = self.recorded.manifest
@@ -209,29 +209,29 @@ class SessionStory:
 
     @property
     def complaint(self) -> str:
-        """What its problems are called: ``Incomplete`` only where events are missing."""
+        """Heading of its problems: ``Incomplete`` only if events are missing."""
         return {"incomplete": "Incomplete", "damaged": "Damaged"}.get(self.status, "Note")
 
     @property
     def verdict(self) -> str:
-        """``pass``, ``fail``, ``inconclusive``; empty when the session never got to one."""
+        """``pass``, ``fail``, ``inconclusive``; empty for a session without a verdict."""
         return self.recorded.manifest.verdict if self.recorded.manifest else ""
 
     @property
     def timeless(self) -> bool:
-        """See :attr:`SessionInput.timeless`."""
+        """Whether it is a manual session without virtual time, see :attr:`SessionInput.timeless`."""
         return self.recorded.timeless
 
     @property
     def lost(self) -> list[Row]:
-        """Losses to show: what is lost for good, and in a session without an end what is missing so far."""
+        """Permanent losses; in a session without an end the records missing so far."""
         lost = [row for row in self.tables["losses"] if row["fate"] == "lost"]
         if lost or self.recorded.manifest:
             return lost
         return self._missing
 
     def since(self) -> Callable[[Row], Row]:
-        """What finds when a lost record went missing, the last time: the verdict falls only as the session ends."""
+        """Return a function from a loss to the row of when the record went missing; the loss has the end time."""
         found: dict[tuple[str, str], list[Row]] = {}
         for row in self._missing:
             found.setdefault((row["partition"], row["client"]), []).append(row)
@@ -249,38 +249,38 @@ class SessionStory:
 
     @property
     def held(self) -> str:
-        """How many of its expectations held: ``4 of 4 expectations held``; empty where it has none."""
+        """The number of expectations that held, ``4 of 4 expectations held``; empty if it has none."""
         checked = self.tables["expectations"]
         whole = "expectation" if len(checked) == 1 else "expectations"
         return f"{len(checked) - len(self.failed)} of {len(checked)} {whole} held" if checked else ""
 
     @property
     def loss_expected(self) -> bool:
-        """Whether it passed with losses, and its playbook has an expectation that allows them."""
+        """Whether it passed with losses that an expectation of its playbook allows."""
         return self.verdict == "pass" and bool(self.lost) and bool(self.allowing_losses)
 
     @property
     def rules(self) -> list[str]:
-        """Its expectations, as they are written."""
+        """The text of its expectations."""
         return [row["rule"] for row in self.tables["expectations"]]
 
     @property
     def allowing_losses(self) -> list[str]:
-        """Those that hold although acknowledged records are lost."""
+        """The expectations that allow lost acknowledged records."""
         return allowing_losses(self.rules)
 
     @property
     def disagreements(self) -> list[Row]:
-        """What the session says of itself otherwise than its events do."""
+        """Values in which the session's own result differs from its events."""
         return self.tables["disagreements"]
 
     @property
     def failed(self) -> list[Row]:
-        """Expectations that failed."""
+        """Rows of failed expectations."""
         return [row for row in self.tables["expectations"] if row["ok"] is False]
 
     def decided_us(self) -> Callable[[Row], int]:
-        """What says when an expectation was decided, by the session's result: its event is emitted a little later."""
+        """Return a function for the time at which an expectation was decided; its event is emitted a little later."""
         told = self.recorded.result.get("expectations")
         found: dict[tuple[str, bool | None], list[int]] = {}
         for each in told if isinstance(told, list) else ():
@@ -296,18 +296,18 @@ class SessionStory:
         return lambda row: at_us[row["seq"]]
 
     def unavailable(self, scope: str) -> list[Row]:
-        """Intervals without service, of a ``partition`` or felt by a ``client``."""
+        """Return the unavailable intervals with a scope, ``partition`` or ``client``."""
         return [row for row in self.tables["unavailability"] if row["scope"] == scope]
 
     @property
     def opened_by(self) -> str:
-        """The command that shows it on the screen."""
+        """The command that opens it in the TUI."""
         path = self.recorded.path
         return path.brought_for("open") if isinstance(path, HadoopPath) else f"floodmark open {quote(self.session_id)}"
 
 
 class _LastAt:
-    """The last of some rows that covers an offset, found without going through them."""
+    """Index over offset ranges that finds the last row covering an offset."""
 
     def __init__(self, found: list[Row]) -> None:
         spans = [(row["log_offset"], row["log_offset"] + row["count"]) for row in found]
@@ -323,26 +323,26 @@ class _LastAt:
             self._from_cut.append(found[-covering[0]] if covering else None)
 
     def at(self, offset: int) -> Row | None:
-        """The last row that has this offset; None where none has."""
+        """Return the last row that covers this offset; None if none does."""
         place = bisect_right(self._cuts, offset) - 1
         return self._from_cut[place] if place >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReportStory:
-    """A whole report: what every renderer takes."""
+    """A whole report, the input of every renderer."""
 
     sessions: tuple[SessionStory, ...]
     set_aside: tuple[SetAside, ...]
     tables: Tables
     baseline: str = ""
-    """The session that the others are measured against; empty for none."""
+    """Id of the session that the others are compared with; empty for none."""
 
 
 def tell(
     sessions: Sequence[SessionInput], set_aside: Sequence[SetAside], tables: Tables, baseline: str = ""
 ) -> ReportStory:
-    """Sort the findings by session."""
+    """Group the table rows by session, and return the report's model."""
     by_table = {name: _by_session(table) for name, table in tables.items()}
     stories = []
     differing = differing_settings(sessions)
@@ -351,13 +351,13 @@ def tell(
         counts = own.pop("counts")[0] if own["counts"] else {"events": 0, "gapless": False}
         problems = session.problems
         if not counts["gapless"]:
-            problems += (f"its events have holes: {counts['events']:,} read of {session.last_seq + 1:,}",)
+            problems += (f"events are missing: {counts['events']:,} read of {session.last_seq + 1:,}",)
         stories.append(SessionStory(session, counts, own, problems, differing[session.session_id]))
     return ReportStory(tuple(stories), tuple(set_aside), tables, baseline)
 
 
 def first_reasons(set_aside: Sequence[SetAside], most: int) -> list[str]:
-    """Why input was set aside, for ``most`` of it, and how much is left out after that."""
+    """Return the reasons why input was set aside, at most ``most``, and the number of the others."""
     reasons = [aside.reason for aside in set_aside[:most]]
     more = len(set_aside) - len(reasons)
     return [*reasons, f"{more:,} more, in report.json"] if more else reasons
@@ -371,17 +371,17 @@ def _by_session(table: Any) -> dict[str, list[Row]]:
 
 
 def tone(story: SessionStory) -> Tone:
-    """How much a session should worry its reader."""
+    """Return the severity of a session's result."""
     if story.verdict == "fail" or story.disagreements:
         return "alarm"
-    # A playbook may expect what nobody wants: it passes, and its reader should still look.
+    # A session that passes with an expected loss or violation still deserves attention.
     if story.verdict != "pass" or story.problems or story.lost or story.tables["violations"]:
         return "warning"
     return "calm"
 
 
 def overall(story: ReportStory) -> tuple[Tone, str]:
-    """One sentence over all sessions."""
+    """Return the severity of a report, and its result in one sentence."""
     if len(story.sessions) == 1:
         return tone(story.sessions[0]), headline(story.sessions[0])
     words = []
@@ -405,17 +405,24 @@ def overall(story: ReportStory) -> tuple[Tone, str]:
 
 
 def headline(story: SessionStory) -> str:
-    """The verdict in one or two sentences."""
+    """Return the verdict in one or two sentences."""
     if not story.verdict:
-        what = f"INCOMPLETE: the recording stops at {rounded_time(story.recorded.end_us)}, before any verdict."
+        what = f"INCOMPLETE: the recording stops at {rounded_time(story.recorded.end_us)}, without a verdict."
     else:
         verdict = _VERDICTS.get(story.verdict, story.verdict.upper())
-        what = f"{verdict}{', as expected' if story.loss_expected else ''}: {_reason(story)}."
+        what = f"{verdict}{_about_loss(story)}: {_reason(story)}."
     return f"{what} {_loss_sentence(story)}"
 
 
+def _about_loss(story: SessionStory) -> str:
+    """Return whether a loss beside a passed verdict was expected; empty for other verdicts, and without a loss."""
+    if story.verdict != "pass" or not story.lost:
+        return ""
+    return ", as expected" if story.loss_expected else ", loss not expected"
+
+
 def sentences(story: SessionStory) -> list[str]:
-    """What happened, in the order in which a reader asks."""
+    """Return summary sentences, the most important first."""
     said = [
         *_causes(story),
         _expected(story),
@@ -437,13 +444,13 @@ def sentences(story: SessionStory) -> list[str]:
 
 
 def _expected(story: SessionStory) -> str:
-    """That losses are what the playbook expects, by which expectations."""
+    """Return a sentence with the expectations that allow the losses; empty if there are none."""
     rules = ", ".join(story.allowing_losses)
-    return f"As expected: {story.held}, about losses {rules}." if story.loss_expected else ""
+    return f"As expected: {story.held}; the loss is allowed by {rules}." if story.loss_expected else ""
 
 
 def _points(story: SessionStory) -> list[str]:
-    """Since when losses could not be averted any more."""
+    """Return a sentence for each point of no return."""
     return [
         f"Point of no return{_of_finding(story, row)}: {'; '.join(row['said'])}."
         for row in story.tables["points_of_no_return"][:MOST_CAUSES]
@@ -456,24 +463,24 @@ def _of_finding(story: SessionStory, row: Row) -> str:
 
 
 def _saved_by(story: SessionStory) -> str:
-    """The changes under which nothing would have been lost, the cheapest first."""
+    """Return a sentence with the changes that prevent every loss, the cheapest first."""
     lossy = [row for row in story.tables["remedies"] if row["kind"] == "lost"]
-    # What saves with this seed and loses with another one only helps.
+    # A change that prevents the loss with this seed but not with another one has the effect "helps".
     saving = [row for row in lossy if row["remaining"] == 0 and row["effect"] in ("saves", "helps")]
     if said := [row["said_of_it"] for row in saving[:MOST_CAUSES]]:
-        return f"Would have saved all, with the same seed: {'; '.join(said)}."
-    return "None of the changes tried would have saved all of it." if lossy else ""
+        return f"Would have prevented it, with the same seed: {'; '.join(said)}."
+    return "None of the tried changes prevents the whole loss." if lossy else ""
 
 
 def _contradicted(row: Row) -> str:
-    """What is said in two ways; one of the two is wrong."""
+    """Return a sentence on a value in which a result file differs from the events."""
     where = f" of {row['partition']}" if row["partition"] else ""
     what = f"{row['name'].replace('_', ' ')}{where}"
-    return f"Its {row['source']} says {row['told']:,} {what}, its events say {row['found']:,}."
+    return f"Disagreement: {row['source']} has {row['told']:,} {what}, the events have {row['found']:,}."
 
 
 def _violated(row: Row) -> str:
-    """Sessions of before know of no version that is known for anything."""
+    """Return a sentence on a violated invariant; old recordings have no ``known``."""
     known = f" ({row['known']})" if row.get("known") else ""
     return f"Invariant {row['invariant']} was violated: {row['detail']}{known}"
 
@@ -482,24 +489,24 @@ def _reason(story: SessionStory) -> str:
     checked = story.tables["expectations"]
     if story.verdict == "fail" and story.failed:
         if len(checked) == 1:
-            return "the one expectation failed"
+            return "the only expectation failed"
         return f"{len(story.failed)} of {len(checked)} expectations failed"
     if story.verdict == "pass":
         if not checked:
-            return "nothing was expected of it, and it ran to its end"
+            return "it has no expectations, and ran to its end"
         if not story.lost or story.loss_expected:
             return story.held
         return f"{story.held}, {unexpected_words(story.rules)}"
     if story.verdict == "inconclusive":
-        return str(story.recorded.result.get("reason") or "its playbook did not get where it wanted to go")
-    return "it did not do what its playbook expects"
+        return str(story.recorded.result.get("reason") or "its expectations could not be evaluated")
+    return "not every expectation of its playbook held"
 
 
 def _loss_sentence(story: SessionStory) -> str:
     lost = sum(row["count"] for row in story.lost if row["fate"] == "lost")
     missing = sum(row["count"] for row in story.lost if row["fate"] == "missing")
     if not lost and missing:
-        return f"{_capital(counted(missing, 'acknowledged record'))} had gone missing by then."
+        return f"{_capital(counted(missing, 'acknowledged record'))} missing by then."
     if not lost:
         return "No acknowledged record was lost."
     committed = sum(row["count"] for row in story.lost if row["fate"] == "lost" and row["committed"])
@@ -523,13 +530,13 @@ def _faults(story: SessionStory) -> str:
     found = story.tables["faults"]
     if not found and story.timeless:
         refused = sum(bool(row["error"]) for row in story.tables["steps"])
-        return f"{_capital(counted(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} of them refused."
+        return f"{_capital(counted(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} refused."
     if not found:
         return "No fault was injected."
     told = [
         f"{row['fault']} on {row['target'] or 'the cluster'} "
         + (
-            f"from {rounded_time(row['began_us'])} on"
+            f"from {rounded_time(row['began_us'])} to the end"
             if row["open"]
             else f"from {rounded_time(row['began_us'])} to {rounded_time(row['ended_us'])}"
         )
@@ -544,12 +551,12 @@ def _outages(story: SessionStory) -> list[str]:
     if worst := _worst(of_users(story.unavailable("partition")), ("partition",)):
         (partition,), total, spans, first = worst
         said.append(
-            f"{partition} had no serving leader {_how_long(story, total)}in {counted(spans, 'interval')}; "
-            f"it began as {first['began_by']}" + (f" and ended as {first['ended_by']}." if first["ended_by"] else ".")
+            f"{partition} had no serving leader {_how_long(story, total)}in {counted(spans, 'interval')}, the longest "
+            f"from: {first['began_by']}" + (f"; to: {first['ended_by']}." if first["ended_by"] else ".")
         )
     if worst := _worst(story.unavailable("client"), ("client", "acks", "partition")):
         (client, level, partition), total, spans, first = worst
-        answered = f"the first answer was {first['began_by']}" if first["began_by"] else "nothing was answered"
+        answered = f"first error {first['began_by']}" if first["began_by"] else "without any response"
         said.append(
             f"{client} with acks={acks(level)} could not write to {partition} {_how_long(story, total)}in "
             f"{counted(spans, 'interval')}; {answered}."
@@ -558,7 +565,7 @@ def _outages(story: SessionStory) -> list[str]:
 
 
 def _own_topics(story: SessionStory) -> str:
-    """How Kafka's own partitions fared, where those of users stand before them."""
+    """Return a sentence on unavailable partitions of internal topics, if user topics have unavailable ones too."""
     found = story.unavailable("partition")
     own = [row for row in found if is_own(row["partition"])]
     if not own or len(own) == len(found) or story.timeless:
@@ -566,19 +573,19 @@ def _own_topics(story: SessionStory) -> str:
     worst = max(row["duration_us"] for row in own)
     count = len({row["partition"] for row in own})
     own_partitions = counted(count, "partition")
-    return f"Of Kafka's own topics {own_partitions} had no serving leader, for {rounded_duration(worst)} at most."
+    return f"{own_partitions} of internal topics had no serving leader, for at most {rounded_duration(worst)}."
 
 
 def _slowest(story: SessionStory) -> str:
-    """The slowest acknowledgement, where faults had a part in it."""
+    """Return a sentence on the maximum produce latency, if faults affected it."""
     found = {(row["client"], row["phase"]): row for row in story.tables["latency"] if row["what"] == "produce"}
     during = [row for (_client, phase), row in found.items() if phase == "during"]
     if not during or story.timeless:
         return ""
     worst = max(during, key=lambda row: row["max_us"])
     before = found.get((worst["client"], "before"))
-    usual = f"; before any fault 99 % came within {rounded_duration(before['p99_us'])}" if before else ""
-    return f"The slowest acknowledgement of {worst['client']} took {rounded_duration(worst['max_us'])}{usual}."
+    usual = f"; its p99 before any fault was {rounded_duration(before['p99_us'])}" if before else ""
+    return f"The maximum produce latency of {worst['client']} was {rounded_duration(worst['max_us'])}{usual}."
 
 
 def _how_long(story: SessionStory, us: int) -> str:
@@ -586,7 +593,7 @@ def _how_long(story: SessionStory, us: int) -> str:
 
 
 def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], int, int, Row] | None:
-    """Who was out longest: its key, time in all, number of intervals, and the longest of them."""
+    """Return the key with the longest total unavailability, that total, its intervals, and the longest of them."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in spans:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
@@ -598,7 +605,7 @@ def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], in
 
 
 def _controllers(story: SessionStory) -> str:
-    """Who took over as controller, and when."""
+    """Return a sentence on controller changes; empty if there were none."""
     found = story.tables["controllers"]
     told = [f"{row['node']} at {rounded_time(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
@@ -611,7 +618,7 @@ def _elections(story: SessionStory) -> str:
     if not clean + unclean + offline:
         return ""
     bad = f"{unclean:,} unclean" if unclean else "none unclean"
-    nobody = f"; {counted(offline, 'time')} nobody could be elected" if offline else ""
+    nobody = f"; {counted(offline, 'election')} without an eligible replica" if offline else ""
     return f"{_capital(counted(clean, 'clean election'))}, {bad}{nobody}."
 
 
@@ -619,16 +626,16 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# Service before, during and after each fault: the share of the time that partitions were served, and clients.
+# Availability of partitions and clients before, during and after each fault.
 
 
 PHASES: Final = ("before", "during", "after")
 LEAST_US: Final = 1_000_000
-"""Before and after are as long as the fault was, and at least this; as for latencies."""
+"""Minimum length of the phases before and after a fault; otherwise they are as long as the fault."""
 
 
 def windows(fault: Row, end_us: int) -> dict[str, tuple[int, int]]:
-    """When the phases of a fault were, within the session; the empty ones left out."""
+    """Return the phases of a fault within the session, without empty ones."""
     began, ended = fault["began_us"], fault["ended_us"]
     length = max(LEAST_US, ended - began)
     found = {
@@ -640,7 +647,7 @@ def windows(fault: Row, end_us: int) -> dict[str, tuple[int, int]]:
 
 
 def served(story: SessionStory, scope: str) -> list[Row]:
-    """For each fault and phase the share of time served, over all partitions or all of clients' partitions."""
+    """Return the availability for each fault and phase, over all partitions or all clients' partitions."""
     end_us = story.recorded.end_us
     observed = of_users([row for row in story.tables["availability"] if row["scope"] == scope])
     since = {_whom(row): end_us - row["observed_us"] for row in observed if row["observed_us"]}
@@ -669,7 +676,7 @@ def _whom(row: Row) -> tuple[str, str, int | None]:
 
 
 class _TimeWithin:
-    """Time of intervals between two points, each counted by itself, found without going through them."""
+    """Index that sums the overlap of many intervals with a time range."""
 
     def __init__(self, intervals: list[tuple[int, int]]) -> None:
         kept = [(begin, end) for begin, end in intervals if begin < end]
@@ -679,7 +686,7 @@ class _TimeWithin:
         self._ended = [0, *accumulate(self._ends)]
 
     def between(self, begin: int, end: int) -> int:
-        """Their time from ``begin`` to ``end``."""
+        """Return the total time of the intervals within ``begin`` to ``end``."""
         return self._until(end) - self._until(begin)
 
     def _until(self, at_us: int) -> int:

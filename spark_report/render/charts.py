@@ -1,7 +1,7 @@
-"""Charts of one session as figures: dicts of data and layout, with colours that mean the same everywhere.
+"""Charts of one session as figures: dicts of data and layout, with the same meaning of colours everywhere.
 
-The page's style has what depends on light or dark; here is only what carries meaning. A figure is drawn as it stands
-by :mod:`spark_report.render.svg`, so each name from a session goes through :func:`chart_text`.
+Colours that depend on the light or dark theme are in the page's style sheet. :mod:`spark_report.render.svg` draws a
+figure without escaping, so each name from a session must go through :func:`chart_text`.
 """
 
 import html
@@ -19,9 +19,9 @@ CALM: Final = "#56B4E9"
 WARNING: Final = "#F0C24B"
 ALARM: Final = "#E8622C"
 BROKERS: Final = ("#93A8E6", "#62C9A5", "#D7A5CC", "#B4BEC9", "#A9D37A", "#C8B4F0")
-"""Fills for leaders, light enough for dark letters; the broker is always named as well."""
+"""Fill colours for leaders, light enough for dark text; the broker id is always shown too."""
 LINES: Final = ("#2F8FCE", "#D9822B", "#3BA272", "#B565A7", "#7A869A", "#9A8B1F")
-"""Strokes that can be seen on light and on dark ground."""
+"""Stroke colours that are visible on a light and on a dark background."""
 
 MOST_CLIENTS: Final = 6
 _SECOND: Final = 1_000_000
@@ -30,30 +30,30 @@ Figure = dict[str, Any]
 
 
 def chart_text(value: object) -> str:
-    """A text that can stand in a picture as it is."""
+    """Escape a text for a chart."""
     return html.escape(printable(str(value)))
 
 
 class Axis:
-    """Where things stand from left to right: seconds, or the numbers of events where nothing takes time."""
+    """The horizontal axis of a session: seconds, or event numbers in a manual session."""
 
     def __init__(self, story: SessionStory) -> None:
         self.timeless = story.timeless
         self.end = story.recorded.last_seq + 1 if self.timeless else story.recorded.end_us / _SECOND
-        self.title = "event number (no time passes in manual steps)" if self.timeless else "virtual time, s"
+        self.title = "event number (manual session)" if self.timeless else "virtual time, s"
 
     def at(self, row: Row) -> float:
-        """Where an instant stands."""
+        """Return the position of an event."""
         return float(row["seq"]) if self.timeless else row["at_us"] / _SECOND
 
     def span(self, row: Row) -> tuple[float, float]:
-        """Where an interval begins and ends."""
+        """Return the start and end of an interval."""
         if self.timeless:
             return float(max(0, row["began_seq"])), float(row["ended_seq"])
         return row["began_us"] / _SECOND, row["ended_us"] / _SECOND
 
     def when(self, row: Row) -> str:
-        """An interval in words."""
+        """Return an interval as text."""
         if self.timeless:
             return f"events {max(0, row['began_seq'])} to {row['ended_seq']}"
         length = rounded_duration(row["ended_us"] - row["began_us"])
@@ -62,7 +62,7 @@ class Axis:
 
 
 def latency_chart(story: SessionStory) -> Figure | None:
-    """Median and greatest latency per client over time, and records a second below; None where nothing was timed."""
+    """Return median and maximum latency per client over time, with records per second; None without latencies."""
     if story.timeless or not story.tables["latency_series"]:
         return None
     axis = Axis(story)
@@ -73,7 +73,7 @@ def latency_chart(story: SessionStory) -> Figure | None:
     for place, (what, client) in enumerate(
         sorted(by_line, key=lambda line: (line[0] != "produce", line))[:MOST_CLIENTS]
     ):
-        name = chart_text(f"{client}, {'acknowledged' if what == 'produce' else 'read'}")
+        name = chart_text(f"{client}, {'produce' if what == 'produce' else 'end-to-end'}")
         traces += _latency_lines(name, LINES[place % len(LINES)], by_line[what, client])
     layout = {
         "height": 380,
@@ -91,13 +91,13 @@ def _reach(story: SessionStory) -> tuple[float, float]:
 
 
 def decades(least: float, most: float, margin: float = 1.0) -> Figure:
-    """Range and marks of a logarithmic axis of microseconds, in the units a person would say."""
+    """Return range and tick marks of a logarithmic axis of microseconds, labelled with readable units."""
     low, high = max(1.0, least) / margin, max(1.0, most, least * 1.01) * margin
     steps: tuple[float, ...] = (1, 2, 5) if high <= 100 * low else (1,)
     if high <= 3 * low:
         steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
     marks = [step * 10**power for power in range(10) for step in steps]
-    # One mark beyond either end, so that there are always some on the axis.
+    # Marks beyond both ends, so that the axis always has some.
     shown = [mark for mark in marks if low / 10 <= mark <= high * 10]
     return {
         "range": [math.log10(low), math.log10(high)],
@@ -107,7 +107,7 @@ def decades(least: float, most: float, margin: float = 1.0) -> Figure:
 
 
 def lag_chart(story: SessionStory) -> Figure | None:
-    """How far groups were behind over time; None where none ever was."""
+    """Return the position lag of groups over time; None if there never was any."""
     by_group: dict[str, list[Row]] = {}
     for row in story.tables["group_position_lag"]:
         by_group.setdefault(row["group_id"], []).append(row)
@@ -144,7 +144,7 @@ def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
     x = [(begin + width / 2) / _SECOND for begin in bins]
 
     def line(column: str) -> list[float | None]:
-        # A bin in which nothing came through is a gap, not a straight line across it.
+        # A bin without records is a gap, not a straight line across it.
         return [max(by_bin[begin][column], 1) if begin in by_bin else None for begin in bins]
 
     rate = [by_bin[begin]["records"] * _SECOND / width if begin in by_bin else 0 for begin in bins]
@@ -158,7 +158,7 @@ def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
 
     return [
         latencies("p50_us", "median", {"color": colour, "width": 2}),
-        latencies("max_us", "slowest", {"color": colour, "width": 1, "dash": "dot"}),
+        latencies("max_us", "maximum", {"color": colour, "width": 1, "dash": "dot"}),
         {
             **own,
             "y": rate,
@@ -171,7 +171,7 @@ def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
 
 
 def bands(story: SessionStory, axis: Axis) -> list[Figure]:
-    """Fault times as bands over the whole height."""
+    """Return the active times of faults as bands over the whole height."""
     return [
         {
             "type": "rect",
@@ -185,7 +185,7 @@ def bands(story: SessionStory, axis: Axis) -> list[Figure]:
 
 
 def wrapped(cause: str, width: int = 70) -> str:
-    """A sentence in lines that fit a hover box."""
+    """Wrap a sentence to the width of a tooltip."""
     lines, line = [], ""
     for word in printable(cause).split():
         if line and len(line) + len(word) >= width:
@@ -197,16 +197,16 @@ def wrapped(cause: str, width: int = 70) -> str:
 
 
 def natural(name: str) -> tuple[str, int]:
-    """A partition's place among others: by topic, then by number."""
+    """Return the sort key of a partition: topic, then partition number."""
     topic, _dash, number = name.rpartition("-")
     return (topic, int(number)) if number.isdigit() else (name, -1)
 
 
-# Charts around faults: a row for each target, with a mark each for before, during and after.
+# Charts around faults: a row for each target, with one mark each for before, during and after.
 
 
 MOST_FAULTS_CHARTED: Final = 8
-"""Faults with rows of their own, those that lasted longest."""
+"""Most faults in these charts, the longest ones."""
 MOST_CLIENTS_AROUND_FAULTS: Final = 4
 _ROW_PX: Final = 24
 _MARKS: Final = {
@@ -215,13 +215,13 @@ _MARKS: Final = {
     "after": {"symbol": "circle", "color": LINES[0], "size": 9},
 }
 _OFFSETS: Final = {"before": -0.22, "during": 0.0, "after": 0.22}
-"""Marks of one value would cover each other."""
+"""Vertical offsets, so that marks of the same value do not cover each other."""
 _FLOOR: Final = 0.9
-"""The scale of shares begins here, unless one is less."""
+"""Start of the availability scale, unless a value is less."""
 
 
 def availability_around_faults(story: SessionStory) -> Figure | None:
-    """The share of time with service around each fault; None without faults or without time."""
+    """Return the availability around each fault; None without faults or in a manual session."""
     if story.timeless:
         return None
     found = {(row["fault_id"], row["scope"], row["phase"]): row for scope in ("partition", "client")
@@ -236,12 +236,12 @@ def availability_around_faults(story: SessionStory) -> Figure | None:
     if least is None:
         return None
     low = min(_FLOOR * 100, least - 2)
-    axis = {"title": "share of the time with service, %", "range": [max(-2, low), 100.6]}
+    axis = {"title": "availability, %", "range": [max(-2, low), 100.6]}
     return _around_faults_figure(rows, axis, lambda value: share(value / 100))
 
 
 def latency_around_faults(story: SessionStory) -> Figure | None:
-    """The latency of 99 % of acknowledgements around each fault; None where none was timed."""
+    """Return the p99 produce latency around each fault; None without latencies."""
     by_key = {
         (row["fault_id"], row["client"], row["phase"]): row
         for row in story.tables["fault_latency"]
@@ -263,7 +263,7 @@ def latency_around_faults(story: SessionStory) -> Figure | None:
     if not values:
         return None
     axis = {
-        "title": "99 % acknowledged within",
+        "title": "p99 produce latency",
         "type": "log",
         **decades(min(values), max(values), margin=1.35),
     }
@@ -271,16 +271,16 @@ def latency_around_faults(story: SessionStory) -> Figure | None:
 
 
 def charted_faults(story: SessionStory) -> list[Row]:
-    """The faults with rows in these charts, in order."""
+    """Return the faults with rows in these charts, in order."""
     faults = story.tables["faults"]
     longest = sorted(faults, key=lambda row: row["began_us"] - row["ended_us"])[:MOST_FAULTS_CHARTED]
     return [row for row in faults if row in longest]
 
 
 def uncharted_faults(story: SessionStory) -> str:
-    """What to say of faults without rows; empty where all have some."""
+    """Return a note on faults without rows; empty if all have some."""
     more = len(story.tables["faults"]) - MOST_FAULTS_CHARTED
-    return f" {counted(more, 'fault')} that passed sooner are in the tables." if more > 0 else ""
+    return f" {counted(more, 'shorter fault')} in the tables only." if more > 0 else ""
 
 
 def _around_faults_figure(
@@ -324,18 +324,18 @@ def _around_faults_figure(
     return {"data": traces, "layout": layout}
 
 
-# The timeline of a session: faults, and of each partition its leader, ISR, service, high watermark and lag, as lanes.
+# The timeline of a session as lanes: faults, and for each partition leader, ISR, service, high watermark and lag.
 #
-# Lanes are numbered from above, so that bars and lines can share the axis: a line is drawn to the height of its lane,
-# and tells its real values where one points at it.
+# Lanes are numbered from the top, so that bars and lines can share the axis. A line is scaled to the height of its
+# lane, and its tooltip has the real values.
 
 
 MOST_PARTITIONS: Final = 6
-"""Partitions with lanes in the timeline; each has its own under the partitions."""
+"""Most partitions in the timeline; each partition also has its own chart."""
 MOST_FAULT_LANES: Final = 10
-"""Lanes of faults; where there are more kinds and targets, the last lane is for all the others."""
+"""Most lanes of faults; the last lane has all faults of further kinds."""
 MOST_GROUPS: Final = 3
-"""Groups whose lag is drawn in one lane, those that were furthest behind."""
+"""Most groups in the lag lane, those with the greatest lag."""
 OTHER_FAULTS: Final = "other faults"
 _LANE_PX: Final = 24
 _SECOND_US: Final = 1_000_000
@@ -343,16 +343,16 @@ _FALSE_MISSES: Final = 1e-9
 
 
 def shown_partitions(story: SessionStory) -> list[str]:
-    """The partitions that get lanes in the timeline: all of a few, else those in which most happened."""
+    """Return the partitions in the timeline: the most affected ones, in natural order."""
     found = by_interest(story)
     users = [name for name in found if not is_own(name)] or found
     return sorted(users[:MOST_PARTITIONS], key=natural)
 
 
 def by_interest(story: SessionStory) -> list[str]:
-    """All partitions, those first in which records were lost, that were out of service, or moved most.
+    """Return all partitions, those with losses, unavailability or most changes first.
 
-    Kafka's own come last: they move as much as others, and readers look for theirs.
+    Internal ones come last: they change as often as others, but are rarely of interest.
     """
     busy: dict[str, int] = {}
     for row in story.tables["partition_states"]:
@@ -363,7 +363,7 @@ def by_interest(story: SessionStory) -> list[str]:
 
 
 class _Lanes:
-    """Lanes from above downwards, with what is drawn in them."""
+    """Lanes of a timeline from top to bottom, with their traces."""
 
     def __init__(self, story: SessionStory) -> None:
         self.story = story
@@ -397,12 +397,12 @@ class _Lanes:
         return {"data": self.traces, "layout": layout}
 
     def _rules(self) -> list[Figure]:
-        """A thin line above each partition's lanes."""
+        """Return a thin line above each partition's lanes."""
         return [{"type": "line", "y0": place - 0.5} for place, _words in self.headings if place]
 
 
 def timeline_chart(story: SessionStory) -> Figure:
-    """Faults, and the lanes of the partitions in which most happened."""
+    """Return the timeline of a session: faults, and the lanes of the most affected partitions."""
     lanes = _Lanes(story)
     names = _fault_names(story)
     for name in dict.fromkeys(names):
@@ -415,7 +415,7 @@ def timeline_chart(story: SessionStory) -> Figure:
 
 
 def partition_chart(story: SessionStory, partition: str) -> Figure:
-    """The lanes of one partition."""
+    """Return the timeline of one partition."""
     lanes = _Lanes(story)
     _partition_lanes(lanes, partition)
     return lanes.figure()
@@ -456,7 +456,7 @@ def _bars(place: int, axis: Axis, found: list[Row], fills: list[str], labels: li
 
 
 def _fault_names(story: SessionStory) -> list[str]:
-    """The lane of each fault: one for each kind, so that faults of a kind stand in one line."""
+    """Return the lane of each fault: one lane for each kind, and more if faults of a kind overlap."""
     names = [str(row["fault"]) for row in story.tables["faults"]]
     spread = _overlapping(story, names)
     first = list(dict.fromkeys(spread))
@@ -465,7 +465,7 @@ def _fault_names(story: SessionStory) -> list[str]:
 
 
 def _overlapping(story: SessionStory, names: list[str]) -> list[str]:
-    """Faults of one kind at one time would cover each other: they get lanes by their number."""
+    """Return lane names in which overlapping faults of one kind have numbered lanes."""
     axis = Axis(story)
     ends: dict[str, list[float]] = {}
     found = []
@@ -473,7 +473,7 @@ def _overlapping(story: SessionStory, names: list[str]) -> list[str]:
         begin, end = axis.span(row)
         lanes = ends.setdefault(name, [])
         free = next((place for place, until in enumerate(lanes) if until <= begin + _FALSE_MISSES), len(lanes))
-        if free < MOST_FAULT_LANES:  # those of later lanes go into the last one anyway
+        if free < MOST_FAULT_LANES:  # later lanes are merged into the last one
             lanes[free:] = [end, *lanes[free + 1 :]]
         found.append(name if not free else f"{name} ·{free + 1}")
     return found
@@ -492,7 +492,7 @@ def _leader_bars(place: int, partition: str, found: list[Row], axis: Axis) -> Fi
     labels = ["no leader" if row["leader"] < 0 else f"{row['leader']} · epoch {row['leader_epoch']}" for row in found]
     fills = [ALARM if row["leader"] < 0 else BROKERS[(row["leader"] - 1) % len(BROKERS)] for row in found]
     hovers = [
-        f"{chart_text(partition)}: " + ("nobody leads" if row["leader"] < 0 else f"broker {row['leader']} leads")
+        f"{chart_text(partition)}: " + ("no leader" if row["leader"] < 0 else f"leader broker {row['leader']}")
         + f" in epoch {row['leader_epoch']}<br>{axis.when(row)}"
         for row in found
     ]  # fmt: skip
@@ -515,7 +515,7 @@ def _isr_bars(place: int, partition: str, found: list[Row], axis: Axis) -> Figur
 
 
 def _service_bars(place: int, partition: str, story: SessionStory, axis: Axis) -> list[Figure]:
-    """Intervals without service, the thin ones as clients felt them, and crosses where records were lost."""
+    """Return unavailable intervals (thin bars: of clients), and crosses for lost records."""
     traces: list[Figure] = []
     for scope, fill, width in (("partition", ALARM, 0.74), ("client", WARNING, 0.36)):
         found = [row for row in story.unavailable(scope) if row["partition"] == partition]
@@ -538,7 +538,7 @@ def _service_bars(place: int, partition: str, story: SessionStory, axis: Axis) -
 
 
 def _hw_line(place: int, partition: str, found: list[Row], axis: Axis) -> Figure:
-    """Up and to the right is well; a level stretch is a stall, a step down is what an unclean leader did not have."""
+    """Return the line of the high watermark: a flat part is a stall, a step down a loss by an unclean leader."""
     x = [(row["bin_began_us"] + row["bin_us"]) / _SECOND_US for row in found]
     values = [row["hw"] for row in found]
     if x[-1] < axis.end:
@@ -566,7 +566,7 @@ def _lag_lines(place: int, by_group: dict[str, list[Row]]) -> list[Figure]:
 
 
 def _line(place: int, x: Sequence[float], values: list[int], colour: str, most: int = 0) -> Figure:
-    """A line within the height of its lane, with a point where its value changes, and at either end."""
+    """Return a line scaled to its lane, with points where its value changes, and at both ends."""
     top = max(most, *values, 1)
     last = len(values) - 1
     kept = [at for at, value in enumerate(values) if at in (0, last) or value != values[at - 1]]
@@ -587,7 +587,7 @@ def _who(row: Row) -> str:
 
 
 def _joined(states: list[Row]) -> list[Row]:
-    """Neighbouring states under one leader and epoch as one: the ISR has its own lane."""
+    """Merge neighbouring states with the same leader and epoch, because the ISR has its own lane."""
     joined: list[Row] = []
     for row in states:
         if joined and all(joined[-1][key] == row[key] for key in ("leader", "leader_epoch")):

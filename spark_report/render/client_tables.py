@@ -1,4 +1,4 @@
-"""Findings about clients as small tables of text: what each saw, with the figures of the session's own result."""
+"""Text tables about clients: producers, groups, members and errors, with lags from the session's own result."""
 
 from typing import Final
 
@@ -7,9 +7,9 @@ from spark_report.model.report import Row, SessionStory
 from spark_report.render.tables import Columns, View, number_in, timed_view
 
 _WHAT: Final = {
-    "refused": "attempts refused",
-    "outcome": "records failed or unknown",
-    "commit": "commits failed",
+    "refused": "failed attempts",
+    "outcome": "failed or unknown records",
+    "commit": "failed commits",
 }
 
 _SELDOM: Final = {
@@ -17,15 +17,15 @@ _SELDOM: Final = {
     "of these committed": "transactions_committed",
     "of these aborted": "transactions_aborted",
     "of these unknown": "transactions_unknown",
-    "interceptor failed at": "interceptor_failures",
+    "interceptor failures": "interceptor_failures",
     "killed": "killed",
     "closed": "closed",
 }
-"""Columns of producers that most sessions have nothing in, by their headings."""
+"""Columns of producers that are zero in most sessions, by heading; shown only if some value is not zero."""
 
 
 def producers(story: SessionStory) -> View:
-    """Records by their outcome, and attempts, a row a producer."""
+    """Return the producers with records by outcome, and attempts."""
     names = {
         "sent": "sent",
         "acked": "acked",
@@ -33,8 +33,8 @@ def producers(story: SessionStory) -> View:
         "unknown": "unknown",
         "aborted": "aborted",
         "unanswered": "unanswered",
-        "attempts beyond the first": "retries",
-        "attempts refused": "refused",
+        "retries": "retries",
+        "failed attempts": "refused",
         **_seen(story, _SELDOM),
     }
     columns: Columns = {
@@ -46,8 +46,8 @@ def producers(story: SessionStory) -> View:
 
 
 def producers_short(story: SessionStory) -> View:
-    """The same for a terminal: columns of noughts are left out, and of transactions only how many committed."""
-    seldom = {name: name for name in ("aborted", "unanswered", "retries", "refused")}
+    """Return the producers with fewer columns for a terminal: none of zeros, and only committed transactions."""
+    seldom = {name: name for name in ("aborted", "unanswered", "retries")} | {"failed attempts": "refused"}
     names = {name: name for name in ("sent", "acked", "failed", "unknown")} | _seen(story, seldom)
     columns: Columns = {
         "producer": lambda row: row["client"],
@@ -59,28 +59,28 @@ def producers_short(story: SessionStory) -> View:
 
 
 def _committed(row: Row) -> str:
-    """``21 of 22``, in transactions; nothing where there were none."""
+    """Return the committed transactions as ``21 of 22``; empty if there were none."""
     begun = row["transactions"]
     return f"{thousands(row['transactions_committed'])} of {thousands(begun)}" if begun else ""
 
 
 def _seen(story: SessionStory, names: dict[str, str], table: str = "producers") -> dict[str, str]:
-    """Those of the columns that some row of a table has anything in."""
+    """Return the columns that have a value other than zero in some row of a table."""
     return {title: name for title, name in names.items() if any(row[name] for row in story.tables[table])}
 
 
 def groups(story: SessionStory) -> View:
-    """What groups were handed, how often they rebalanced, what they committed, and how far behind they ended."""
+    """Return the groups with records read, rebalances, commits, and the final lag."""
     lags = _lags(story)
     columns: Columns = {
         "group": lambda row: row["group_id"],
         "read": number_in("read"),
-        "read again": number_in("reread"),
+        "reread": number_in("reread"),
         "lag": lambda row: lags.get(row["group_id"], ""),
         "rebalances": number_in("rebalances"),
-        "partitions idle": lambda row: rounded_duration(row["idle_us"]) if row["idle_us"] else "0",
+        "partition idle time": lambda row: rounded_duration(row["idle_us"]) if row["idle_us"] else "0",
         "commits": number_in("commits"),
-        "not committed": number_in("failed_commits"),
+        "failed commits": number_in("failed_commits"),
         "handler failed": number_in("handler_failed"),
         "unprocessed": number_in("abandoned"),
         "truncations": number_in("truncations"),
@@ -90,11 +90,11 @@ def groups(story: SessionStory) -> View:
 
 
 def groups_short(story: SessionStory) -> View:
-    """The same for a terminal, likewise."""
+    """Return the groups with fewer columns for a terminal."""
     lags = _lags(story)
     seldom = {
-        "again": "reread",
-        "not committed": "failed_commits",
+        "reread": "reread",
+        "failed commits": "failed_commits",
         "handler failed": "handler_failed",
         "unprocessed": "abandoned",
     }
@@ -108,7 +108,7 @@ def groups_short(story: SessionStory) -> View:
 
 
 def members(story: SessionStory) -> View:
-    """The same of each consumer."""
+    """Return the members of groups with their counts."""
     columns: Columns = {
         "group": lambda row: row["group_id"],
         "member": lambda row: row["client"],
@@ -116,28 +116,28 @@ def members(story: SessionStory) -> View:
         "handler failed": number_in("handler_failed"),
         "unprocessed": number_in("abandoned"),
         "commits": number_in("commits"),
-        "not committed": number_in("failed_commits"),
+        "failed commits": number_in("failed_commits"),
         "partitions lost": number_in("partitions_lost"),
         "killed": number_in("killed"),
         "closed": number_in("closed"),
         "ended with": lambda row: row["failure"],
     }
-    return timed_view(story, "members", "Members of groups", columns, "|".join(list(columns)[2:10]))
+    return timed_view(story, "members", "Group members", columns, "|".join(list(columns)[2:10]))
 
 
 def errors(story: SessionStory) -> View:
-    """Errors that clients met, by name."""
+    """Return the errors of clients by name."""
     columns: Columns = {
         "client": lambda row: row["client"],
         "error": lambda row: row["error"],
         "of": lambda row: _WHAT[row["what"]],
         "times": number_in("times"),
     }
-    return timed_view(story, "client_errors", "Errors that clients met", columns, "times")
+    return timed_view(story, "client_errors", "Client errors", columns, "times")
 
 
 def _lags(story: SessionStory) -> dict[str, str]:
-    """LAG by group, as the session's result has it: no event says it. Nothing where there is no such result."""
+    """Return LAG by group from the session's result, because no event has it; empty without a result."""
     told = story.recorded.result.get("clients")
     found = told.get("groups") if isinstance(told, dict) else None
     return {

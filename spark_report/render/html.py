@@ -1,8 +1,8 @@
-"""The report as one HTML file that needs nothing else: styles, script and pictures are inside.
+"""Self-contained HTML report: styles, script and charts are inline.
 
-Names in a session are a stranger's. The template escapes every value, pictures escape what they draw, and the page
-forbids itself the network by a content security policy. Charts are inline SVG, so they read on paper and without
-script; the script fits them to their column, zooms, and shows values where a reader points.
+Names in a session are untrusted. The template escapes every value, charts escape their text, and a content security
+policy forbids the page any network access. Charts are inline SVG and need no script; the script fits them to their
+column, zooms, and shows values at the pointer.
 """
 
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ from spark_report.render.sections import (
 from spark_report.render.svg import MOST_SHAPES, svg
 from spark_report.render.tables import View
 
-# One partition after the other: its lanes, and every table that speaks of it.
+# Partitions one by one: the timeline of each, and its rows of every table.
 
 
 _QUIET: Final = "quiet"
@@ -55,7 +55,7 @@ _TABLES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """What there is to say of a partition."""
+    """A partition's summary, timeline and tables."""
 
     name: str
     tone: Tone
@@ -66,7 +66,7 @@ class Partition:
 
 
 def drill_down(story: SessionStory, most: int, shapes: int = MOST_SHAPES) -> tuple[list[Partition], int]:
-    """The partitions that are shown, and how many are left out; Kafka's own are shown only if something happened."""
+    """Return the partitions to show, and the number left out; internal ones are shown only if they had an event."""
     names = charts.by_interest(story)
     own = {name: {table: [] for table in _TABLES} for name in names[:most]}  # type: dict[str, dict[str, list[Row]]]
     for table in _TABLES:
@@ -117,7 +117,7 @@ def _facts(story: SessionStory, whole: Row | None) -> tuple[tuple[str, str], ...
     found = [
         ("replicas", f"{whole['replication']}, min.insync.replicas {minimum}"),
         ("available", "" if served is None or story.timeless else share(served)),
-        ("leader epochs", f"{whole['epochs']}, the last {whole['last_epoch']}"),
+        ("leader epochs", f"{whole['epochs']}, last {whole['last_epoch']}"),
         ("elections", elections),
         ("ISR", f"{thousands(whole['isr_shrinks'])} shrinks, {thousands(whole['isr_expands'])} expands"),
         ("HW stalls", _stalls(whole)),
@@ -128,20 +128,20 @@ def _facts(story: SessionStory, whole: Row | None) -> tuple[tuple[str, str], ...
 def _stalls(whole: Row) -> str:
     if not whole["hw_stalls"]:
         return ""
-    return f"{thousands(whole['hw_stalls'])}, the longest {rounded_duration(whole['longest_hw_stall_us'])}"
+    return f"{thousands(whole['hw_stalls'])}, longest {rounded_duration(whole['longest_hw_stall_us'])}"
 
 
 class Detail(NamedTuple):
-    """How much a page shows; the files under ``tables/`` hold all."""
+    """Level of detail of a page; the files under ``tables/`` have everything."""
 
     rows: int
-    """Of one table."""
+    """Maximum rows of a table."""
     partitions: int
-    """Of one session, those first in which most happened."""
+    """Maximum partitions of a session, those with most events first."""
     sessions: int
-    """One by one, those first that need attention."""
+    """Maximum sessions, the most severe first."""
     shapes: int
-    """Of one lane of a picture, about; where there are more, neighbours are drawn as one."""
+    """Approximate maximum of shapes in a lane of a chart; beyond it neighbours are merged."""
 
 
 DETAILS: Final = (
@@ -150,28 +150,27 @@ DETAILS: Final = (
     *(Detail(25, 3, 6, 50), Detail(10, 1, 3, 25), Detail(10, 1, 1, 10)),
 )
 MOST_BYTES: Final = 1_500_000
-"""Of a page; one that would be longer shows less."""
+"""Maximum size of a page; a longer one is made again with less detail."""
 
 _KEY: Final = (
     ("calm", "every replica in sync"),
-    ("warning", "a fault; a replica out of sync; a client whose writes were refused or unanswered (thin bar)"),
+    ("warning", "fault; replica out of sync; client whose writes failed or had no response (thin bar)"),
     ("alarm", "no serving leader; fewer in sync than min.insync.replicas"),
 )
 _OVER_TIME: Final = (
-    "Solid is the median, dotted the slowest of each moment; a gap is a time in which nothing came through. "
-    "Below are records a second."
+    "Solid: median; dotted: maximum; gap: no record completed. The lower chart shows records per second."
 )
 
 
 class _SessionContent(NamedTuple):
-    """What is the same of a session whatever the detail: it is made once."""
+    """The parts of a session that do not depend on the level of detail, made once."""
 
     sections: list[ReportSection]
     figures: list["_Drawn"]
 
 
 class _Drawn(NamedTuple):
-    """A figure before it is drawn, with what is said about it."""
+    """A figure that is not drawn yet, with its title, note and key."""
 
     kind: str
     title: str
@@ -182,23 +181,23 @@ class _Drawn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A picture with what is said about it."""
+    """A drawn chart, with its title, note and key."""
 
     id: str
     title: str
     note: str
     key: tuple[tuple[str, str], ...]
-    """What colours mean: tone and words."""
+    """Meaning of colours: tone and text."""
     picture: Markup
 
 
 def write_html(path: Path, story: ReportStory) -> None:
-    """Write the page."""
+    """Write the report's HTML file."""
     path.write_text(html_page(story), encoding="utf-8")
 
 
 def html_page(story: ReportStory) -> str:
-    """The page as text, with as much detail as there is room for."""
+    """Return the page with as much detail as :data:`MOST_BYTES` allows."""
     made: dict[str, _SessionContent] = {}
     pages = (_page(story, detail, made) for detail in DETAILS)
     page = next(pages)
@@ -236,7 +235,7 @@ def _page(story: ReportStory, detail: Detail, made: dict[str, _SessionContent]) 
 
 
 def environment() -> Environment:
-    """Where templates are, with every value escaped."""
+    """Return the template environment, which escapes every value."""
     return Environment(
         loader=PackageLoader("spark_report.render"),
         autoescape=True,
@@ -287,7 +286,7 @@ def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, cont
 
 def _with_charts(anchor: str, section: ReportSection, drawn: dict[str, Chart]) -> dict[str, Any]:
     own = [chart for name, chart in drawn.items() if name.startswith(f"{anchor}-{section.name}-")]
-    # A chart's data is for looking up; where there is none, the tables are what there is to read.
+    # With a chart, its data is collapsed; without one, the tables are shown.
     behind = section.name in ("timeline", "latency") and bool(own)
     return {
         "name": section.name,
@@ -303,19 +302,19 @@ def _charts(anchor: str, story: SessionStory, figures: list[_Drawn], shapes: int
     return [
         Chart(
             f"{anchor}-{kind}", title, note, key,
-            svg(figure, f"{title or 'What happened when'}: {story.name}", shapes),
+            svg(figure, f"{title or 'Timeline'}: {story.name}", shapes),
         )
         for kind, title, note, key, figure in figures
     ]  # fmt: skip
 
 
 def _figures(story: SessionStory) -> list[_Drawn]:
-    note = "A cross stands where acknowledged records went missing for good. HW and position lag rise with their lanes."
+    note = "A cross marks where acknowledged records went missing permanently. HW and position lag are lines."
     if story.tables["faults"]:
-        note = f"Bands are times with a fault active. {note}"
+        note = f"Shaded bands are active faults. {note}"
     if left_out := len(charts.by_interest(story)) - charts.MOST_PARTITIONS:
-        note += f" {left_out} partitions in which less happened are below, or in the tables." if left_out > 0 else ""
-    around = "As long before and after as the fault lasted, and a second at least."
+        note += f" {left_out} less affected partitions are below, or in the tables." if left_out > 0 else ""
+    around = "Before and after are as long as the fault, but at least one second."
     figures = [
         ("timeline-lanes", "", note, _KEY, charts.timeline_chart(story)),
         (
@@ -342,7 +341,7 @@ def _figures(story: SessionStory) -> list[_Drawn]:
         (
             "lag-series",
             "",
-            "Position lag: records between what a group has read and the high watermark.",
+            "Position lag: high watermark minus the position of the group.",
             (),
             charts.lag_chart(story),
         ),

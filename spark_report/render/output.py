@@ -1,7 +1,7 @@
-"""Writes a report's files so that nobody ever meets half of one.
+"""Atomic output of a report's files.
 
-Everything is made in a hidden directory beside the target and renamed into place at the end. A job that is killed
-before that leaves the previous report untouched, and nothing else that lies in the target is ever removed.
+All files are written to a hidden directory beside the target, and renamed into place at the end. A job that is killed
+before that leaves the previous report unchanged, and other files in the target are never removed.
 """
 
 import os
@@ -26,7 +26,7 @@ from spark_report.tables import registry
 HTML: Final = "report.html"
 MARKDOWN: Final = "report.md"
 DICTIONARY: Final = "dictionary.md"
-"""What the tables and their columns mean, beside them."""
+"""File with the data dictionary of the tables."""
 JSON: Final = "report.json"
 TABLES: Final = "tables"
 
@@ -41,9 +41,9 @@ _HEAD_BYTES: Final = 4_096
 
 
 class Staging:
-    """A directory that becomes, file by file, the contents of ``target`` when :meth:`publish` is called.
+    """A staging directory whose files :meth:`publish` moves into ``target``.
 
-    A report, document or dictionary in the target that floodmark did not write is somebody's own: it is refused.
+    A file in the target with a report's name that floodmark did not write is never overwritten: that is an error.
     """
 
     def __init__(self, target: Path) -> None:
@@ -59,16 +59,15 @@ class Staging:
                 )
             if foreign := _foreign(self.target):
                 raise ReportError(
-                    f"{foreign}: not a report of floodmark's, and it would be overwritten", code="not_a_report"
+                    f"{foreign}: not written by floodmark, and it would be overwritten; choose another --out",
+                    code="not_a_report",
                 )
             self.target.parent.mkdir(parents=True, exist_ok=True)
             prefix = f".{self.target.name}.floodmark-"
             self.path = self._stack.enter_context(working_directory(self.target.parent, prefix))
             _refuse_if_closed(self.target)
         except OSError as error:
-            raise ReportError(
-                f"{self.target}: cannot write the report there: {error.strerror}", code="unwritable"
-            ) from error
+            raise ReportError(f"{self.target}: cannot write the report: {error.strerror}", code="unwritable") from error
         return self
 
     def __exit__(
@@ -77,7 +76,11 @@ class Staging:
         self._stack.close()
 
     def publish(self) -> None:
-        """Move every file into place, each in one step."""
+        """Move every file into place, each atomically.
+
+        Raises:
+            ReportError: a file cannot be written.
+        """
         try:
             for file in sorted(self.path.rglob("*")):
                 if file.is_file():
@@ -86,16 +89,16 @@ class Staging:
                     file.replace(place)
         except OSError as error:
             raise ReportError(
-                f"{error.filename}: cannot write the report there: {error.strerror}", code="unwritable"
+                f"{error.filename}: cannot write the report: {error.strerror}", code="unwritable"
             ) from error
 
 
 def _refuse_if_closed(target: Path) -> None:
-    """Find out that a directory is somebody else's before a report is computed for it, not after."""
+    """Raise if a directory is not writable, before a report is computed for it."""
     for place in (target, target / TABLES):
         if place.is_dir() and not os.access(place, os.W_OK | os.X_OK):
             raise ReportError(
-                f"{place}: cannot write the report there: it belongs to {_owner(place)}", code="unwritable"
+                f"{place}: cannot write the report: the directory belongs to {_owner(place)}", code="unwritable"
             )
 
 
@@ -107,7 +110,10 @@ def _owner(place: Path) -> str:
 
 
 def _foreign(target: Path) -> Path | None:
-    """A file in the way that is not ours. A page is ours if it says so itself, or the document beside it does."""
+    """Return a file that floodmark did not write and the report would overwrite.
+
+    With a ``report.json`` its contents decide for the whole directory, else the first lines of each file.
+    """
     document = target / JSON
     if document.exists():
         return None if _begins(document, _OUR_JSON) else document
@@ -123,7 +129,7 @@ def _begins(path: Path, ours: re.Pattern[bytes]) -> bool:
 
 
 def write_json(path: Path, story: ReportStory, tables: dict[str, Any]) -> None:
-    """Write all findings as one JSON document."""
+    """Write all tables as one JSON document."""
     document = {
         "schema_version": SCHEMA_VERSION,
         "headline": overall(story)[1],
@@ -134,11 +140,11 @@ def write_json(path: Path, story: ReportStory, tables: dict[str, Any]) -> None:
 
 
 Words = Callable[[str, str], Mapping[str, str]]
-"""What is known of a column of a table; of the table itself, if the column is empty."""
+"""Function (table, column) → metadata of the column; of the table itself if the column is empty."""
 
 
 def words_of(name: str, column: str) -> Mapping[str, str]:
-    """What the registry says."""
+    """Return the metadata of a table or column from the registry."""
     table = registry.TABLES[name]
     if not column:
         return {"row": table.row}
@@ -146,7 +152,7 @@ def words_of(name: str, column: str) -> Mapping[str, str]:
 
 
 def write_parquet(directory: Path, tables: dict[str, Any], words: Words = words_of) -> None:
-    """Write one Parquet file a table; it and its columns carry what they mean."""
+    """Write one Parquet file per table, with the meanings of the table and its columns as metadata."""
     directory.mkdir()
     for name, table in tables.items():
         fields = [field.with_metadata(words(name, field.name)) for field in table.schema]
@@ -155,5 +161,5 @@ def write_parquet(directory: Path, tables: dict[str, Any], words: Words = words_
 
 
 def write_dictionary(path: Path) -> None:
-    """Write what the tables and their columns mean."""
+    """Write the data dictionary of the tables."""
     path.write_text(registry.dictionary(), encoding="utf-8")

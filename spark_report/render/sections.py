@@ -1,4 +1,4 @@
-"""The sections of a report in order, its key figures, and the comparison of sessions as tables of text."""
+"""Sections of a report, its key figures, and the comparison of sessions as text tables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,17 +12,17 @@ from spark_report.render import client_tables, tables
 from spark_report.render.tables import View, letters, view
 
 MOST_SIDE_BY_SIDE: Final = 6
-"""Sessions that fit beside each other."""
+"""Most sessions for a side-by-side matrix."""
 _MOST_OF_A_VALUE: Final = 20
-"""Letters of a setting's value beside others."""
+"""Most characters of a setting's value in the matrix."""
 _RANKS: Final = {"best": "▲", "worst": "▼"}
-_JUDGED: Final = {"regression": "worse", "improvement": "better", "same": "as before"}
+_JUDGED: Final = {"regression": "worse", "improvement": "better", "same": "unchanged"}
 
 Columns = dict[str, Callable[[Row], Any]]
 
 
 def comparison_legend(story: ReportStory) -> View:
-    """What the short names stand for, and how to see the session itself."""
+    """Return the table of short session names, with the command that opens each session."""
     short = letters(story)
     columns: dict[str, Callable[[Any], Any]] = {
         "": lambda one: short[one.session_id],
@@ -31,13 +31,13 @@ def comparison_legend(story: ReportStory) -> View:
         "verdict": tables.verdict,
         "Kafka": lambda one: one.recorded.start.profile,
         "seed": lambda one: one.recorded.start.seed,
-        "shown by": lambda one: one.opened_by,
+        "open with": lambda one: one.opened_by,
     }
     return view("sessions", "Sessions", list(story.sessions), columns, "seed")  # type: ignore[arg-type]
 
 
 def comparison_matrix(story: ReportStory, compared: list[Row]) -> View:
-    """Measures by sessions; best and worst are marked. For a few sessions only."""
+    """Return measures by sessions with best and worst marked; empty for many sessions."""
     if not 1 < len(story.sessions) <= MOST_SIDE_BY_SIDE:
         return view("comparison", "Side by side", [], {})
     by_place = {(row["measure"], row["session_id"]): row for row in compared}
@@ -45,10 +45,10 @@ def comparison_matrix(story: ReportStory, compared: list[Row]) -> View:
     lines: list[tuple[str, ...]] = []
     tones: dict[tuple[int, int], str] = {}
     rows = [[by_place[measure.name, one.session_id] for one in story.sessions] for measure in MEASURES]
-    told = [own for own in rows if any(row["value"] for row in own)]
+    nonzero = [own for own in rows if any(row["value"] for row in own)]
     lines += _setting_rows(story)
-    # What makes a difference comes first, and what is alike in all of them after it.
-    for own in sorted(told, key=lambda own: not any(row["rank"] for row in own)):
+    # Measures that differ come first, those that are equal in all sessions after them.
+    for own in sorted(nonzero, key=lambda own: not any(row["rank"] for row in own)):
         measure = _measure(own[0])
         for column, row in enumerate(own, 1):
             if row["rank"]:
@@ -64,13 +64,13 @@ def comparison_matrix(story: ReportStory, compared: list[Row]) -> View:
 
 
 def _setting_rows(story: ReportStory) -> list[tuple[str, ...]]:
-    """The settings in which the sessions differ, as first rows of the matrix."""
+    """Return the settings in which the sessions differ, as the first rows of the matrix."""
     names = dict.fromkeys(setting.name for one in story.sessions for setting in one.settings)
     values = [{setting.name: setting for setting in one.settings} for one in story.sessions]
     return [
         (name, *(_set_to(own[name]) if name in own else "" for own in values))
         for name in names
-        # Seeds alone are in the table of sessions.
+        # The seed is in the table of sessions.
         if name != SEED
     ]
 
@@ -81,7 +81,7 @@ def _set_to(setting: SettingDifference) -> str:
 
 
 def comparison_extremes(story: ReportStory, compared: list[Row]) -> View:
-    """For each measure in which sessions differ: who is best, and who is worst."""
+    """Return the best and worst sessions for each measure in which sessions differ."""
     short = letters(story)
     found = []
     for measure in MEASURES:
@@ -90,7 +90,7 @@ def comparison_extremes(story: ReportStory, compared: list[Row]) -> View:
         if all(ranked.values()):
             found.append({"measure": measure, **ranked})
 
-    def who(rank: str) -> Callable[[Row], str]:
+    def names(rank: str) -> Callable[[Row], str]:
         return lambda row: _some([short[one["session_id"]] for one in row[rank]])
 
     def value(rank: str) -> Callable[[Row], str]:
@@ -99,15 +99,15 @@ def comparison_extremes(story: ReportStory, compared: list[Row]) -> View:
     columns: Columns = {
         "measure": lambda row: row["measure"].title,
         "best": value("best"),
-        "in": who("best"),
+        "in": names("best"),
         "worst": value("worst"),
-        "of": who("worst"),
+        "of": names("worst"),
     }
     return view("comparison", "Best and worst", found, columns, "best|worst")
 
 
 def comparison_changes(story: ReportStory, compared: list[Row]) -> View:
-    """What is not as in the baseline, regressions first."""
+    """Return the changes against the baseline, regressions first."""
     short = letters(story)
     order = {"regression": 0, "improvement": 1}
     found = [row for row in compared if row["judged"] in order]
@@ -125,7 +125,7 @@ def comparison_changes(story: ReportStory, compared: list[Row]) -> View:
 
 
 def comparison_baseline(story: ReportStory, compared: list[Row]) -> str:
-    """One sentence on what changed; empty without a baseline."""
+    """Return one sentence on the changes against the baseline; empty without a baseline."""
     if not story.baseline:
         return ""
     base = next((one for one in story.sessions if one.session_id == story.baseline), None)
@@ -136,12 +136,17 @@ def comparison_baseline(story: ReportStory, compared: list[Row]) -> str:
         return f"{said}nothing changed by 5 % or more."
     worst = max(worse, key=_size, default=None)
     measures = "measure" if len(worse) == 1 else "measures"
-    most = f", most of all {_measure(worst).title.lower()}: {_measure(worst).change(worst)}" if worst else ""
+    most = f", the most {_lower(_measure(worst).title)}: {_measure(worst).change(worst)}" if worst else ""
     return f"{said}{len(worse) or 'no'} {measures} worse{most}; {better or 'none'} better."
 
 
+def _lower(title: str) -> str:
+    """Lower the first letter of a measure's title, unless it starts an abbreviation such as ISR."""
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+
+
 def _size(row: Row) -> float:
-    """What there was none of before counts most."""
+    """Return the relative size of a change; infinite if the baseline's value is 0."""
     part = row["difference_share"]
     return float("inf") if part is None else abs(float(part))
 
@@ -159,33 +164,33 @@ def _some(names: list[str], most: int = 4) -> str:
     return " ".join(names[:most]) + more
 
 
-# The sections of a session's report in order: on a page, in a terminal, in Markdown.
+# The sections of a session's report in order: in HTML, in a terminal, in Markdown.
 
 
 MOST_SESSIONS: Final = 12
-"""Sessions that are told one by one; more are listed, and are in the tables."""
+"""Sessions that are shown one by one; the others are in the tables only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A heading with tables; some have a chart on the page."""
+    """A heading with tables; some sections have a chart in the HTML page."""
 
     name: str
     title: str
     views: tuple[View, ...] = ()
     short: View | None = None
-    """What a terminal of 80 columns shows of it; nothing for what is too much there."""
+    """Table for a terminal of 80 columns; None if the section is not shown there."""
     nothing: str = ""
-    """What to say where its tables are empty; without it such a section is left out."""
+    """Text if its tables are empty; if that is empty, too, the section is left out."""
     folded: bool = False
-    """It is looked up, not read."""
+    """Whether it is collapsed, as part of the appendix."""
 
     def __bool__(self) -> bool:
         return any(self.views) or bool(self.nothing)
 
 
 def shown_sessions(story: ReportStory, most: int = MOST_SESSIONS) -> list[SessionStory]:
-    """The sessions that are shown one by one: all of a few, else those that need attention first."""
+    """Return the sessions to show one by one: all, or the most severe ones if there are many."""
     if len(story.sessions) <= most:
         return list(story.sessions)
     order = {"alarm": 0, "warning": 1, "calm": 2}
@@ -193,14 +198,14 @@ def shown_sessions(story: ReportStory, most: int = MOST_SESSIONS) -> list[Sessio
 
 
 def sections(story: SessionStory) -> list[ReportSection]:
-    """All sections that have something to say."""
+    """Return all sections that are not empty."""
     return [section for section in (*_told(story), *_looked_up(story)) if section]
 
 
 def _told(story: SessionStory) -> list[ReportSection]:
     alerts = tables.alerts(story)
     fired = tables.alerts_short(story)
-    quiet = "None of the alerts would have fired." if not fired and not story.timeless else ""
+    quiet = "No alert fired." if not fired and not story.timeless else ""
     lags, turns = tables.position_lag_peaks(story), tables.rebalances(story)
     losses, failovers = tables.losses(story), tables.failovers(story)
     anomalies, whole = tables.anomalies(story), tables.partitions(story)
@@ -217,13 +222,13 @@ def _told(story: SessionStory) -> list[ReportSection]:
         ReportSection("anomalies", anomalies.title, (anomalies,), anomalies),
         ReportSection(
             "timeline",
-            "What happened when",
+            "Timeline",
             (tables.faults(story), tables.unavailability(story), tables.states(story)),
         ),
         ReportSection("availability", "Availability", (tables.availability(story),)),
         ReportSection(
             "recovery",
-            "How long recovery took",
+            "Recovery times",
             (tables.fault_times(story), tables.means(story)),
             tables.fault_times_short(story),
         ),
@@ -272,22 +277,22 @@ def _looked_up(story: SessionStory) -> list[ReportSection]:
     ]
 
 
-# Key figures, each with what it is about.
+# Key figures.
 
 
 class KeyFigure(NamedTuple):
-    """A number, what it is, and a few words more."""
+    """A key figure: label, value, and a short note."""
 
     label: str
     value: str
     note: str
     tone: Tone
     at: str
-    """The section that shows where it comes from."""
+    """Name of the section with its data."""
 
 
 def key_figures(story: SessionStory) -> list[KeyFigure]:
-    """What was lost, for how long nobody served, how slow it got, how long recovery took, who would have been woken."""
+    """Return the key figures: losses, unavailability, latency, recovery time, and alerts."""
     found: list[KeyFigure | None] = [_lost(story)]
     if not story.timeless:
         found += [_outage(story), _client(story), _slow(story), _recovery(story), _alarm(story)]
@@ -310,7 +315,8 @@ def _outage(story: SessionStory) -> KeyFigure:
     worst = max(found, key=lambda row: row["duration_us"], default=None)
     if worst is None:
         return KeyFigure("longest without a leader", "none", "every partition had a serving leader", "calm", "timeline")
-    note = f"{worst['partition']}{', still open' if worst['open'] else ''}; {_worst_share(story, worst['partition'])}"
+    ongoing = ", not ended" if worst["open"] else ""
+    note = f"{worst['partition']}{ongoing}; {_worst_share(story, worst['partition'])}"
     return KeyFigure("longest without a leader", rounded_duration(worst["duration_us"]), note, "alarm", "timeline")
 
 
@@ -319,7 +325,7 @@ def _worst_share(story: SessionStory, named: str) -> str:
     known = [row for row in of_users(own) if row["availability"] is not None]
     worst = min(known, key=lambda row: row["availability"], default=None)
     if worst is None:
-        return "no availability known"
+        return "availability not known"
     name = "" if worst["partition"] == named else f"{worst['partition']} was "
     return f"{name}available {share(worst['availability'])}"
 
@@ -341,12 +347,12 @@ def _slow(story: SessionStory) -> KeyFigure | None:
         return None
     worst = {phase: max(row["p99_us"] for row in found) for phase, found in by_phase.items()}
     if "during" not in worst:
-        return KeyFigure("99 % acknowledged within", rounded_duration(worst["all"]), "whole session", "calm", "latency")
-    before = f"before them {rounded_duration(worst['before'])}" if "before" in worst else "nothing to compare with"
+        return KeyFigure("p99 produce latency", rounded_duration(worst["all"]), "whole session", "calm", "latency")
+    before = f"before them {rounded_duration(worst['before'])}" if "before" in worst else "none before them"
     slower = worst["during"] > 10 * worst.get("before", worst["during"])
     value = rounded_duration(worst["during"])
     worry: Tone = "warning" if slower else "calm"
-    return KeyFigure("99 % acknowledged within", value, f"during faults; {before}", worry, "latency")
+    return KeyFigure("p99 produce latency", value, f"during faults; {before}", worry, "latency")
 
 
 def _recovery(story: SessionStory) -> KeyFigure | None:
@@ -373,10 +379,10 @@ def _alarm(story: SessionStory) -> KeyFigure:
     pages = [row for row in fired if row["severity"] == "page"]
     if not pages:
         worry: Tone = "warning" if story.lost else "calm"
-        return KeyFigure("alerts that page", "none", f"{counted(len(fired), 'warning')} fired", worry, "alerts")
+        return KeyFigure("alerts fired (page)", "none", f"{counted(len(fired), 'warning')} fired", worry, "alerts")
     first = min(pages, key=lambda row: row["fired_us"])
     return KeyFigure(
-        "alerts that page",
+        "alerts fired (page)",
         thousands(len(pages)),
         f"first {first['alert']} at {rounded_time(first['fired_us'])}",
         "warning",

@@ -1,10 +1,10 @@
-"""Draws a figure as inline SVG, the same on a screen, on paper and without script, with at most so many shapes.
+"""Renderer of figures as inline SVG, with a limited number of shapes.
 
-A figure is a dict of ``data`` (traces) and ``layout``. It may have bars that lie, lines, marks with whiskers, bands and
-rules, on numbers or their logarithms. Texts in a figure are escaped already.
+A figure is a dict of ``data`` (traces) and ``layout``. It may have horizontal bars, lines, marks with whiskers, bands
+and rules, on a linear or logarithmic scale. Texts in a figure are escaped already.
 
-What the page's script needs to fit a picture to its column and to zoom is in the picture: what may be stretched is in
-the group ``zoom``, what keeps its shape has its place in ``data-x``, and lines have their values beside their points.
+The SVG contains what the page's script needs to fit a chart to its column and to zoom: elements that may be stretched
+are in the group ``zoom``, elements that keep their shape have a position in ``data-x``, and lines have their values.
 """
 
 import html
@@ -19,21 +19,21 @@ from markupsafe import Markup
 from playbooks.text import printable
 from spark_report.render.charts import ALARM, WARNING, Figure
 
-# Fewer shapes for a picture of very many: neighbours that one could hardly tell apart are drawn as one.
+# Downsampling of charts with very many shapes: neighbours that could hardly be distinguished are merged.
 
 
 MOST_SHAPES: Final = 400
-"""Shapes of one lane that are drawn one by one, unless there is less room."""
+"""Default maximum of shapes in one lane."""
 
 _EACH_SHAPE: Final = {"bar": ("base", "x", "y", "color", "text", "hovertext"), "marks": ("x", "y", "hovertext")}
-"""Kind of a trace → the lists in it that have a value for each shape."""
+"""Type of a trace → its lists with a value for each shape."""
 
 
 def downsampled(figure: Figure, length: float, most: int) -> Figure:
-    """The figure with at most about ``most`` shapes in each trace, over an axis of this length; lines stay.
+    """Return the figure with at most about ``most`` shapes in each trace, over an axis of this length; lines stay.
 
-    Shapes are joined that begin in the same part of the axis and end in the same part, of ``most`` parts. A joined bar
-    has the worst colour among them.
+    Shapes are merged if both start in the same and end in the same of ``most`` parts of the axis. A merged bar has the
+    most severe colour among them.
     """
     traces = [_downsampled(trace, length / most, most) for trace in figure["data"]]
     bands = _downsampled_bands(figure["layout"].get("shapes", ()), length / most, most)
@@ -55,7 +55,7 @@ def _downsampled(trace: Figure, part: float, most: int) -> Figure:
     for at, group in enumerate(groups.values()):
         if len(group) == 1:
             continue
-        joined["hovertext"][at] += f"<br>and {len(group) - 1:,} more close to it"
+        joined["hovertext"][at] += f"<br>and {len(group) - 1:,} more nearby"
         if trace["type"] == "bar":
             joined["base"][at] = min(begins[place] for place in group)
             joined["x"][at] = max(ends[place] for place in group) - joined["base"][at]
@@ -69,7 +69,7 @@ def _worst(colours: Sequence[str]) -> str:
 
 
 def _downsampled_bands(shapes: Sequence[Figure], part: float, most: int) -> list[Figure] | None:
-    """The shapes with fewer bands; None where they may stay."""
+    """Return the shapes with fewer bands; None if there are few enough."""
     bands = [shape for shape in shapes if shape["type"] == "rect"]
     if len(bands) <= most:
         return None
@@ -80,15 +80,15 @@ def _downsampled_bands(shapes: Sequence[Figure], part: float, most: int) -> list
     return [*groups.values(), *(shape for shape in shapes if shape["type"] != "rect")]
 
 
-# Draws a figure as inline SVG, the same on a screen, on paper and without script.
+# Draws a figure as inline SVG, which needs no script and can be printed.
 
 
 WIDTH: Final = 960
-"""The width of a picture before it is fitted, in pixels."""
+"""Width of a chart before it is fitted to its column, in pixels."""
 _LETTER: Final = 7.0
-"""About how wide a letter is."""
+"""Approximate width of a character, in pixels."""
 _MOST_LETTERS: Final = 44
-"""Of a label beside the plot."""
+"""Most characters of a label beside the plot."""
 _TAG: Final = re.compile(r"</?[a-z]+>")
 _TOP: Final = 8
 _FOOT: Final = 40
@@ -97,7 +97,7 @@ _AXES: Final = ("yaxis", "yaxis2")
 
 
 class PlotArea(NamedTuple):
-    """The plot within a picture, in pixels."""
+    """The plot area within a chart, in pixels."""
 
     left: float
     right: float
@@ -106,7 +106,7 @@ class PlotArea(NamedTuple):
 
 
 class Scale:
-    """Values to pixels."""
+    """Linear or logarithmic scale from values to pixels."""
 
     def __init__(self, axis: Figure, values: list[float], begin: float, end: float) -> None:
         self.log = axis.get("type") == "log"
@@ -119,18 +119,18 @@ class Scale:
         return low, max(values, default=1.0) * 1.06 or 1.0
 
     def __call__(self, value: float) -> float:
-        """Where a value stands."""
+        """Return the pixel position of a value."""
         at = math.log10(max(value, 1e-9)) if self.log else value
         share = (at - self.low) / ((self.high - self.low) or 1)
         return round(self._begin + share * (self._end - self._begin), 1)
 
     def inside(self, value: float) -> float:
-        """The same, kept within the plot."""
+        """Return the pixel position of a value, clamped to the plot."""
         low, high = sorted((self._begin, self._end))
         return min(max(self(value), low), high)
 
     def marks(self, axis: Figure) -> list[tuple[float, str]]:
-        """Where ticks stand, and what they say."""
+        """Return the positions and labels of ticks."""
         if "tickvals" in axis:
             found = zip(axis["tickvals"], axis["ticktext"], strict=True)
         else:
@@ -142,9 +142,9 @@ class Scale:
 
 
 def svg(figure: Figure, label: str, most: int = MOST_SHAPES) -> Markup:
-    """Draw a figure, with its legend before it; ``label`` says what it shows, and is escaped here.
+    """Draw a figure, with its legend before it; ``label`` is its accessible name, and is escaped here.
 
-    Where a lane has more than ``most`` shapes, neighbours are drawn as one.
+    If a lane has more than ``most`` shapes, neighbours are merged.
     """
     if figure["layout"]["xaxis"].get("zoom"):
         figure = downsampled(figure, (figure["layout"]["xaxis"]["range"][1] or 1), most)
@@ -167,7 +167,7 @@ def svg(figure: Figure, label: str, most: int = MOST_SHAPES) -> Markup:
 
 
 def _range(axis: Figure) -> Markup:
-    """The ends of an axis along which a reader may zoom."""
+    """Return the attribute with the range of a zoomable axis."""
     return Markup(' data-range="{} {}"').format(*axis["range"]) if axis.get("zoom") else Markup("")
 
 
@@ -232,7 +232,7 @@ def _bars(trace: Figure, across: Scale, down: Scale) -> Iterator[str]:
 
 
 def _lines_of(found: list[Figure], lane: Any, across: Scale, downs: dict[str, Scale], box: PlotArea) -> Iterator[str]:
-    """Lines over the whole plot, or in one lane, behind what a pointer can meet."""
+    """Draw lines over the whole plot or in one lane, below a rectangle that receives pointer events."""
     top, foot = (box.top, box.foot) if lane is None else (downs["yaxis"](lane - 0.5), downs["yaxis"](lane + 0.5))
     yield '<g class="lines">' if lane is None else '<g class="lines" data-steps="1">'
     for trace in found:
@@ -257,7 +257,7 @@ def _line(trace: Figure, across: Scale, down: Scale) -> str:
 
 
 def path_of(trace: Figure, across: Scale, down: Scale, shape: str) -> str:
-    """The way of a line through its points; a point without a value is a gap."""
+    """Return the SVG path of a line through its points; a point without a value is a gap."""
     steps: list[str] = []
     last: tuple[float, float] | None = None
     for x_value, y_value in zip(trace["x"], trace["y"], strict=True):
@@ -266,7 +266,7 @@ def path_of(trace: Figure, across: Scale, down: Scale, shape: str) -> str:
             continue
         x, y = across.inside(x_value), down.inside(y_value)
         if last is None:
-            # A point with gaps on either side would be nothing without a little length.
+            # A short segment makes a point between two gaps visible.
             steps.append(f"M{x:g} {y:g}h.8")
         elif shape == "hv":
             steps.append(f"H{x:g}V{y:g}")
@@ -316,7 +316,7 @@ def _shape(shape: Figure, across: Scale, down: Scale, box: PlotArea) -> str:
 
 
 def _legend(figure: Figure) -> Markup:
-    """What marks and lines mean; empty where lanes say it themselves."""
+    """Return the legend of marks and lines; empty if lanes are labelled."""
     shown = [trace for trace in figure["data"] if trace.get("legend")]
     items = [f"<li>{_sample(trace)}{trace['legend']}</li>" for trace in shown]
     return Markup(f'<ul class="legend">{"".join(items)}</ul>' if items else "")
@@ -344,7 +344,7 @@ def _values(data: list[Figure], name: str) -> list[float]:
 
 
 def _reach(data: list[Figure]) -> list[float]:
-    """How far traces reach to the right, whiskers included."""
+    """Return the right ends of traces, including whiskers."""
     ends = [end for trace in data for _begin, end in trace.get("whiskers") or ()]
     bars = [base + length for trace in data if trace["type"] == "bar"
             for base, length in zip(trace["base"], trace["x"], strict=True)]  # fmt: skip
@@ -365,7 +365,7 @@ def _text(x: float, y: float, words: Any, anchor: str, kind: str = "") -> str:
 
 
 def _short(label: str) -> str:
-    """A label as plain text that leaves room for the plot."""
+    """Return a label as plain text, shortened to leave space for the plot."""
     plain = html.unescape(_TAG.sub("", str(label)))
     return plain if len(plain) <= _MOST_LETTERS else f"{plain[: _MOST_LETTERS - 1]}…"
 

@@ -1,4 +1,4 @@
-"""The report as text: in a terminal, and as Markdown for a pull request."""
+"""Terminal and Markdown output of a report."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,18 +28,18 @@ from spark_report.render.sections import (
 from spark_report.render.tables import View
 
 TERMINAL_MOST_ROWS: Final = 12
-"""Rows of one table; the files under ``tables/`` hold all."""
+"""Most rows of one table; the files under ``tables/`` have all."""
 MOST_BESIDE: Final = 4
-"""Sessions whose measures fit beside each other on 80 columns."""
+"""Most sessions for a side-by-side matrix in 80 columns."""
 
 _STYLES: Final = {"calm": "bold #56B4E9", "warning": "bold #F0C24B", "alarm": "bold #E8622C"}
 _CELLS: Final = {"best": "#56B4E9", "improvement": "#56B4E9", "worst": "#E8622C", "regression": "bold #E8622C"}
-_LONG: Final = ("cause", "found", "partition", "because", "measure", "shown by", "session", "settings", "target")
+_LONG: Final = ("cause", "found", "partition", "reason", "measure", "open with", "session", "settings", "target")
 _BAR: Final = 24
 
 
 def show_in_terminal(console: Console, story: ReportStory) -> None:
-    """Print the report. Names from sessions are printed as they are spelled, never as markup or control codes."""
+    """Print the report. Names from sessions are escaped: they are never interpreted as markup or control codes."""
     several = len(story.sessions) > 1
     letters = tables.letters(story)
     if several:
@@ -91,7 +91,7 @@ def _terminal_session(console: Console, story: SessionStory, letter: str) -> Non
         elif section.nothing:
             console.print(_plain(f"\n  {section.nothing}"))
     _outages(console, story)
-    console.print(_plain(f"\n  shown by: {story.opened_by}", "dim"))
+    console.print(_plain(f"\n  open with: {story.opened_by}", "dim"))
 
 
 def _figures(console: Console, story: SessionStory) -> None:
@@ -105,13 +105,13 @@ def _figures(console: Console, story: SessionStory) -> None:
 
 
 def _outages(console: Console, story: SessionStory) -> None:
-    """Intervals without service, each as a bar on the session's time."""
+    """Print unavailable intervals, each with a bar on the session's time axis."""
     view = tables.unavailability(story)
     if not view:
         return
     found = tables.out_of_service(story)
     grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for column in ("partition", "seen by", "acks", "from", "for"):
+    for column in ("partition", "seen by", "acks", "from", "duration"):
         grid.add_column(column, justify="right" if column in view.numeric else "left", header_style="dim")
     grid.add_column("session", header_style="dim", no_wrap=True)
     for line, row in zip(view.rows[:TERMINAL_MOST_ROWS], found, strict=False):
@@ -135,7 +135,7 @@ def _bar(began: int, ended: int, end: int) -> str:
 def _terminal_table(view: View, most: int = TERMINAL_MOST_ROWS) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for place, column in enumerate(view.columns):
-        # Names and sentences give way where the terminal is narrow; numbers and words of a set never do.
+        # On a narrow terminal names and sentences are wrapped; numbers and enumerated values never are.
         wraps = (place == 0 and column != "") or column in _LONG
         justify: Literal["left", "right"] = "right" if column in view.numeric else "left"
         table.add_column(column, justify=justify, header_style="dim", no_wrap=not wraps, overflow="fold")
@@ -151,28 +151,28 @@ def _plain(text: str, style: str = "") -> Text:
     return Text(printable(text, "\n"), style)
 
 
-# The report as Markdown for a pull request: the verdict and the comparison first, the rest folded.
+# The report as Markdown for a pull request: the verdict and the comparison first, the rest collapsed.
 #
-# Names in a session are a stranger's: nothing in them is a link, a mention or markup. What would be too long for a
-# comment is left out from the end, and the text says so.
+# Names in a session are untrusted: nothing in them becomes a link, a mention or markup. If the text is too long for a
+# comment, its last parts are left out, and it says so.
 
 
 MARKDOWN_FIRST_LINE: Final = "<!-- floodmark report -->"
-"""How a file of ours begins."""
+"""First line of a file that floodmark wrote."""
 MOST_CHARACTERS: Final = 60_000
-"""GitHub takes 65,536 in a comment."""
+"""Maximum length of the text; a GitHub comment allows 65,536 characters."""
 MARKDOWN_MOST_ROWS: Final = 15
 _BULKY: Final = ("partition_states",)
 _SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
 
 
 def write_markdown(path: Path, story: ReportStory) -> None:
-    """Write the file."""
+    """Write the report's Markdown file."""
     path.write_text(markdown_text(story), encoding="utf-8")
 
 
 def markdown_text(story: ReportStory) -> str:
-    """The report as text."""
+    """Return the report as Markdown."""
     worst, verdict = overall(story)
     kept = [f"{MARKDOWN_FIRST_LINE}\n\n## {_SIGNS[worst]} floodmark: {escaped(verdict)}\n"]
     room, left_out = MOST_CHARACTERS - len(kept[0]) - 200, 0
@@ -183,7 +183,7 @@ def markdown_text(story: ReportStory) -> str:
         else:
             left_out += 1
     if left_out:
-        kept.append(f"{counted(left_out, 'part')} more are in `report.html`: this would be too long for a comment.\n")
+        kept.append(f"{counted(left_out, 'more part')} in `report.html`: left out to fit into a comment.\n")
     return "\n".join(kept)
 
 
@@ -198,7 +198,7 @@ def _blocks(story: ReportStory) -> Iterator[str]:
     for one in told:
         yield from _markdown_session(one, letters[one.session_id] if several_ else "")
     if len(told) < len(story.sessions):
-        yield f"{len(story.sessions) - len(told)} sessions that need less attention are in the tables.\n"
+        yield f"{counted(len(story.sessions) - len(told), 'less severe session')} in the tables only.\n"
 
 
 def _markdown_comparison(story: ReportStory) -> Iterator[str]:
@@ -229,8 +229,8 @@ def _markdown_session(story: SessionStory, letter: str) -> Iterator[str]:
     yield "".join(f"- {escaped(sentence)}\n" for sentence in sentences(story))
     for section in sections(story):
         yield _section(section)
-    facts = "; ".join(f"{label} {escaped(value)}" for label, value in tables.facts(story) if label != "shown by")
-    yield f"Shown by <code>{escaped(story.opened_by)}</code> ({facts}).\n"
+    facts = "; ".join(f"{label} {escaped(value)}" for label, value in tables.facts(story) if label != "open with")
+    yield f"Open with <code>{escaped(story.opened_by)}</code> ({facts}).\n"
 
 
 def _section(section: ReportSection) -> str:
@@ -254,4 +254,4 @@ def _titled(view: View, most: int) -> str:
 def _markdown_table(view: View, most: int) -> str:
     shown = table_text(view.columns, view.rows[:most], escaped)
     more = view.count - most
-    return f"{shown}\n{counted(more, 'row')} more in `tables/{view.name}.parquet`.\n" if more > 0 else shown
+    return f"{shown}\n{counted(more, 'more row')} in `tables/{view.name}.parquet`.\n" if more > 0 else shown

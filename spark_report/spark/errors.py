@@ -1,4 +1,4 @@
-"""What the report tells a person instead of a traceback."""
+"""Errors of a report that are shown to the user instead of a traceback."""
 
 import re
 from typing import Final
@@ -7,11 +7,11 @@ from cluster_model.protocol.errors import CodedError
 
 
 class ReportError(CodedError):
-    """Something the caller can put right: bad input, no Java, a directory that cannot be written. One sentence."""
+    """An error that the caller can fix: bad input, no Java, an unwritable directory. The message is one sentence."""
 
 
 class JobError(CodedError):
-    """Something broke that was not the caller's doing; the message names the log that was kept."""
+    """An internal failure of Spark; the message names the copied log."""
 
 
 _OF_THIS_MACHINE: Final = (
@@ -19,25 +19,25 @@ _OF_THIS_MACHINE: Final = (
         r"OutOfMemoryError|Could not reserve enough space|memory for the Java Runtime|memory \d+ must be at least",
         "not enough memory for Spark: give it more with --memory, such as --memory 4g",
     ),
-    (r"No space left on device|Disk quota exceeded", "the disk is full; TMPDIR names another place for working files"),
-    (r"Read-only file system", "a disk that is needed is read-only; TMPDIR names another place for working files"),
-    (r"All masters are unresponsive", "the master does not answer, or is of another version of Spark"),
-    (r"Master removed our application", "the master ended the job: its executors failed again and again"),
+    (r"No space left on device|Disk quota exceeded", "the disk is full; set TMPDIR to another directory"),
+    (r"Read-only file system", "the file system is read-only; set TMPDIR to another directory"),
+    (r"All masters are unresponsive", "the master does not respond, or runs another version of Spark"),
+    (r"Master removed our application", "the master ended the job after repeated executor failures"),
 )
-"""What ends a driver wherever it is said, be it in its log only."""
+"""Patterns of fatal errors of the driver, in an exception or in the driver's log."""
 _OF_A_TASK: Final = (
-    (r"ExecutorLostFailure|Could not find CoarseGrainedScheduler", "a worker died, and the rest could not go on"),
+    (r"ExecutorLostFailure|Could not find CoarseGrainedScheduler", "a worker died, and the others could not continue"),
     (r"InvalidClassException|local class incompatible", "the cluster runs another version of Spark than this Python"),
-    (r"(FileNotFoundException|PATH_NOT_FOUND|does not exist)", "a worker does not see the sessions under that path"),
+    (r"(FileNotFoundException|PATH_NOT_FOUND|does not exist)", "a worker cannot see the sessions under that path"),
 )
-"""What is the end only where the job's own exception says it: a task may be done again elsewhere, and its log stays."""
+"""Patterns of task errors, fatal only in the job's exception: in the log they may be of a task that was retried."""
 _CALLING: Final = "An error occurred while calling"
 _OF_A_SERVER: Final = (
-    ("StatusCode.UNAVAILABLE", "the server of Spark Connect does not answer any more"),
-    # What is left of any exception that gRPC's Java side does not expect, such as that of a server on its way down.
+    ("StatusCode.UNAVAILABLE", "the Spark Connect server does not respond any more"),
+    # gRPC's Java side reports any unexpected exception so, such as that of a server that shuts down.
     (
         "Application error processing RPC",
-        "the server of Spark Connect broke off: it ends, or its log says why",
+        "the Spark Connect server failed or is shutting down; see its log",
     ),
 )
 _GONE: Final = (
@@ -49,7 +49,7 @@ _GONE: Final = (
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, in one line; of one that came out of Java what Java says, without its stack."""
+    """Return the message of an exception in one line; for a Java exception, its message without the stack."""
     lines = _lines(error)
     if len(lines) > 1 and lines[0].startswith(_CALLING) and lines[1].startswith(":"):
         return lines[1].removeprefix(":").strip()
@@ -57,14 +57,14 @@ def first_line(error: BaseException) -> str:
 
 
 def known(error: BaseException, log: str = "") -> str:
-    """What went wrong in words of our own, by what an exception and the end of the JVM's log say; empty if unknown."""
-    said = "\n".join(_lines(error))
+    """Return a plain description of a known failure, by its exception and the end of the JVM's log; else empty."""
+    message = "\n".join(_lines(error))
     for sign, meaning in _OF_A_SERVER:
-        if sign in said:
+        if sign in message:
             return meaning
     if jvm_gone(error):
-        said = ""
-    for text, signs in ((said, _OF_THIS_MACHINE + _OF_A_TASK), (log, _OF_THIS_MACHINE)):
+        message = ""
+    for text, signs in ((message, _OF_THIS_MACHINE + _OF_A_TASK), (log, _OF_THIS_MACHINE)):
         for pattern, meaning in signs:
             if re.search(pattern, text):
                 return meaning
@@ -72,20 +72,20 @@ def known(error: BaseException, log: str = "") -> str:
 
 
 def jvm_gone(error: BaseException) -> bool:
-    """Whether nobody answers at the other end of the bridge to Java any more."""
+    """Return whether an exception means that the JVM behind Py4J is gone."""
     name, lines = type(error).__name__, _lines(error)
-    # The bridge's own word for an answer that never came has one line; what Java answers is told below it.
+    # Py4J's message for a missing answer has one line; with an answer, Java's message is on the lines below it.
     calling = bool(lines) and lines[0].startswith(_CALLING)
     if calling and len(lines) > 1:
         return False
     cut_off = name == "Py4JError" and calling
-    told = f"{name} {' '.join(lines)}"
-    return isinstance(error, ConnectionError) or cut_off or any(sign in told for sign in _GONE)
+    text = f"{name} {' '.join(lines)}"
+    return isinstance(error, ConnectionError) or cut_off or any(sign in text for sign in _GONE)
 
 
 def _lines(error: BaseException) -> list[str]:
     try:
         return [line.strip() for line in str(error).splitlines() if line.strip()]
     except Exception:
-        # The text of a Java exception is asked of a JVM that may be gone.
+        # The text of a Java exception is requested from a JVM that may be gone.
         return []

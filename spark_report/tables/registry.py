@@ -1,6 +1,6 @@
-"""The registry of a report's tables and columns, with type, unit and meaning; makes the data dictionary.
+"""Registry of a report's tables and columns, with type, unit and meaning; the data dictionary is made from it.
 
-The types of a table's columns are those of the registry, whatever a query happens to give.
+The registry decides the types of a table's columns; query results are cast to them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,18 +10,18 @@ from typing import Any, Final, Literal, NamedTuple
 
 from playbooks.text import table_text
 
-# Every column that a table of findings has: its type, its unit and what it says. A name means one thing everywhere.
+# Every column of a report's tables: its type, unit and meaning. A name means the same in every table.
 
 
 Type = Literal["int", "float", "str", "bool", "ints", "strs"]
 
 
 class Column(NamedTuple):
-    """A column by name, wherever it stands."""
+    """Type, unit and meaning of a column, the same in every table that has it."""
 
     type: Type
     unit: str
-    """Empty for what is counted in nothing, such as a name."""
+    """Empty for a column without a unit, such as a name."""
     meaning: str
 
 
@@ -37,271 +37,271 @@ def _columns(kind: Type, unit: str, /, **meanings: str) -> dict[str, Column]:
 COLUMNS: Final[dict[str, Column]] = {
     **_columns(
         "str", "",
-        session_id="The session's id.",
-        playbook="The playbook's name.",
-        title="The playbook's title, or its name.",
-        profile="The Kafka version that was modelled.",
-        verdict="`pass`, `fail`, `inconclusive`; empty for a session that never got to one.",
+        session_id="Session id.",
+        playbook="Name of the playbook.",
+        title="Title of the playbook, or its name.",
+        profile="Modelled Kafka version and mode.",
+        verdict="`pass`, `fail`, `inconclusive`; empty for a session without a verdict.",
         status="`complete`, `incomplete` (events are missing), `recovered` or `damaged`.",
         headline="The verdict in one or two sentences.",
-        digest="Digest of the trace: two sessions with the same went the same way.",
-        tool_version="The floodmark that recorded it.",
-        wall_start="When it was recorded, UTC.",
-        path="The directory, or the file in it.",
-        what="What the row is about; the table says which words there are.",
-        reason="Why, in one sentence.",
-        table="A table of this report.",
-        partition="Topic and number, `orders-0`; empty for none.",
-        client="The client's name; empty for none.",
-        group_id="The consumer group; empty for none.",
-        scope="`partition`: as the cluster saw it; `client`: as a client felt it.",
-        began_by="What began it, in words.",
-        ended_by="What ended it, in words; empty if nothing did.",
-        election="`created`, `clean`, `unclean`, or `offline` (nobody could be elected).",
-        by="Who did it, or why.",
+        digest="Digest of the trace; sessions with the same digest have the same events.",
+        tool_version="Version of floodmark that recorded it.",
+        wall_start="Wall-clock time of the recording, UTC.",
+        path="The directory, or a file in it.",
+        what="Subject of the row; the table lists the values.",
+        reason="The reason, in one sentence.",
+        table="Name of a table of this report.",
+        partition="Topic and partition number, `orders-0`; empty for none.",
+        client="Name of the client; empty for none.",
+        group_id="Consumer group; empty for none.",
+        scope="`partition`: measured in the cluster; `client`: measured at a client.",
+        began_by="Event that started it, as text.",
+        ended_by="Event that ended it, as text; empty for none.",
+        election="`created`, `clean`, `unclean`, or `offline` (no replica could be elected).",
+        by="Actor or reason.",
         change="`shrink`, `expand` or `swap` (both at once).",
-        fate="`lost` for good, or `missing` at that moment.",
-        cause="The chain of events behind it, in one sentence.",
-        invariant="The property of the protocol.",
-        property="What had to come true.",
-        detail="More about it, in words.",
-        known="Which version fixed it, or why this one need not keep it; empty for what must not happen.",
-        rule="The rule by which it was done or decided.",
+        fate="`lost` permanently, or `missing` at that time.",
+        cause="The chain of events that led to it, in one sentence.",
+        invariant="Name of the invariant.",
+        property="Name of the liveness property.",
+        detail="Details, as text.",
+        known="The fix and its version, or why this version does not guarantee it; empty for an unexpected violation.",
+        rule="The rule that was applied.",
         node="The process.",
-        from_node="The process that was it before; empty for none.",
-        target="Whom it struck, or was meant for.",
-        error="Kafka's error or the client's exception; empty for none.",
-        fault="The fault's name; empty: all of the session.",
-        term="The ledger's term.",
+        from_node="The previous active controller; empty for none.",
+        target="Target of the action or fault.",
+        error="Kafka error or client exception; empty for none.",
+        fault="Name of the fault; empty in the row for all faults of the session.",
+        term="Term of the ledger.",
         phase="`all`, `before`, `during` or `after`; null in a row of a series.",
         detected_by="The alert that fired first; empty for none.",
-        failure="The fatal error that ended the client; empty for none.",
+        failure="Fatal error that ended the client; empty for none.",
         condition="`under_replicated`, `under_min_isr`, `at_min_isr` or `offline`.",
-        anomaly="The anomaly's name, as on the page of anomalies.",
-        kind="Of what kind the finding is, as on the page of causes.",
+        anomaly="Name of the anomaly, see the reference of anomalies.",
+        kind="Kind of the finding, see the reference of causes.",
         sentence="The finding in one sentence.",
-        name="What is compared: a term of the ledger, or an anomaly.",
-        source="The file of the session that says something else.",
-        alert="The alert's name, which is the metric's.",
-        metric="Kafka's own name of the metric (MBean).",
+        name="The compared value: a term of the ledger, or an anomaly.",
+        source="The session's file that disagrees with the events.",
+        alert="Name of the alert, the same as of its metric.",
+        metric="Kafka's name of the metric (MBean).",
         severity="`page` or `warn`.",
-        measure="What was measured.",
-        measured_in="The unit of the values.",
+        measure="Name of the measure.",
+        measured_in="Unit of the values.",
         better="`less` or `more`.",
-        rank="`best` or `worst` of the sessions in the report; empty for neither, or where all are alike.",
-        point="`event`: there is such a point; `acknowledgement`: nothing could have kept the record from then on; "
-        "`unplaced`: it never was in any log; `open`: at the end it could still be kept.",
-        remedy="The change that was tried, with the same seed and everything else as it was.",
+        rank="`best` or `worst` of the sessions in the report; empty for neither, or if all are equal.",
+        point="`event`: the point is an event; `acknowledgement`: the loss was inevitable from the acknowledgement on; "
+        "`unplaced`: the record was never in any log; `open`: at the end it could still be kept.",
+        remedy="The change that was tried, with the same seed and all other settings unchanged.",
         effect="`saves`, `helps`, `would not have helped`, `inconclusive` or `refused`.",
-        said_of_it="What it leaves and costs, in words.",
-        setting="The setting's path, as `--set` takes it; `seed` for the seed.",
-        setting_value="Its value; null where the session leaves it to a playbook that does not say it.",
+        said_of_it="The remaining losses and the price, as text.",
+        setting="Path of the setting, as `--set` takes it; `seed` for the seed.",
+        setting_value="Value of the setting; null if neither the session nor its playbook sets it.",
         baseline_id="The session to compare with; empty for none.",
-        judged="`regression`, `improvement` or `same`; empty where there is nothing to compare with.",
+        judged="`regression`, `improvement` or `same`; empty if there is nothing to compare with.",
     ),
     **_columns(
         "int", _US,
-        at_us="When it happened.",
-        began_us="When it began.",
-        ended_us="When it ended; the session's end where nothing ended it.",
-        duration_us="How long it lasted.",
-        virtual_us="How long the session was.",
-        unavailable_us="Time without service, added up.",
-        longest_unavailable_us="The longest interval without service.",
-        observed_us="Time over which it could be told.",
-        bin_began_us="Where the bin begins.",
-        bin_us="How wide the bin is.",
-        min_us="The least.",
-        p50_us="The median.",
-        p95_us="95 % are at most this.",
-        p99_us="99 % are at most this.",
-        max_us="The most.",
-        idle_us="Time of its partitions without an owner whose process ran, added up.",
-        under_replicated_us="Time with fewer replicas in sync than assigned.",
-        under_min_isr_us="Time with fewer replicas in sync than `min.insync.replicas`; null where that is not known.",
-        at_min_isr_us="Time with exactly `min.insync.replicas` in sync, and not all; null where that is not known.",
-        offline_us="Time without a leader by the controller's state.",
-        hw_stalled_us="Time of all its stalls.",
-        longest_hw_stall_us="The longest of its stalls.",
-        detected_us="When the first alert fired whose metric counts an effect of it; null: none did.",
-        elected_us="When the first leader was elected because of it; null: none was.",
-        restored_us="When every partition was served again that it had put out of service; null: it put none, "
-        "or one still is.",
-        recovered_us="When nothing that it had brought about was left; null: it brought nothing about, "
-        "or something is left.",
-        time_to_detect_us="From the fault's beginning to `detected_us`.",
-        time_to_elect_us="From the fault's beginning to `elected_us`.",
-        time_to_restore_us="Recovery time of the service (RTO): from the fault's beginning to `restored_us`.",
-        time_to_recover_us="From the fault's beginning to `recovered_us`.",
+        at_us="Time of the event.",
+        began_us="Start time.",
+        ended_us="End time; the session's end if nothing ended it.",
+        duration_us="Duration.",
+        virtual_us="Length of the session.",
+        unavailable_us="Total unavailable time.",
+        longest_unavailable_us="Longest unavailable interval.",
+        observed_us="Time over which availability was measured.",
+        bin_began_us="Start of the bin.",
+        bin_us="Width of the bin.",
+        min_us="Minimum.",
+        p50_us="Median.",
+        p95_us="95th percentile.",
+        p99_us="99th percentile.",
+        max_us="Maximum.",
+        idle_us="Total time that its partitions had no owner with a running process.",
+        under_replicated_us="Total time with fewer in-sync than assigned replicas.",
+        under_min_isr_us="Total time with fewer than `min.insync.replicas` in sync; null if that is not known.",
+        at_min_isr_us="Total time with exactly `min.insync.replicas` in sync, and not all; null if that is not known.",
+        offline_us="Total time without a leader in the controller's state.",
+        hw_stalled_us="Total time of its high watermark stalls.",
+        longest_hw_stall_us="Longest high watermark stall.",
+        detected_us="Time of the first alert on a metric that counts an effect of the fault; null: none fired.",
+        elected_us="Time of the first leader election that it caused; null: none.",
+        restored_us="Time at which every partition that it made unavailable was available again; null: it made none "
+        "unavailable, or one still is.",
+        recovered_us="Time at which no effect of it was left; null: it had no effect, or one is left.",
+        time_to_detect_us="From the start of the fault to `detected_us`.",
+        time_to_elect_us="From the start of the fault to `elected_us`.",
+        time_to_restore_us="Recovery time of the service (RTO): from the start of the fault to `restored_us`.",
+        time_to_recover_us="From the start of the fault to `recovered_us`.",
         mttd_us="Mean time to detect: the mean of `time_to_detect_us`, over the faults that have one.",
-        mtte_us="Mean time to elect: the same of `time_to_elect_us`.",
-        mttr_us="Mean time to recover: the same of `time_to_recover_us`.",
-        rto_us="The recovery time that was kept: the greatest `time_to_restore_us`.",
-        since_us="Since when it was owed.",
-        bound_us="Within what time it was due.",
-        peak_at_us="When that was.",
-        drained_us="When the position lag was down again; null: it was not.",
+        mtte_us="Mean time to elect: the mean of `time_to_elect_us`, over the faults that have one.",
+        mttr_us="Mean time to recover: the mean of `time_to_recover_us`, over the faults that have one.",
+        rto_us="Achieved recovery time: the greatest `time_to_restore_us`.",
+        since_us="Time from which the liveness check was pending.",
+        bound_us="Time limit.",
+        peak_at_us="Time of the peak.",
+        drained_us="Time at which the position lag was back to its usual value; null: never.",
         time_to_drain_us="From the peak to `drained_us`.",
-        for_us="How long the condition must hold before the alert fires.",
-        fired_us="When the alert fired; null: the condition did not hold for long enough.",
-        lost_us="When the one before went down, was paused, or lost its session; null: it was there to the last.",
-        price_unavailable_us="For how much longer clients are out of service; negative: shorter; null: never run.",
-        without_us="How long there was none, from `lost_us` on.",
-        time_lost_us="Time of partitions without an owner that ended with it, added up.",
+        for_us="Time that the condition must hold before the alert fires.",
+        fired_us="Time at which the alert fired; null: the condition did not hold long enough.",
+        lost_us="Time at which the previous controller went down, was paused, or lost its session; null: it did not.",
+        price_unavailable_us="Change of the clients' unavailable time; negative: shorter; null: not run.",
+        without_us="Time without an active controller, from `lost_us` on.",
+        time_lost_us="Total time of partitions without an owner that ended with the rebalance.",
     ),
     **_columns(
         "int", "event",
-        seq="Number of the event in the recording.",
-        began_seq="Number of the event that began it.",
-        ended_seq="Number of the event that ended it.",
-        last_seq="Number of the last event.",
+        seq="Sequence number of the event in the recording.",
+        began_seq="Sequence number of the event that started it.",
+        ended_seq="Sequence number of the event that ended it.",
+        last_seq="Sequence number of the last event.",
     ),
     **_columns(
         "int", "id",
-        fault_id="The fault's number in its session.",
-        leader="The broker that leads, -1 for nobody.",
-        broker="The broker, -1 for none.",
-        seed="Seed of every random stream.",
+        fault_id="Number of the fault in its session.",
+        leader="Broker id of the leader, -1 for none.",
+        broker="Broker id, -1 for none.",
+        seed="Seed of all random streams.",
     ),
     **_columns(
         "int", "epoch",
-        leader_epoch="The leader's epoch; of a controller its own.",
-        last_epoch="The last leader epoch.",
+        leader_epoch="Leader epoch; for a controller, the controller epoch.",
+        last_epoch="Last leader epoch.",
     ),
     **_columns(
         "int", "offset",
-        log_offset="The first offset meant, -1 for none.",
-        end_offset="The offset behind the last one meant, -1 for none.",
-        hw="The high watermark.",
+        log_offset="First offset of the range, -1 for none.",
+        end_offset="Offset after the last one of the range, -1 for none.",
+        hw="High watermark.",
     ),
     **_columns(
         "int", _RECORDS,
-        count="How many.",
-        records="How many.",
-        sent="Handed to the producer.",
+        count="Number of records.",
+        records="Number of records.",
+        sent="Sent: passed to the producer.",
         acked="Acknowledged.",
-        failed="Ended in an error that proves that they were not written.",
-        rejected="The same: ended in an error that proves that they were not written.",
-        timed_out="Nobody can tell what became of them, because time ran out.",
-        unknown="Nobody can tell whether they were written.",
-        unknown_other="Nobody can tell what became of them, for another reason.",
-        aborted="Went with their transaction.",
-        unanswered="Nothing was told of them by the end.",
-        acked_lost="Acknowledged and gone for good.",
-        committed_lost="Of these, below the high watermark at some instant.",
-        consumed="Handed to consumers.",
-        read="Handed to the application.",
-        reread="Handed to the group again.",
-        handler_failed="Left, because the handler could not process them.",
-        abandoned="Handed to an application that did not process them.",
-        committed_records="Of these, that somebody could have read.",
-        position_lag="Between what the group has read and the high watermark; its LAG is of what it has committed.",
-        peak_position_lag="The greatest position lag.",
-        final_position_lag="The position lag at the session's end.",
-        usual_position_lag="What it must be down to: its greatest before the first fault, else its median.",
-        interceptor_failures="An interceptor threw at them.",
-        before="How many met this fate in the session.",
-        remaining="How many still meet it with the change; null: nothing was run with it.",
-        price_rejected="How many more are rejected with it; negative: fewer; null: nothing was run.",
+        failed="Failed with an error that proves that they were not written.",
+        rejected="Failed with an error that proves that they were not written.",
+        timed_out="Outcome unknown because of a timeout.",
+        unknown="Outcome unknown: they may have been written or not.",
+        unknown_other="Outcome unknown for another reason than a timeout.",
+        aborted="Aborted with their transaction.",
+        unanswered="Without an outcome at the end of the session.",
+        acked_lost="Acknowledged and permanently lost.",
+        committed_lost="Of these, below the high watermark at some time.",
+        consumed="Delivered to consumers.",
+        read="Delivered to the application.",
+        reread="Delivered to the group again.",
+        handler_failed="Skipped, because the handler could not process them.",
+        abandoned="Delivered to an application that did not process them.",
+        committed_records="Of these, committed: consumers could have read them.",
+        position_lag="High watermark minus the position up to which the group has read; its LAG counts from the "
+        "committed offset instead.",
+        peak_position_lag="Greatest position lag.",
+        final_position_lag="Position lag at the end of the session.",
+        usual_position_lag="Position lag that counts as drained: the greatest before the first fault, else the median.",
+        interceptor_failures="Records for which an interceptor threw an exception.",
+        before="Number with this finding in the session.",
+        remaining="Number with this finding with the change; null: not run.",
+        price_rejected="Change of the number of failed records; negative: fewer; null: not run.",
     ),
     **_columns(
         "int", _COUNT,
-        acks="The acks level; -1 is all.",
-        sequence="The first record's number at its client and partition, -1 for none.",
-        isr_size="Replicas in sync.",
-        replication="Replicas assigned.",
-        min_isr="`min.insync.replicas` at that time, or of a partition as a whole as the session began; null where the "
-        "recording does not say it, as old ones do not of Kafka's own topics and of partitions that were added.",
-        intervals="Intervals.",
-        events="Events recorded.",
-        faults="Faults injected.",
-        elections_clean="Elections from the ISR, the first leader apart.",
+        acks="Acks level; -1 is all.",
+        sequence="Sequence number of the first record at its client and partition, -1 for none.",
+        isr_size="Number of in-sync replicas.",
+        replication="Number of assigned replicas.",
+        min_isr="`min.insync.replicas` at that time, or for a whole partition at the start of the session; null if not "
+        "recorded: old recordings lack it for internal topics and for added partitions.",
+        intervals="Number of intervals.",
+        events="Recorded events.",
+        faults="Injected faults.",
+        elections_clean="Elections from the ISR, without the first leader.",
         elections_unclean="Elections from outside the ISR.",
-        elections_offline="Times that nobody could be elected.",
-        isr_shrinks="Times that a replica left the ISR.",
-        isr_expands="Times that a replica joined it.",
-        truncations="Times that a replica cut its log.",
-        attempts_refused="Attempts to produce that ended in an error, or in no answer.",
-        violations="Invariants violated.",
-        retries="Attempts beyond the first.",
-        refused="Attempts that ended in an error, or in no answer.",
-        transactions="Transactions begun.",
-        transactions_committed="Transactions told to be committed.",
-        transactions_aborted="Transactions told to be aborted.",
-        transactions_unknown="Transactions of whose end nobody can tell.",
-        killed="Times that its process died.",
+        elections_offline="Elections without an eligible replica.",
+        isr_shrinks="Number of ISR shrinks.",
+        isr_expands="Number of ISR expansions.",
+        truncations="Number of log truncations.",
+        attempts_refused="Produce attempts that ended in an error or without an answer.",
+        violations="Invariant violations.",
+        retries="Retries.",
+        refused="Attempts that ended in an error or without an answer.",
+        transactions="Started transactions.",
+        transactions_committed="Transactions whose commit was confirmed.",
+        transactions_aborted="Transactions whose abort was confirmed.",
+        transactions_unknown="Transactions with an unknown outcome.",
+        killed="Times that its process was killed.",
         closed="Times that it was closed.",
         rebalances="Rebalances.",
-        commits="Commits accepted.",
-        failed_commits="Commits that came to nothing, or of unknown outcome.",
-        partitions_lost="Partitions lost without being asked.",
-        times="How often.",
-        resets="Times that `auto.offset.reset` moved it.",
-        epochs="Different leader epochs, the first included.",
+        commits="Accepted commits.",
+        failed_commits="Commits that failed or have an unknown outcome.",
+        partitions_lost="Partitions lost without revocation.",
+        times="Number of occurrences.",
+        resets="Offset resets by `auto.offset.reset`.",
+        epochs="Number of leader epochs, including the first.",
         hw_stalls="Stalls of the high watermark.",
-        partitions_out="Partitions that were without service because of it.",
-        detected="Faults that an alert showed.",
-        recovered="Faults that had brought something about of which nothing was left.",
-        unrecovered_faults="Faults of which something was left at the session's end: no mean has them.",
+        partitions_out="Partitions that it made unavailable.",
+        detected="Faults that an alert detected.",
+        recovered="Faults that had an effect, of which none was left.",
+        unrecovered_faults="Faults with an effect left at the end of the session; no mean includes them.",
         members="Members of the group.",
-        partitions_moved="Partitions that had been given up or lost, and got an owner with it.",
-        found="How often, counted again.",
-        told="As the session says.",
-        peak="The most at any instant.",
-        left_out="Rows that were left out.",
-        finding="The finding's number in the session's result, from 1.",
-        place="Its place among those of the session and kind, the best first.",
-        seeds_kept="Seeds with which nothing is left.",
+        partitions_moved="Partitions that had been revoked or lost, and got an owner in the rebalance.",
+        found="Number of occurrences, recounted.",
+        told="Number in the session's own result.",
+        peak="Greatest value at any time.",
+        left_out="Number of rows left out.",
+        finding="Number of the finding in the session's result, from 1.",
+        place="Rank among those of the session and kind, the best first.",
+        seeds_kept="Seeds with which no such finding remains.",
         seeds="Seeds that it was tried with.",
         expectations="Expectations of the playbook.",
-        expectations_held="Those of them that held.",
+        expectations_held="Expectations that held.",
     ),
     **_columns(
         "int", "as its name says",
-        from_events="As counted from the events.",
-        from_result="As the session's own result gives it.",
+        from_events="Counted from the events.",
+        from_result="From the session's own result.",
     ),
     **_columns(
         "float", "",
-        availability="Share of the time in which it was served, 0 to 1.",
-        value="The value; null where it was not to be had.",
-        baseline_value="The same of the baseline.",
-        difference="The value less the baseline's.",
-        difference_share="The same as a share of the baseline's; null where that is 0.",
-        acked_per_s="Records acknowledged per second.",
+        availability="Available share of the observed time, 0 to 1.",
+        value="The value; null if not available.",
+        baseline_value="The baseline's value.",
+        difference="The value minus the baseline's.",
+        difference_share="The difference as a share of the baseline's value; null if that is 0.",
+        acked_per_s="Acknowledged records per second.",
         read_per_s="Records read per second.",
-        isr_changes_per_minute="Changes of the ISR per minute.",
+        isr_changes_per_minute="ISR changes per minute.",
     ),
     **_columns(
         "bool", "",
-        gapless="Whether every number from 0 to the last is there once.",
-        open="Nothing ended it: it is cut off at the session's end.",
+        gapless="Whether every sequence number from 0 to the last occurs once.",
+        open="Whether it was still open at the end of the session, which is then its end.",
         ok="Whether it held.",
-        agrees="Whether both say the same; null where one has nothing to say.",
-        ledger_agrees="Whether the ledger agrees throughout; null without a result.",
-        committed="Whether somebody could have read them.",
-        legal="Whether it may be seen under the settings in force.",
-        fired="Whether the condition held for long enough.",
-        loss_expected="Whether it passed with losses, by an expectation that allows them; null: it lost nothing.",
-        unrecovered="Whether something that it had brought about was left at the session's end.",
+        agrees="Whether both are equal; null if one is missing.",
+        ledger_agrees="Whether all terms of the ledger agree; null without a result.",
+        committed="Whether they were committed: consumers could have read them.",
+        legal="Whether the settings allow it.",
+        fired="Whether the condition held long enough.",
+        loss_expected="Whether the session passed with losses that an expectation allows; null: it lost nothing.",
+        unrecovered="Whether an effect of it was left at the end of the session.",
     ),
     **_columns(
         "ints", "ids",
-        isr="The replicas in sync.",
-        previous_isr="The replicas in sync before.",
+        isr="In-sync replicas.",
+        previous_isr="In-sync replicas before the change.",
     ),
     **_columns(
         "strs", "",
         partitions_named="The partitions.",
-        problems="What is wrong with the session; empty for a whole one.",
-        said="It in words, a line each: what happened then, what would have kept the record, what gave a warning.",
-        saving="Operator's actions that would have kept the record right before it.",
-        options="What to type behind `--set` for it.",
+        problems="Problems of the recording; empty for a complete one.",
+        said="Description, a line each: the event, what would have kept the record, the earliest warning.",
+        saving="Operator actions that would have kept the record just before it.",
+        options="Values for `--set`.",
     ),
 }  # fmt: skip
 
 SPAN: Final = ("began_us", "began_seq", "ended_us", "ended_seq", "open", "began_by", "ended_by")
-"""The columns of every interval."""
+"""Columns of every table of intervals."""
 
 _POINT: Final = ("session_id", "at_us", "seq")
 _WHO: Final = ("session_id", "what", "client")
@@ -310,29 +310,29 @@ _LATENCY: Final = ("records", "min_us", "p50_us", "p95_us", "p99_us", "max_us")
 
 @dataclass(frozen=True, slots=True)
 class FindingTable:
-    """A table of findings."""
+    """A table of a report: its name, columns, and the meaning of a row."""
 
     name: str
     row: str
-    """What one row is, for people."""
+    """Description of a row."""
     columns: tuple[str, ...]
     notes: Mapping[str, str] = field(default_factory=dict)
-    """What a column means here, where the glossary is too general."""
+    """Meanings of columns in this table, where the general meaning is not specific enough."""
 
     def column(self, name: str) -> Column:
-        """A column as this table has it."""
+        """Return a column with its meaning in this table."""
         plain = COLUMNS[name]
         return plain._replace(meaning=self.notes[name]) if name in self.notes else plain
 
     @property
     def schema(self) -> Any:
-        """Its Arrow schema."""
+        """The Arrow schema of the table."""
         return _schema(self.columns)
 
 
 @cache
 def _schema(columns: tuple[str, ...]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - a page of documentation should not wait for Arrow
+    import pyarrow as pa  # noqa: PLC0415 - generating documentation does not need Arrow
 
     types = {
         "int": pa.int64(),
@@ -348,7 +348,7 @@ def _schema(columns: tuple[str, ...]) -> Any:
 _TABLES: Final = (
     FindingTable(
         "sessions",
-        "A session: what it was, verdict, status, totals.",
+        "A session: playbook, verdict, status, totals.",
         (
             *("session_id", "playbook", "title", "profile", "seed", "verdict", "status", "headline", "problems"),
             *("expectations", "expectations_held", "loss_expected"),
@@ -358,53 +358,53 @@ _TABLES: Final = (
             *("ledger_agrees", "digest", "tool_version", "wall_start", "path"),
         ),
         {
-            "unavailable_us": "Time that producers were out of service, added up over producers and partitions.",
-            "longest_unavailable_us": "The longest time that a producer was out of service.",
+            "unavailable_us": "Total time that producers could not write, over producers and partitions.",
+            "longest_unavailable_us": "Longest time that a producer could not write.",
         },
     ),
     FindingTable(
         "quarantine",
-        "Input that was set aside, and why: the rest is reported.",
+        "Input that could not be reported, with the reason; the rest is reported.",
         ("session_id", "what", "path", "reason"),
         {
-            "session_id": "The session of which only a part was set aside; empty for a whole directory.",
-            "what": "`directory`: nothing of it is reported; `part`: the session is, without what is named.",
+            "session_id": "The session of which a part was set aside; empty for a whole directory.",
+            "what": "`directory`: nothing of it is reported; `part`: the session is reported without this part.",
         },
     ),
     FindingTable(
         "left_out",
-        "Rows that a table does not show of a session with very many; counts and sums elsewhere are of all of them.",
+        "Rows that a table leaves out for a session with very many; counts and sums in other tables include them.",
         ("session_id", "table", "left_out"),
-        {"left_out": "Rows that were left out; nothing for a table that could not be made of the session."},
+        {"left_out": "Number of rows left out; null for a table that could not be made for the session."},
     ),
     FindingTable(
         "settings",
-        "A setting in which a session differs from another one of the same playbook in the report, such as a grid's.",
+        "A setting in which a session differs from another session of the same playbook in the report, as in a grid.",
         ("session_id", "setting", "name", "setting_value"),
-        {"name": "The last part of the path, or all of it where several settings end alike."},
+        {"name": "Last part of the path, or the whole path if several settings end with it."},
     ),
     FindingTable(
         "comparison",
-        "A measure of a session, beside the other sessions of the report and against the baseline.",
+        "A measure of a session, compared with the other sessions of the report and with the baseline.",
         (
             *("session_id", "measure", "measured_in", "better", "value", "rank"),
             *("baseline_id", "baseline_value", "difference", "difference_share", "judged"),
         ),
     ),
-    # -- what happened at an instant
+    # -- events at a point in time
     FindingTable(
         "elections",
-        "A decision of the controller on a leader, also that there is none.",
+        "A leader election, also one without an eligible replica.",
         (*_POINT, "partition", "election", "leader", "leader_epoch", "isr", "by"),
     ),
     FindingTable(
         "isr_changes",
-        "A change of the ISR.",
+        "An ISR change.",
         (*_POINT, "partition", "change", "leader", "leader_epoch", "isr", "previous_isr", "by"),
     ),
     FindingTable(
         "losses",
-        "Acknowledged records that are gone, or were at that moment, with the cause.",
+        "Acknowledged records that are lost, or were missing at that time, with the cause.",
         (
             *(*_POINT, "fate", "partition", "client", "sequence", "count"),
             *("log_offset", "leader_epoch", "acks", "committed", "cause"),
@@ -412,7 +412,7 @@ _TABLES: Final = (
     ),
     FindingTable(
         "violations",
-        "A property of the protocol that did not hold.",
+        "A violated invariant.",
         (
             *(*_POINT, "invariant", "partition", "broker", "detail", "cause"),
             *("log_offset", "end_offset", "leader_epoch", "known"),
@@ -420,116 +420,117 @@ _TABLES: Final = (
     ),
     FindingTable(
         "overdue",
-        "A promise that was not kept in time.",
+        "A violated liveness property: something that did not happen within its time limit.",
         (*_POINT, "property", "partition", "broker", "detail", "since_us", "bound_us", "known"),
     ),
     FindingTable(
         "truncations",
-        "A piece `[log_offset, end_offset)` that a replica cut off its log.",
+        "A log truncation: the range `[log_offset, end_offset)` that a replica removed from its log.",
         (*_POINT, "partition", "broker", "leader_epoch", "log_offset", "end_offset", "hw", "rule"),
     ),
     FindingTable(
         "expectations",
         "An expectation of the playbook with its verdict.",
         (*_POINT, "rule", "ok", "detail"),
-        {"rule": "The expectation.", "at_us": "When the verdict was announced."},
+        {"rule": "The expectation.", "at_us": "Time at which the verdict was recorded."},
     ),
     FindingTable("controllers", "A node became the active controller.", (*_POINT, "node", "broker", "leader_epoch")),
-    FindingTable("steps", "What the playbook or an operator did.", (*_POINT, "by", "target", "detail", "error")),
+    FindingTable(
+        "steps", "A step of the playbook, or an operator's action.", (*_POINT, "by", "target", "detail", "error")
+    ),
     FindingTable(
         "guards",
-        "What a guard of the playbook did.",
+        "An action of a playbook's guard.",
         (*_POINT, "rule", "detail", "fault", "target", "cause"),
-        {"rule": "The guard.", "detail": "`refused`, `healed` or `stopped`.", "fault": "What was refused or healed."},
+        {"rule": "The guard.", "detail": "`refused`, `healed` or `stopped`.", "fault": "The refused or healed fault."},
     ),
-    # -- what went wrong
+    # -- findings
     FindingTable(
         "points_of_no_return",
         "The last event after which no action could have kept a lost record, as `floodmark why` found it.",
         ("session_id", "finding", "point", "at_us", "sentence", "said", "saving"),
-        {"at_us": "When it was; null where it is no event, and in sessions by hand."},
+        {"at_us": "Time of the event; null if it is no event, and in manual sessions."},
     ),
     FindingTable(
         "remedies",
-        "A change that was tried to save what a session lost, with its price, as `floodmark why` found it.",
+        "A change that was tried to prevent a session's losses, with its price, as `floodmark why` found it.",
         (
             *("session_id", "kind", "place", "remedy", "options", "effect", "before", "remaining"),
             *("price_rejected", "price_unavailable_us", "seeds_kept", "seeds", "said_of_it", "reason"),
         ),
-        {"reason": "Why it was refused or is inconclusive."},
+        {"reason": "Reason why it was refused or is inconclusive."},
     ),
     FindingTable(
         "findings",
-        "What went wrong with records and why, once for each cause, as the session's own result says.",
+        "A finding about records, one for each cause, from the session's own result.",
         ("session_id", "kind", "cause", "sentence", "records", "committed_records", "partitions_named"),
-        {"cause": "The cause, as on the page of causes."},
+        {"cause": "The cause, see the reference of causes."},
     ),
     FindingTable(
         "anomalies_told",
-        "An anomaly as the session's own checker found it.",
+        "An anomaly that the session's own checker found.",
         ("session_id", "anomaly", "legal", "reason", "found"),
-        {"found": "How often, as the session's own result says.", "reason": "Why it is legal; empty if it is not."},
+        {"found": "Number in the session's own result.", "reason": "Why the settings allow it; empty if they do not."},
     ),
     FindingTable(
         "anomalies",
-        "An anomaly at a partition and a client, counted again from the clients' histories alone.",
+        "An anomaly at a partition and client, recounted from the clients' histories alone.",
         ("session_id", "anomaly", "partition", "client", "found"),
-        {"client": "Who wrote the values, or read them, as the anomaly has it; empty where it names none."},
+        {"client": "The client that wrote or read the values, depending on the anomaly; empty for none."},
     ),
     FindingTable(
         "disagreements",
-        "Something that a session says of itself otherwise than its events do: one of the two is wrong.",
+        "A value in which a session's own result differs from its events: one of the two is wrong.",
         ("session_id", "source", "name", "partition", "found", "told"),
-        {"found": "As counted again.", "partition": "The partition; empty for the whole session."},
+        {"found": "Number recounted from the events.", "partition": "The partition; empty for the whole session."},
     ),
-    # -- what lasted
+    # -- intervals
     FindingTable(
         "faults",
-        "A fault and when it was active.",
+        "A fault, with its active interval.",
         ("session_id", "fault_id", "fault", "target", "detail", *SPAN),
     ),
     FindingTable(
         "partition_states",
         "An interval of a partition with one leader, epoch and ISR by the controller's state.",
         ("session_id", "partition", "leader", "leader_epoch", "isr", "isr_size", "replication", "min_isr", *SPAN),
-        {"replication": "Replicas that it is to have in sync: those that are only being added are not counted."},
+        {"replication": "Number of assigned replicas, without those that are being added."},
     ),
     FindingTable(
         "unavailability",
-        "An interval in which a partition had no serving leader, or a client was out of service.",
+        "An interval in which a partition had no serving leader, or a client could not write.",
         ("session_id", "scope", "partition", "client", "acks", *SPAN, "duration_us", "bound_us"),
         {
-            "bound_us": "How long records of the client may wait before it is out of service; 0 for a partition.",
-            "began_by": "What began it, in words; of a client the first error that it was answered, empty for none.",
+            "bound_us": "Time that the client's records may wait before it counts as unavailable; 0 for a partition.",
+            "began_by": "Event that started it, as text; for a client the first error response, empty for none.",
         },
     ),
     FindingTable(
         "availability",
-        "How much of its time a partition was served, and a client at a partition with its acks level.",
+        "Availability of a partition, or of a partition for a client with an acks level.",
         (
             *("session_id", "scope", "partition", "client", "acks", "intervals", "unavailable_us"),
             *("longest_unavailable_us", "observed_us", "availability", "open"),
         ),
         {
-            "observed_us": "From a partition's first leader to its deletion, or from the first record of a client, to "
-            "the session's end at the latest; of a partition that was made anew all of it, added up.",
-            "open": "Whether it was still out at the session's end.",
+            "observed_us": "From a partition's first leader to its deletion, or from a client's first record, to the "
+            "session's end at the latest; for a recreated partition the sum.",
+            "open": "Whether it was still unavailable at the end of the session.",
         },
     ),
     FindingTable(
         "isr_conditions",
-        "An interval in which a partition had too few replicas in sync, or no leader.",
+        "An interval in which a partition was under-replicated, at or under min ISR, or offline.",
         ("session_id", "partition", "condition", *SPAN, "duration_us"),
     ),
     FindingTable(
         "hw_stalls",
-        "An interval of at least a second in which records waited above a partition's high watermark, and it stood "
-        "still.",
+        "An interval of at least a second in which a partition's high watermark stalled below waiting records.",
         ("session_id", "partition", "hw", *SPAN, "duration_us"),
     ),
     FindingTable(
         "partitions",
-        "A partition over the whole session: how it was replicated, led and moved.",
+        "A partition over the whole session: replication, elections, ISR changes, stalls.",
         (
             *("session_id", "partition", "replication", "min_isr", "under_replicated_us", "at_min_isr_us"),
             *("under_min_isr_us", "offline_us", "isr_shrinks", "isr_expands", "isr_changes_per_minute"),
@@ -539,8 +540,7 @@ _TABLES: Final = (
     ),
     FindingTable(
         "fault_times",
-        "A fault with how long it took until an alert fired, until a leader was elected, until all was served again, "
-        "and until nothing was left of it.",
+        "A fault with its times to detection, leader election, restored service and full recovery.",
         (
             *("session_id", "fault_id", "fault", "target", "began_us", "ended_us", "open", "detected_us"),
             *("detected_by", "elected_us", "partitions_out", "restored_us", "recovered_us", "unrecovered"),
@@ -549,7 +549,7 @@ _TABLES: Final = (
     ),
     FindingTable(
         "fault_means",
-        "Means over the faults of a name, and over all of a session.",
+        "Mean times over the faults of a name, and over all faults of a session.",
         (
             *("session_id", "fault", "faults", "detected", "recovered", "unrecovered_faults"),
             *("mttd_us", "mtte_us", "mttr_us", "rto_us"),
@@ -557,17 +557,17 @@ _TABLES: Final = (
     ),
     FindingTable(
         "fault_latency",
-        "Percentiles of a client's latencies before, during and after one fault, weighted by records.",
+        "Latency percentiles of a client before, during and after one fault, weighted by records.",
         ("session_id", "fault_id", "what", "client", "phase", *_LATENCY),
         {
             "what": "`produce` (sent to acknowledged) or `end_to_end` (appended to read).",
-            "phase": "`during`: the fault was active at some moment of the wait. `before`, `after`: the wait ended, or "
-            "began, within as much time of it as it lasted, and a second at least.",
+            "phase": "`during`: the fault was active during a part of the wait. `before`, `after`: the wait ended "
+            "before it, or began after it, within the fault's duration, at least within a second.",
         },
     ),
     FindingTable(
         "throughput",
-        "Records of a client over a bin of time, `[bin_began_us, bin_began_us + bin_us)`.",
+        "Throughput of a client in a time bin, `[bin_began_us, bin_began_us + bin_us)`.",
         (
             *("session_id", "client", "bin_began_us", "bin_us", "sent", "acked", "failed", "unknown", "read"),
             *("refused", "acked_per_s", "read_per_s"),
@@ -575,7 +575,7 @@ _TABLES: Final = (
     ),
     FindingTable(
         "outcomes",
-        "What became of the records that a client sent to a partition with an acks level.",
+        "Outcomes of the records that a client sent to a partition with an acks level.",
         (
             *("session_id", "client", "partition", "acks", "sent", "acked", "rejected", "timed_out"),
             *("unknown_other", "aborted", "refused"),
@@ -583,22 +583,22 @@ _TABLES: Final = (
     ),
     FindingTable(
         "hw_series",
-        "The high watermark of a partition at the end of a bin of time in which its leader told one.",
+        "High watermark of a partition at the end of a time bin in which its leader reported one.",
         ("session_id", "partition", "bin_began_us", "bin_us", "hw"),
     ),
     FindingTable(
         "partition_position_lag",
-        "How far a group was behind at a partition at the end of a bin of time, from when it first read of it.",
+        "Position lag of a group at a partition at the end of a time bin, from its first read on.",
         ("session_id", "group_id", "partition", "bin_began_us", "bin_us", "position_lag"),
     ),
     FindingTable(
         "group_position_lag",
-        "How far a group was behind at the end of a bin of time, over the partitions that it has read.",
+        "Position lag of a group at the end of a time bin, over the partitions that it has read.",
         ("session_id", "group_id", "bin_began_us", "bin_us", "position_lag"),
     ),
     FindingTable(
         "position_lag_peaks",
-        "The greatest position lag of a group, and how long it took to get it down; none of one that never lagged.",
+        "Greatest position lag of a group, with the time to drain it; no row for a group without lag.",
         (
             *(
                 "session_id",
@@ -614,27 +614,27 @@ _TABLES: Final = (
     ),
     FindingTable(
         "rebalances",
-        "A rebalance of a group with the time that was lost by it.",
+        "A rebalance of a group, with the idle time of its partitions.",
         (*_POINT, "group_id", "members", "detail", "partitions_moved", "time_lost_us"),
     ),
     FindingTable(
         "controller_failovers",
-        "A node became the active controller in another's place.",
+        "A controller failover: a node became the active controller in place of another.",
         (*_POINT, "node", "from_node", "leader_epoch", "lost_us", "without_us"),
     ),
     FindingTable(
         "alerts",
-        "An interval in which the condition of an alert held, with Kafka's name of the metric; whether it fired.",
+        "An interval in which the condition of an alert held, with Kafka's metric, and whether the alert fired.",
         (
             *("session_id", "alert", "metric", "severity", "peak", *SPAN, "duration_us", "for_us", "fired"),
             "fired_us",
         ),
-        {"fired": "Whether the condition held for as long as the alert asks for."},
+        {"fired": "Whether the condition held as long as the alert requires."},
     ),
     # -- counts
     FindingTable(
         "counts",
-        "The totals of a session; they are part of `sessions`.",
+        "Totals of a session; they are part of `sessions`.",
         (
             *("session_id", "events", "last_seq", "gapless"),
             *("elections_clean", "elections_unclean", "elections_offline"),
@@ -644,28 +644,28 @@ _TABLES: Final = (
     ),
     FindingTable(
         "ledger",
-        "A term of the ledger twice: as the session's engine counted it, and from the events.",
+        "A term of the ledger: as the session's engine counted it, and recounted from the events.",
         ("session_id", "term", "from_events", "from_result", "agrees"),
     ),
     FindingTable(
         "latency",
-        "Percentiles of a client's latencies over a phase of the session, weighted by records.",
+        "Latency percentiles of a client over a phase of the session, weighted by records.",
         (*_WHO, "phase", *_LATENCY),
         {
             "what": "`produce` (sent to acknowledged) or `end_to_end` (appended to read).",
-            "phase": "`all`, or `during` (a fault was active at some moment of the wait), `before` the first fault, "
+            "phase": "`all`, or `during` (a fault was active during a part of the wait), `before` the first fault, "
             "`after`.",
         },
     ),
     FindingTable(
         "latency_series",
-        "The same over a bin of time, `[bin_began_us, bin_began_us + bin_us)`.",
+        "Latency percentiles of a client in a time bin, `[bin_began_us, bin_began_us + bin_us)`.",
         (*_WHO, "bin_began_us", "bin_us", "records", "min_us", "p50_us", "p99_us", "max_us"),
         {"what": "`produce` (sent to acknowledged) or `end_to_end` (appended to read)."},
     ),
     FindingTable(
         "producers",
-        "What a producer saw: records by their outcome, attempts, transactions.",
+        "Statistics of a producer: records by outcome, attempts, transactions.",
         (
             *("session_id", "client", "sent", "acked", "failed", "unknown", "aborted", "unanswered"),
             *("retries", "refused", "transactions", "transactions_committed", "transactions_aborted"),
@@ -674,16 +674,16 @@ _TABLES: Final = (
     ),
     FindingTable(
         "groups",
-        "What a consumer group saw.",
+        "Statistics of a consumer group.",
         (
             *("session_id", "group_id", "read", "reread", "rebalances", "idle_us", "commits", "failed_commits"),
             *("handler_failed", "abandoned", "truncations", "resets"),
         ),
-        {"truncations": "Times that a member found its log truncated."},
+        {"truncations": "Log truncations that members detected."},
     ),
     FindingTable(
         "members",
-        "What a member of a group saw.",
+        "Statistics of a group member.",
         (
             *("session_id", "group_id", "client", "read", "handler_failed", "abandoned", "commits", "failed_commits"),
             *("partitions_lost", "killed", "closed", "failure"),
@@ -691,9 +691,9 @@ _TABLES: Final = (
     ),
     FindingTable(
         "client_errors",
-        "How often a client met an error.",
+        "An error of a client, with its number of occurrences.",
         ("session_id", "what", "client", "error", "times"),
-        {"what": "`refused` attempts, the `outcome` of records, or a `commit`."},
+        {"what": "The error of: `refused` (an attempt), `outcome` (a record), or `commit`."},
     ),
 )
 
@@ -708,7 +708,7 @@ def _by_name(*tables: FindingTable) -> dict[str, FindingTable]:
 TABLES: Final[dict[str, FindingTable]] = _by_name(*_TABLES)
 """Name → table, in the order of the dictionary."""
 LISTED: Final = tuple(table for table in TABLES.values() if table.name != "counts")
-"""Tables that a reader of a report gets."""
+"""Tables that a report contains."""
 
 
 # The data dictionary of a report, made from the registry.
@@ -718,27 +718,27 @@ DICTIONARY_TITLE: Final = "# The tables of a report"
 
 INTRODUCTION: Final = f"""{DICTIONARY_TITLE}
 
-`floodmark report` writes its findings as tables: `tables/NAME.parquet`, and the same rows under `tables` in
-`report.json`. A column has the same type in every table that has it. Times are virtual microseconds since the session
-began. What happens in one microsecond is in the order of `seq`. Intervals are `[began, ended)`; one that nothing ended
-is cut off at the session's end and has `open` true. A table of a session with very many rows shows the first of them,
-and `left_out` says how many are missing.
+`floodmark report` writes tables: `tables/NAME.parquet`, and the same rows under `tables` in `report.json`. A column has
+the same type in every table that has it. Times are virtual microseconds since the start of the session; events of the
+same microsecond are ordered by `seq`. Intervals are half-open, `[began, ended)`; one that is still open at the end of
+the session ends there and has `open` true. If a session has very many rows, a table contains the first of them, and
+`left_out` has the number of the others.
 """
 
 
 def dictionary() -> str:
-    """All tables, in Markdown, for a reader of a report."""
+    """Return the data dictionary of a report's tables, in Markdown."""
     return "\n".join([INTRODUCTION, overview(LISTED, lambda _table: ""), *map(section, LISTED)])
 
 
 def overview(tables: Iterable[FindingTable], file: Callable[[FindingTable], str]) -> str:
-    """A row for each table, with a link to its section in a file."""
+    """Return a Markdown table with a row for each report table, and a link to its section in a file."""
     rows = [(f"[`{table.name}`]({file(table)}#{table.name})", table.row) for table in tables]
     return table_text(("table", "one row is"), rows, _plain)
 
 
 def section(table: FindingTable) -> str:
-    """A table with its columns."""
+    """Return the Markdown section of a table, with its columns."""
     rows = []
     for name in table.columns:
         column = table.column(name)

@@ -114,7 +114,7 @@ _NODES = {
     "node_up": "restarted",
     "node_resumed": "resumed",
     "broker_fenced": "was fenced",
-    "broker_registered": "was registered",
+    "broker_registered": "registered",
 }
 
 
@@ -154,12 +154,12 @@ class _Service:
         if row["kind"] == "partition_deleted":
             self.serving.pop(name, None)
             self.newest.pop(name, None)
-            return "the partition was deleted"
+            return "partition deleted"
         if row["kind"] in ("became_leader", "partition_offline") and row["leader_epoch"] >= self.newest.get(name, 0):
             self.newest[name] = row["leader_epoch"]
             self.serving[name] = row["broker"] if row["kind"] == "became_leader" else -1
         if row["kind"] == "partition_offline":
-            return "nobody could lead"
+            return "no eligible leader"
         return f"broker {row.get('broker')} became leader in epoch {row.get('leader_epoch')}"
 
 
@@ -196,11 +196,11 @@ def _out(stretch: Stretch, history: History) -> Found:
 
 def _ended_by(stretch: Stretch) -> str:
     if stretch.given_up:
-        return "records given up"
+        return "records failed or expired"
     kind = stretch.end["kind"] if stretch.end else ""
     if kind.startswith("records"):
-        return "records acknowledged" if kind == "records_acked" else "a transaction aborted"
-    return "the client went on" if kind in ("node_up", "node_resumed") else "the client stopped"
+        return "records acknowledged" if kind == "records_acked" else "transaction aborted"
+    return "client resumed" if kind in ("node_up", "node_resumed") else "client stopped"
 
 
 _REFUSALS = ("produce_refused", "records_failed", "records_unknown")
@@ -251,8 +251,8 @@ class _Log:
 
 _STARTED = {
     "appended": "records appended",
-    "hw_advanced": "the high watermark moved for the last time",
-    "became_leader": "a leader took over",
+    "hw_advanced": "last high watermark advance",
+    "became_leader": "new leader",
 }
 
 
@@ -272,7 +272,7 @@ def hw_stalls(history: History) -> Found:
         name, when = row["partition"], (row["at_us"], row["seq"])
         log = logs.setdefault(name, _Log())
         if row["kind"] == "partition_deleted":
-            end(name, *when, "the partition was deleted")
+            end(name, *when, "partition deleted")
             del logs[name]
             continue
         if row["leader_epoch"] < log.newest:
@@ -281,7 +281,7 @@ def hw_stalls(history: History) -> Found:
         ends = log.end if row["kind"] == "hw_advanced" else row["log_offset"] + row.get("count", 0)
         hw = row.get("hw", log.hw)
         if row["kind"] == "hw_advanced" or hw >= ends:
-            end(name, *when, "the high watermark moved")
+            end(name, *when, "high watermark advanced")
         log.end, log.hw = ends, hw
         if hw < ends and log.since is None:
             log.since = (*when, _STARTED[row["kind"]], hw)

@@ -112,7 +112,7 @@ class _Office:
                 self.gone = True
             elif row["kind"] in ("node_paused", "node_resumed"):
                 self.paused = row["kind"] == "node_paused"
-        return f"{who} went away" if self.empty else f"{who} is back"
+        return f"{who} left" if self.empty else f"{who} returned"
 
 
 def _vacancies(history: History) -> Found:

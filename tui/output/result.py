@@ -660,7 +660,7 @@ def loss_expected(result: SessionResult) -> bool:
 
 
 def verdict_words(result: SessionResult) -> str:
-    """Return ``PASS``, or ``PASS, as expected: 4 of 4 expectations held; 331 acknowledged records lost``."""
+    """Return the verdict, such as ``PASS, as expected: 4 of 4 expectations held; 331 acknowledged records lost``."""
     word = result.verdict.upper()
     if result.reason:
         return f"{word}: {result.reason}"
@@ -671,7 +671,7 @@ def verdict_words(result: SessionResult) -> str:
     came = f"{held} of {counted(len(result.expectations), 'expectation')} held" if held else "no expectations"
     if loss_expected(result):
         return f"{word}, as expected: {came}; {lost}"
-    return f"{word}: {came}{f', {unexpected_words(_rules(result))}' if held else ''}; {lost}"
+    return f"{word}, loss not expected: {came}{f', {unexpected_words(_rules(result))}' if held else ''}; {lost}"
 
 
 def _rules(result: SessionResult) -> list[str]:

@@ -1,7 +1,7 @@
-"""What Kafka's own metrics would have shown, and when an alert on them would have fired.
+"""Alerts on Kafka's own metrics: when their conditions held, and whether they would have fired.
 
-Each rule is a condition of the cluster and how long it must hold. Counts are those of the controller's state; a broker
-that is down reports nothing, so a real sum over brokers may be smaller.
+Each rule is a condition of the cluster and the time that it must hold. Counts are those of the controller's state; a
+broker that is down reports nothing, so a real sum over brokers may be smaller.
 """
 
 from collections.abc import Sequence
@@ -17,19 +17,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Ranges on a line of whole numbers, cut wherever one begins or ends: who covers each piece, in one sort.
+# Sweep over integer ranges: pieces between all starts and ends with the ranges that cover them, in one sort.
 #
-# Offsets of a log and the numbers of a client's records are such lines. Comparing ranges with each other by a join
-# would take as long as the square of their number.
+# Used for offsets of a log and sequence numbers of a client. A join of ranges would take quadratic time.
 
 
 def swept(
     ranges: "DataFrame", keys: Sequence[str], weights: Sequence[str], carried: str = "", holds: str = ""
 ) -> "DataFrame":
-    """The pieces of each line, ``[start, end)``, with the sum of each weight over the ranges that cover it.
+    """Return the pieces ``[start, end)`` of each line, with the sum of each weight over the ranges that cover them.
 
-    ``ranges`` has ``start`` and ``end`` and a number (null is 0) by the name of each weight. ``carried`` names a column
-    that one range at a time has, which has the weight ``holds``: each piece gets it from the range that covers it.
+    ``ranges`` has ``start``, ``end`` and a number (null is 0) for each weight. ``carried`` names a column of which at
+    most one covering range has a value, the one with the weight ``holds``; each piece gets that value.
     """
     own = [F.col(name) for name in keys]
 
@@ -59,14 +58,14 @@ _SECOND_US: Final = 1_000_000
 
 
 class AlertRule(NamedTuple):
-    """An alert: Kafka's name of the metric, how bad it is, and for how long the condition must hold."""
+    """An alert: Kafka's metric, the severity, and the time that the condition must hold."""
 
     alert: str
     metric: str
     severity: str
     for_us: int
     condition: str
-    """The condition of a partition that the metric counts; empty for what happens at an instant."""
+    """The condition of partitions that the metric counts; empty if it counts events."""
     kind: str = ""
     """The kind of event that the metric counts."""
 
@@ -118,13 +117,13 @@ RULES: Final = (
         "controller",
     ),
 )
-"""The alerts, worst first as operators have them. ``ActiveControllerCount`` is watched for being 0."""
+"""The alerts, the most severe first. ``ActiveControllerCount`` fires at 0."""
 
 
 def alerts(conditions: "DataFrame", instants: "DataFrame", vacant: "DataFrame") -> "DataFrame":
-    """Every interval in which a rule's condition held anywhere in the cluster, and whether and when its alert fired.
+    """Return every interval in which a rule's condition held anywhere in the cluster, and when its alert fired.
 
-    ``instants`` has events with the ``what`` of a rule's kind, ``vacant`` the times without an active controller.
+    ``instants`` has events with the ``what`` of a rule's kind, ``vacant`` the intervals without an active controller.
     """
     parts = [_held(conditions), _happened(instants), _headless(vacant)]
     spans = reduce(lambda one, other: one.unionByName(other), parts)
@@ -157,7 +156,7 @@ def alerts(conditions: "DataFrame", instants: "DataFrame", vacant: "DataFrame") 
 
 
 def _held(conditions: "DataFrame") -> "DataFrame":
-    """When a condition held for any partition, and for how many at most."""
+    """Return the intervals in which a condition held for any partition, with the greatest number of partitions."""
     anywhere = merged(conditions.select("session_id", F.col("condition").alias("what"), *SPAN), ["what"])
     counted = (
         swept(
@@ -189,7 +188,7 @@ def _held(conditions: "DataFrame") -> "DataFrame":
 
 
 def _happened(instants: "DataFrame") -> "DataFrame":
-    """Rates are above zero for an instant: all of them at one instant are one."""
+    """Return an empty interval for each time with events that a rate metric counts, with their number."""
     return (
         instants.groupBy("session_id", "what", "at_us")
         .agg(F.min("seq").alias("_first"), F.max("seq").alias("_last"), F.count(F.lit(1)).alias("peak"))
@@ -209,5 +208,5 @@ def _happened(instants: "DataFrame") -> "DataFrame":
 
 
 def _headless(vacant: "DataFrame") -> "DataFrame":
-    """When there was no active controller."""
+    """Return the intervals without an active controller."""
     return vacant.select("session_id", F.lit("controller").alias("what"), *SPAN, F.lit(1).cast("long").alias("peak"))

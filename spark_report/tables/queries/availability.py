@@ -57,22 +57,22 @@ def unavailability(
 def partition_unavailability(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """Per partition: its leader was paused or fenced, or it had none, which it has not from the end of its process on.
 
-    It ends when a broker becomes leader, or goes on as the leader that it was. What comes before a partition's first
-    leader does not count: it is being created.
+    It ends when a broker becomes leader, or resumes as the leader that it was. Time before a partition's first leader
+    does not count, because the partition is being created.
     """
     serving = leaders_serving(events, sessions)
     leaderless = serving.filter(F.col("broker") == _NOBODY).select("session_id", "partition", *SPAN)
-    # Two pieces of one interval touch, the leader's outage and the time without any: merged() makes them one.
+    # The leader's outage and the time without a leader touch, so merged() makes them one interval.
     outages = overlaps(serving, broker_outages(events, sessions), on=["broker"], keep=["partition"])
     return merged(leaderless.unionByName(outages), ["partition"])
 
 
 def leaders_serving(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """Which broker had taken up the lead of a partition, -1 for none, as intervals.
+    """Return the broker that acts as leader of a partition (-1 for none), as intervals.
 
-    A broker that takes up an older epoch than one already seen is a zombie, and ends nobody's service. One whose
-    process ends serves nothing, also when it is back, until it becomes leader again. A partition that was deleted is
-    served by nobody and missed by nobody; one of the same name begins anew, with epoch 0.
+    A broker that becomes leader in an older epoch than one already seen is a zombie, and changes nothing. A broker
+    whose process ends is not the leader after a restart until it becomes leader again. A deleted partition counts
+    neither as available nor as unavailable; a new one of the same name starts with epoch 0.
     """
     order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
     deleted, offline = F.col("kind") == "partition_deleted", F.col("kind") == "partition_offline"
@@ -89,8 +89,8 @@ def leaders_serving(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
             "seq",
             "partition",
             F.when(deleted, _GONE).when(offline, _NOBODY).otherwise(F.col("broker")).alias("broker"),
-            F.when(deleted, F.lit("the partition was deleted"))
-            .when(offline, F.lit("nobody could lead"))
+            F.when(deleted, F.lit("partition deleted"))
+            .when(offline, F.lit("no eligible leader"))
             .otherwise(F.concat_ws(" ", F.lit("broker"), "broker", F.lit("became leader in epoch"), "leader_epoch"))
             .alias("label"),
         )
@@ -100,7 +100,7 @@ def leaders_serving(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
 
 
 def _ends_of_leaders(turns: "DataFrame", events: "DataFrame") -> "DataFrame":
-    """Turns to nobody: the process of the broker that had taken up the lead has ended."""
+    """Return the changes to no leader because the process of the acting leader ended."""
     partitions = turns.select("session_id", "partition").distinct()
     down = events.filter((F.col("kind") == "node_down") & (F.col("broker") >= 0)).select(
         "session_id",
@@ -121,7 +121,7 @@ def _ends_of_leaders(turns: "DataFrame", events: "DataFrame") -> "DataFrame":
 
 
 def _how_it_ended() -> "Column":
-    """In words, of a process that is down."""
+    """Return the text for how a process went down."""
     return (
         F.when(F.col("detail") == "crash", F.lit("crashed"))
         .when(F.col("detail") == "power_loss", F.lit("lost power"))
@@ -130,7 +130,7 @@ def _how_it_ended() -> "Column":
 
 
 def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """Per broker: its process was down or paused, or the controller had fenced it. The two may overlap."""
+    """Return intervals in which a broker's process was down or paused, or the broker was fenced; both may overlap."""
     kind = F.col("kind")
     is_process = kind.isin("node_down", "node_paused", "node_up", "node_resumed")
     what = (
@@ -139,7 +139,7 @@ def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
         .when(kind == "node_up", F.lit("restarted"))
         .when(kind == "node_resumed", F.lit("resumed"))
         .when(kind == "broker_fenced", F.lit("was fenced"))
-        .otherwise(F.lit("was registered"))
+        .otherwise(F.lit("registered"))
     )
     turns = events.filter((is_process | kind.isin("broker_fenced", "broker_registered")) & (F.col("broker") >= 0))
     states = turns.select(
@@ -159,18 +159,18 @@ def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
 
 
 _SENT, _SERVED, _LEFT, _REFUSED, _STOPPED, _WENT_ON = range(6)
-"""What an event says of a client's service; :data:`_LEFT`: records were given up."""
+"""Meaning of an event for a client's availability; :data:`_LEFT`: records failed or expired."""
 
 
 def client_unavailability(
     answers: "DataFrame", rare: "DataFrame", sessions: "DataFrame", groups: "DataFrame | None" = None
 ) -> "DataFrame":
-    """Per client, partition and acks level: records waited for longer than its bound, and none was acknowledged.
+    """Return intervals per client, partition and acks level in which records waited longer than its bound.
 
-    From the first that waited, or the last acknowledgement, to the next one. Records that are given up were not served:
-    the time goes on with the next record, and ends with what was given up last where none follows. It ends also with
-    the client's process, and for as long as that is paused. ``bound_us`` is how long its records may wait: who was
-    answered slowly the last time may be so again.
+    An interval starts with the first waiting record, or the last acknowledgement, and ends with the next
+    acknowledgement. Failed or expired records do not end it: it continues with the next record, and ends with the last
+    failed one if none follows. It also ends while the client's process is down or paused. ``bound_us`` is the time that
+    records may wait; it is longer if the last acknowledgement was slow.
     """
     keys = keys_of(ASKED, groups)
     order = Window.partitionBy(*keys).orderBy("at_us", "seq")
@@ -193,7 +193,7 @@ def client_unavailability(
     )
     goes_on = (F.col("head.what") != _STOPPED) & (F.col("head.waiting") > 0)
     began = F.when(goes_on, F.struct("head.at_us", "head.seq")).otherwise(F.col("first"))
-    # What was given up before the last record was handed over is not the end of anything.
+    # Records that failed before the last record was sent do not end the interval.
     left = F.when(F.col("left.seq") > F.coalesce("last_sent", F.lit(-1)), F.col("left"))
     bounded = by_name(spells.withColumns({"began": began, "left": left}).filter("began is not null"), groups)
     least = F.coalesce(F.col("bounds")[F.col("client")], F.lit(SERVICE_BOUND_US))
@@ -206,7 +206,7 @@ def client_unavailability(
         F.coalesce("left.seq", "next.seq", F.greatest("end_seq", "began.seq") + 1).alias("ended_seq"),
         (F.col("left").isNull() & F.col("next").isNull()).alias("open"),
         F.coalesce("refusal.error", F.lit("")).alias("began_by"),
-        F.when(F.col("left").isNotNull(), F.lit("records given up"))
+        F.when(F.col("left").isNotNull(), F.lit("records failed or expired"))
         .otherwise(F.coalesce("next.label", F.lit("")))
         .alias("ended_by"),
         F.greatest(least, usual).alias("bound_us"),
@@ -215,7 +215,7 @@ def client_unavailability(
 
 
 def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame | None") -> "DataFrame":
-    """What is said of each client's service at each partition: by its records, and by its process."""
+    """Return the events that change a client's availability at a partition: of its records, and of its process."""
     kind = F.col("kind")
     aborted = kind == "records_aborted"
     what = (
@@ -226,7 +226,7 @@ def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame |
     )
     count = F.col("count")
     change = F.when(kind == "records_sent", count).when(kind == "produce_refused", 0).otherwise(-count)
-    label = F.when(kind == "records_acked", F.lit("records acknowledged")).otherwise(F.lit("a transaction aborted"))
+    label = F.when(kind == "records_acked", F.lit("records acknowledged")).otherwise(F.lit("transaction aborted"))
     told = answers.filter(kind.isin(*ANSWERS)).select(
         *ASKED, "at_us", "seq", what.alias("what"), change.alias("change"), label.alias("label"), "error", "latency_us"
     )
@@ -239,7 +239,7 @@ def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame |
         "seq",
         F.when(runs, _WENT_ON).otherwise(_STOPPED).alias("what"),
         F.lit(0).cast("long").alias("change"),
-        F.concat(F.lit("the client "), F.when(runs, F.lit("went on")).otherwise(F.lit("stopped"))).alias("label"),
+        F.when(runs, F.lit("client resumed")).otherwise(F.lit("client stopped")).alias("label"),
         F.lit(None).cast("string").alias("error"),
         F.lit(None).cast("long").alias("latency_us"),
     )
@@ -247,7 +247,7 @@ def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame |
     return told.unionByName(asked.join(F.broadcast(turns), on=["session_id", "client"], how="inner"))
 
 
-# Health of a partition over a session: its share of service, too few in-sync replicas, and sums.
+# Health of a partition over a session: availability, too few in-sync replicas, and sums.
 
 
 CONDITIONS: Final = ("under_replicated", "at_min_isr", "under_min_isr", "offline")
@@ -258,9 +258,10 @@ _WHOM: Final = ("session_id", "scope", "partition", "client", "acks")
 
 
 def isr_conditions(states: "DataFrame") -> "DataFrame":
-    """When a partition was in one of :data:`CONDITIONS`, by the controller's state; a partition may be in several.
+    """Return intervals in which a partition was in one of :data:`CONDITIONS`, by the controller's state.
 
-    It is at its minimum only where that is not all it has. Of one whose placement nobody has told nothing is known.
+    Several conditions may hold at once. A partition is at min ISR only if that is less than all replicas. Partitions
+    with an unknown assignment have no rows.
     """
     size, replicas = F.col("isr_size"), F.col("replication")
     led = F.col("leader") >= 0
@@ -282,10 +283,10 @@ def isr_conditions(states: "DataFrame") -> "DataFrame":
 def availability(
     unavailability: "DataFrame", events: "DataFrame", answers: "DataFrame", sessions: "DataFrame"
 ) -> "DataFrame":
-    """Each partition, and each client at each partition with its acks level, with its share of time served.
+    """Return the availability of each partition, and of each partition for a client with an acks level.
 
-    Time counts from a partition's first leader to its deletion, and from the first answer that a client got.
-    ``answers`` needs the kinds that tell a producer something.
+    Time counts from a partition's first leader to its deletion, and from a client's first response. ``answers`` must
+    have the event kinds :data:`ANSWERS`.
     """
     nobody, none = F.lit("").alias("client"), F.lit(None).cast("long").alias("acks")
     ends = F.broadcast(sessions.select("session_id", "end_us"))
@@ -314,9 +315,9 @@ def availability(
 
 
 def _led(events: "DataFrame", ends: "DataFrame") -> "DataFrame":
-    """How long partitions were there to be led; of one that was made anew under its name all of it, added up."""
+    """Return the time that partitions existed with a leader; for a recreated partition the sum."""
     led, gone = F.col("kind") == "became_leader", F.col("kind") == "partition_deleted"
-    # A life ends with its deletion, which counts among those that had happened by then.
+    # A deletion event is counted as part of the next life, but ends the previous one.
     lives = with_life(events.filter(led | gone), events).withColumn("life", F.col("life") - gone.cast("int"))
     return (
         lives.groupBy("session_id", "partition", "life")
@@ -336,7 +337,7 @@ def partitions(
     conditions: "DataFrame",
     stalls: "DataFrame",
 ) -> "DataFrame":
-    """A row a partition with a known placement: replication, churn, elections, epochs and stalls, summed up."""
+    """Return a row per partition with a known assignment: sums of replication, ISR changes, elections and stalls."""
     keys = ["session_id", "partition"]
     decided = events.filter(F.col("kind").isin("leader_elected", "partition_offline", "isr_changed"))
     counted = decided.select(
@@ -374,7 +375,7 @@ def partitions(
         )
         .filter(F.col("replication").isNotNull())
         .join(F.broadcast(sessions.select("session_id", "end_us")), on="session_id", how="inner")
-        # A partition begins in epoch 0, whether or not anybody has said so.
+        # A partition starts in epoch 0, even if no event has it.
         .withColumn("epochs", F.col("_begun") + F.when(F.col("_zero") == 0, 1).otherwise(0))
         .withColumn("isr_changes_per_minute", F.when(F.col("end_us") > 0, changes * _MINUTE_US / F.col("end_us")))
         .withColumns({name: F.when(F.col("min_isr").isNotNull(), F.col(name)) for name in _AGAINST_MIN_ISR})

@@ -336,7 +336,7 @@ def vacancies(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
         .withColumn("_ended", F.max(ended).over(term.rowsBetween(Window.unboundedPreceding, Window.currentRow)))
     )
     empty = ~changed & (F.col("_ended") | (kind == "node_paused"))
-    said = F.when(changed, F.lit("became active")).when(empty, F.lit("went away")).otherwise(F.lit("is back"))
+    said = F.when(changed, F.lit("became active")).when(empty, F.lit("left")).otherwise(F.lit("returned"))
     turns = whole.withColumn("empty", empty).withColumn("label", F.concat_ws(" ", "who", said))
     return intervals(turns, sessions, [], ["empty"]).filter("empty").select("session_id", *SPAN)
 

@@ -1,16 +1,15 @@
-"""From each fault to its end in the cluster: detected, a new leader elected, everything served again, nothing left.
+"""Effects of each fault, and its times to detection, leader election, restored service and full recovery.
 
-What happened after a fault began, and before it was over and the next one began, may be its effect. It is the effect
-of the faults that explain it best: first those that the very node has that was replaced, left the ISR, led the
-partition or was refused; then those of other replicas of the partition; then, of whatever is without a better cause,
-those of the control plane and of load. A client's fault explains what that client sees, and nothing in the cluster.
-Of several that explain it alike it is the one that began the outage, else one that stops a node or cuts it off rather
-than one that slows it down.
+An event after the start of a fault, and before both its end and the start of the next fault, may be its effect. It is
+attributed to the faults that explain it best: first those on the node that was replaced, left the ISR, was the leader,
+or failed the request; then those on other replicas of the partition; then, without a better cause, those of the control
+plane and of load. A client's fault explains what that client observes, and nothing in the cluster. Of several equal
+ones it is the fault that started the outage, else one that stops or isolates a node rather than one that slows it down.
 
-A fault is detected when the first alert fires whose condition began after the fault did, and held as an effect of the
-fault came that the alert's metric counts (:data:`COUNTED_BY`). Metrics count the whole cluster.
+A fault is detected when the first alert fires whose condition began after the fault, and held at the time of an effect
+of the fault that the alert's metric counts (:data:`COUNTED_BY`). Metrics count the whole cluster.
 
-The rules are plain Python, one walk a session; they go to executors by value and use nothing else of floodmark.
+The rules are plain Python, in one pass per session; they are sent to executors by value and import no floodmark.
 """
 
 import re
@@ -30,20 +29,20 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 SIGNS: Final = ("isr_changed", "leader_elected", "partition_offline", "controller_changed")
-"""Kinds of decisions that metrics of the cluster count."""
+"""Kinds of controller decisions that the cluster's metrics count."""
 OPERATOR: Final = ("preferred leader", "administrator", "reassignment", "new partition", "created")
-"""How the reason of an election begins that no fault brought about."""
+"""Prefixes of the reasons of elections that no fault caused."""
 LOAD: Final = ("rate_change", "traffic_spike", "hot_key")
-"""Faults of producers that brokers feel."""
+"""Faults of producers that affect brokers."""
 SLOWING: Final = (
     *("lag", "bandwidth", "slow_responses", "slow_close", "duplicate_responses", "slow_follower", "slow_cpu"),
     *("slow_disk", "lost_writeback", "corrupt_batch", "stale_metadata", "clock_skew"),
 )
-"""Faults under which a node still serves, slower or worse; without them it would serve as well."""
+"""Faults under which a node still serves requests, but slower or worse."""
 UNCLEAN: Final = "unclean_election"
-"""A sign beside ``leader_elected``."""
+"""Additional effect of an unclean ``leader_elected``."""
 CONTROLLER_LEFT: Final = "controller_left"
-"""The node that an alert says to have been the active controller is one of a fault."""
+"""Effect of a fault on the node that was the active controller."""
 _LEAVE_ISR: Final = ("isr_changed", "leader_elected", "lacking")
 COUNTED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "OfflinePartitionsCount": ("partition_offline",),
@@ -54,15 +53,15 @@ COUNTED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "IsrShrinksPerSec": ("isr_changed",),
     "ActiveControllerCount": (CONTROLLER_LEFT, "controller_changed"),
 }
-"""Alert → the effects of faults that its metric counts. Of what clients feel Kafka's brokers count nothing here."""
+"""Alert → the effects of faults that its metric counts. No metric here counts effects on clients."""
 LINGERING_US: Final = 30_000_000
-"""For so long after it is over a fault still explains as much as one that is active (replica.lag.time.max.ms)."""
+"""Time after its end in which a fault explains as much as an active one (replica.lag.time.max.ms)."""
 
 _NODE: Final = re.compile(r"(broker|controller|zookeeper) (\d+)")
 _OTHER_END: Final = re.compile(r"(broker|controller|zookeeper)(\d+)")
 _FOR_EVER: Final = 1 << 62
 _NEVER: Final = 9
-"""The rank of what a fault does not explain."""
+"""Rank of an event that a fault does not explain."""
 _COLUMNS: Final = {
     "what": "string", "kind": "string", "at_us": "bigint", "seq": "bigint", "ended_us": "bigint",
     "ended_seq": "bigint", "open": "boolean", "partition": "string", "client": "string", "broker": "bigint",
@@ -79,7 +78,7 @@ SCHEMA: Final = (
 
 
 class FaultImpact:
-    """A fault, and what it may have brought about."""
+    """A fault, with the effects attributed to it."""
 
     def __init__(self, row: Row, until_seq: int) -> None:
         self.row = row
@@ -88,23 +87,23 @@ class FaultImpact:
         named = [" ".join(found) for found in _NODE.findall(row["target"])]
         ends = (row["detail"] or "").partition("->")[2]
         self.cluster = bool(named)
-        """Whether it is of nodes of the cluster, and not of clients alone."""
+        """Whether it affects nodes of the cluster, not only clients."""
         self.everywhere = row["kind"] in LOAD or any(not name.startswith("broker") for name in named)
-        """Whether it may be felt wherever nothing else explains it."""
+        """Whether it may explain events anywhere that have no better cause."""
         if self.cluster:
             self.nodes |= {" ".join(found) for found in _OTHER_END.findall(ends)}
         self.slows = row["kind"] in SLOWING
         self.detected_by: Row | None = None
-        """The first alert that fires."""
+        """The first alert that detected it."""
         self.elected_us: int | None = None
         self.shown: list[tuple[int, str]] = []
-        """Its effects: the number of the event that shows one, and what it is."""
+        """Its effects: sequence number and kind of the event."""
         self.troubles: list[Row] = []
         self._lasts: dict[str, int] = {}
-        """Partition, or empty for any → until when the last of its troubles there lasts."""
+        """Partition, or empty for any → end of its last trouble there."""
 
     def suffers(self, row: Row) -> None:
-        """A trouble is its effect."""
+        """Attribute a trouble to the fault."""
         self.shown.append((int(row["seq"]), row["kind"]))
         self.troubles.append(row)
         end = _FOR_EVER if row["open"] else int(row["ended_us"])
@@ -112,26 +111,26 @@ class FaultImpact:
             self._lasts[partition] = max(end, self._lasts.get(partition, -1))
 
     def covers(self, row: Row) -> bool:
-        """Whether what happened then may be its effect.
+        """Return whether an event may be its effect, by time.
 
-        Records that were under way as it began wait since before it, by no more than their client's service bound.
+        Records in flight at its start may have waited before it, for at most their client's service bound.
         """
         late = int(self.row["seq"]) <= int(row["seq"]) or row["at_us"] + (row.get("bound_us") or 0) > self.row["at_us"]
         return late and int(row["seq"]) < self.until_seq
 
     def began(self, row: Row) -> bool:
-        """Whether this is what it began, or what continues that: of the same partition, if it is of one."""
+        """Return whether a trouble started with the fault, or continues one that did at the same partition."""
         if abs(row["at_us"] - self.row["at_us"]) <= (row.get("bound_us") or 0):
             return True
         return self._lasts.get(row["partition"] or "", -1) >= int(row["at_us"])
 
     def is_long_over(self, row: Row) -> bool:
-        """Whether what it left behind should have shown before."""
+        """Return whether the fault ended too long ago for an effect to show only now."""
         return not self.row["open"] and int(row["at_us"]) > int(self.row["ended_us"]) + LINGERING_US
 
 
 class States:
-    """Leaders and ISRs of partitions over time, as the controller decided them."""
+    """Leaders and ISRs of partitions over time, in the controller's state."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._by_partition: dict[str, list[Row]] = {}
@@ -145,23 +144,23 @@ class States:
             self._replicas[name] = _brokers(sorted({each for row in states for each in row["isr"] or ()}))
 
     def _before(self, partition: str, seq: int) -> Iterator[Row]:
-        """Those up to event ``seq``, the last one first."""
+        """Return the states up to event ``seq``, the last one first."""
         states = self._by_partition[partition]
         return (states[at] for at in range(bisect_right(self._starts[partition], seq) - 1, -1, -1))
 
     def leader(self, partition: str, seq: int) -> list[str]:
-        """The broker that led after event ``seq``, or the last that did; none where that is not known."""
+        """Return the leader after event ``seq``, or the last one before; empty if not known."""
         if partition not in self._by_partition:
             return []
         led = next((row["leader"] for row in self._before(partition, seq) if row["leader"] >= 0), -1)
         return _brokers([led]) if led >= 0 else []
 
     def replicas(self, partition: str) -> list[str]:
-        """Every broker that was ever in sync."""
+        """Return every broker that was ever in sync."""
         return self._replicas.get(partition, [])
 
     def missing(self, partition: str, seq: int) -> list[str]:
-        """Those of them that were not after event ``seq``."""
+        """Return the replicas that were not in sync after event ``seq``."""
         last = next(self._before(partition, seq), None) if partition in self._by_partition else None
         inside = _brokers(last["isr"] or ()) if last else self.replicas(partition)
         return [name for name in self.replicas(partition) if name not in inside]
@@ -172,15 +171,15 @@ def _brokers(ids: Iterable[int]) -> list[str]:
 
 
 def _touched(fault: FaultImpact, *groups: Sequence[str]) -> int:
-    """The first of these groups of nodes with one that the fault is of, from 1."""
+    """Return the number, from 1, of the first group of nodes with a node of the fault."""
     return next((at for at, names in enumerate(groups, 1) if not fault.nodes.isdisjoint(names)), _NEVER)
 
 
 class Effects:
-    """Gives signs and troubles to the faults of one session."""
+    """Attributes events and troubles of one session to its faults."""
 
     def __init__(self, faults: Sequence[Row], states: States, controller: str | None) -> None:
-        """``controller`` is the node that was active as the session began, None where nobody says."""
+        """Take the faults; ``controller`` is the first active controller, None if not known."""
         begun = sorted(faults, key=lambda row: int(row["seq"]))
         following = [*[int(row["seq"]) for row in begun[1:]], _FOR_EVER]
         self.faults = [
@@ -192,7 +191,7 @@ class Effects:
         self._current: list[FaultImpact] = []
 
     def _may_explain(self, row: Row) -> list[FaultImpact]:
-        """The faults that may cover this and what comes after it, all others left out: rows come in order."""
+        """Return the faults that may explain an event or a later one; events must come in order."""
         late_us = row["at_us"] + (row.get("bound_us") or 0)
         while self._begun < len(self.faults):
             begins = self.faults[self._begun].row
@@ -204,10 +203,10 @@ class Effects:
         return self._current
 
     def _given(self, row: Row, rank: Callable[[FaultImpact], int], among: Sequence[FaultImpact]) -> list[FaultImpact]:
-        """The faults that explain best what happened then; several where nothing tells them apart."""
+        """Return the faults that explain an event best; several if they are equal."""
 
         def key(fault: FaultImpact) -> tuple[int, ...]:
-            # Whom a client asks changes while it waits: that is of what began the outage, whichever leads by now.
+            # The leader may change while a client waits, so the fault that started the outage counts first.
             causes = (not fault.began(row), rank(fault))
             return (*(causes if row["kind"] == "refused" else causes[::-1]), fault.is_long_over(row), fault.slows)
 
@@ -216,7 +215,7 @@ class Effects:
         return [fault for each, fault in ranked if each == best]
 
     def sign(self, row: Row) -> None:
-        """The cluster has decided something."""
+        """Attribute a decision of the controller."""
         for fault in self._given(row, self._cause(row), self._may_explain(row)):
             fault.shown.append((int(row["seq"]), row["kind"]))
             if row["kind"] == "leader_elected":
@@ -239,7 +238,7 @@ class Effects:
 
     @staticmethod
     def _decided(*groups: Sequence[str]) -> Callable[[FaultImpact], int]:
-        """A decision about these nodes; where they are not known any fault of the cluster may be its cause."""
+        """Return the rank of a decision about nodes; if they are unknown, any fault of the cluster may explain it."""
         unknown = not any(groups)
 
         def rank(fault: FaultImpact) -> int:
@@ -249,7 +248,7 @@ class Effects:
         return rank
 
     def trouble(self, row: Row) -> None:
-        """A partition was without service or lacked replicas, or a client was refused."""
+        """Attribute a trouble: a partition was unavailable or under-replicated, or a client could not write."""
         seq, partition = row["seq"], row["partition"] or ""
         leader, replicas = self._states.leader(partition, seq), self._states.replicas(partition)
         if row["kind"] == "lacking":
@@ -267,7 +266,7 @@ class Effects:
             fault.suffers(row)
 
     def alerts(self, rows: Sequence[Row]) -> None:
-        """Alerts fire: each detects the faults with an effect that its metric counts, while its condition held."""
+        """Attribute alerts: each detects the faults with an effect that its metric counts, while its condition held."""
         for row in rows:
             if CONTROLLER_LEFT in COUNTED_BY.get(row["kind"], ()):
                 left = [" ".join(found) for found in _NODE.findall(row["by"] or "")]
@@ -284,7 +283,7 @@ class Effects:
                     fault.detected_by = row
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each fault."""
+        """Return a row for each fault."""
         return [_told(fault) for fault in self.faults]
 
 
@@ -316,20 +315,20 @@ def _told(fault: FaultImpact) -> dict[str, Any]:
 
 
 def _last_end(troubles: Sequence[Row]) -> int | None:
-    """When the last of these ended; None if one never did."""
+    """Return the end of the last trouble; None without any, or if one is open."""
     if not troubles or any(each["open"] for each in troubles):
         return None
     return max(int(each["ended_us"]) for each in troubles)
 
 
 def of_session(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """A row for each fault; ``rows`` are faults, signs, troubles, alerts, states, the first controller, by ``what``."""
+    """Return a row for each fault; ``rows`` has faults, signs, troubles, alerts, states and controller by ``what``."""
     by_what: dict[str, list[Row]] = {}
     for row in rows:
         by_what.setdefault(row["what"], []).append(row)
     controller = next((row["node"] for row in by_what.get("controller", ())), None)
     effects = Effects(by_what.get("fault", ()), States(by_what.get("state", ())), controller)
-    # An outage comes before what shows it, and what lacks replicas behind both.
+    # Of one event, an outage comes before its signs, and under-replication after both.
     order = {"out": 0, "refused": 1, "lacking": 3}
     happened = [*by_what.get("sign", ()), *by_what.get("trouble", ())]
     for row in sorted(happened, key=lambda row: (int(row["seq"]), order.get(row["kind"], 2))):
@@ -338,11 +337,11 @@ def of_session(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return effects.rows()
 
 
-# The same in Spark: everything of a session as rows of one table, one walk for each.
+# The same in Spark: all rows of a session in one table, processed in one pass.
 
 
 def signs(events: "DataFrame") -> "DataFrame":
-    """The events that show something; the first leader of a partition and an ISR that nobody has left do not."""
+    """Return the events that may be effects, without first elections and ISR changes that only add replicas."""
     kind = F.col("kind")
     first = (kind == "leader_elected") & (F.col("leader_epoch") == 0)
     left = F.size(F.array_except(F.coalesce("previous_isr", F.array()), F.coalesce("isr", F.array()))) > 0
@@ -350,7 +349,7 @@ def signs(events: "DataFrame") -> "DataFrame":
 
 
 def troubles(unavailability: "DataFrame", conditions: "DataFrame") -> "DataFrame":
-    """Everything that a fault can leave behind, as intervals with what it is: out, refused or lacking."""
+    """Return the intervals that a fault can cause by kind: ``out``, ``refused`` (a client) or ``lacking`` replicas."""
     span = ("partition", "began_us", "began_seq", "ended_us", "ended_seq", "open")
     scope = F.when(F.col("scope") == "partition", F.lit("out")).otherwise(F.lit("refused"))
     out = unavailability.select("session_id", scope.alias("trouble"), "client", *span, "bound_us")
@@ -363,10 +362,10 @@ def fault_times(
     faults: "DataFrame", shown: "DataFrame", felt: "DataFrame", alerts: "DataFrame | None", states: "DataFrame",
     sessions: "DataFrame",
 ) -> "DataFrame":  # fmt: skip
-    """A row a fault: when it was detected, when a leader was elected, and when all was served and whole again.
+    """Return a row per fault with its times of detection, leader election, restored service and full recovery.
 
-    ``shown`` is what :func:`signs` gives, ``felt`` what :func:`troubles` gives, ``states`` those of partitions.
-    Without ``alerts`` nothing is detected.
+    ``shown`` is the result of :func:`signs`, ``felt`` that of :func:`troubles`, ``states`` has partition states.
+    Without ``alerts`` no fault is detected.
     """
     began = {"at_us": "began_us", "seq": "began_seq"}
     parts: dict[str, tuple[DataFrame, Mapping[str, str]]] = {
@@ -388,7 +387,7 @@ def fault_times(
 
 
 def _rows(what: str, frame: "DataFrame", renamed: Mapping[str, str]) -> "DataFrame":
-    """A part of what is known, with all columns; ``renamed`` are those that it has under another name."""
+    """Return the rows of one input with all columns; ``renamed`` maps columns to their names in the input."""
     own = {name: F.col(renamed.get(name, name)) for name in _COLUMNS if renamed.get(name, name) in frame.columns}
     own["what"] = F.lit(what)
     columns = [own.get(name, F.lit(None)).cast(kind).alias(name) for name, kind in _COLUMNS.items()]
@@ -396,7 +395,7 @@ def _rows(what: str, frame: "DataFrame", renamed: Mapping[str, str]) -> "DataFra
 
 
 def fault_means(times: "DataFrame") -> "DataFrame":
-    """Means over the faults of a session by name, and over all of them (an empty name)."""
+    """Return means over the faults of a session by name, and over all faults (an empty name)."""
     each = times.withColumn("fault", F.explode(F.array(F.lit(""), F.col("fault"))))
     mean = {"mttd_us": "time_to_detect_us", "mtte_us": "time_to_elect_us", "mttr_us": "time_to_recover_us"}
     return each.groupBy("session_id", "fault").agg(

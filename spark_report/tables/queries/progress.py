@@ -263,12 +263,12 @@ def _spans(turns: "DataFrame", sessions: "DataFrame") -> "DataFrame":
         F.coalesce("next_seq", F.greatest("end_seq", "seq") + 1).alias("ended_seq"),
         open_.alias("open"),
         F.when(F.col("what") == _APPENDED, F.lit("records appended"))
-        .when(F.col("what") == _MOVED, F.lit("the high watermark moved for the last time"))
-        .otherwise(F.lit("a leader took over"))
+        .when(F.col("what") == _MOVED, F.lit("last high watermark advance"))
+        .otherwise(F.lit("new leader"))
         .alias("began_by"),
         F.when(open_, F.lit(""))
-        .when(F.col("next_what") == _PARTITION_GONE, F.lit("the partition was deleted"))
-        .otherwise(F.lit("the high watermark moved"))
+        .when(F.col("next_what") == _PARTITION_GONE, F.lit("partition deleted"))
+        .otherwise(F.lit("high watermark advanced"))
         .alias("ended_by"),
     )
     duration = spans.withColumn("duration_us", F.col("ended_us") - F.col("began_us"))

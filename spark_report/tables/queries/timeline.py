@@ -1,4 +1,4 @@
-"""States over time: leaders, ISRs and active faults as intervals, and rows at one point in time."""
+"""Intervals of leaders, ISRs and active faults over time, and rows of events at one point in time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Groups by number instead of by name, where very many rows are sorted by group.
+# Group numbers instead of names, for sorting very many rows by group.
 #
-# A name is compared letter by letter at each step of a sort, and carried along in each row: without names, sorting
-# and windows over ten million events take half the time.
+# A name is compared character by character in each step of a sort, and copied with each row: without names, sorts and
+# windows over ten million events take half the time.
 
 
 NUMBER: Final = "group_number"
 
 
 def numbered(rows: "DataFrame", names: Sequence[str]) -> "DataFrame":
-    """Each group of these ``names`` that there are rows of, with its number; no more groups than one task can sort."""
+    """Return the distinct groups of ``names`` with a number each; one task must be able to sort them."""
     order = Window.orderBy(*names)
     return rows.select(*names).distinct().withColumn(NUMBER, F.row_number().over(order))
 
 
 def keys_of(names: Sequence[str], groups: "DataFrame | None") -> Sequence[str]:
-    """What a group goes by: its number, or its names where groups have none."""
+    """Return the columns that identify a group: its number, or its names if groups have no numbers."""
     return names if groups is None else (NUMBER,)
 
 
 def by_number(rows: "DataFrame", groups: "DataFrame | None") -> "DataFrame":
-    """Rows with the number of their group in place of its names; as they are without ``groups``, that must have all."""
+    """Replace the names of a group by its number; without ``groups`` rows are unchanged. ``groups`` must have all."""
     if groups is None:
         return rows
     names = [name for name in groups.columns if name != NUMBER]
@@ -44,19 +44,18 @@ def by_number(rows: "DataFrame", groups: "DataFrame | None") -> "DataFrame":
 
 
 def by_name(rows: "DataFrame", groups: "DataFrame | None") -> "DataFrame":
-    """The names again."""
+    """Replace the number of a group by its names."""
     return rows if groups is None else rows.join(F.broadcast(groups), on=NUMBER, how="inner").drop(NUMBER)
 
 
-# Turning points in time into intervals: the one place with window arithmetic.
+# Conversion of points in time to intervals, the only place with window arithmetic.
 #
-# Order is always ``(at_us, seq)``: many things share a microsecond, and ``seq`` is the order in which they happened.
-# An interval is ``[began, ended)`` in both. One that nothing ended is cut off at its session's end and marked
-# ``open``.
+# The order is always ``(at_us, seq)``, because many events share a microsecond and ``seq`` is their order. Intervals
+# are half-open, ``[began, ended)``, in both. An interval without an end ends with its session, and is ``open``.
 
 
 SPAN: Final = ("began_us", "began_seq", "ended_us", "ended_seq", "open", "began_by", "ended_by")
-"""The columns every interval has."""
+"""Columns of every interval."""
 _NEXT: Final = {"us": "at_us", "seq": "seq", "label": "label"}
 
 
@@ -67,10 +66,10 @@ def intervals(
     state: Sequence[str],
     groups: "DataFrame | None" = None,
 ) -> "DataFrame":
-    """Intervals of constant ``state`` for each session and ``keys``.
+    """Return intervals of constant ``state`` for each session and ``keys``.
 
-    A row of ``changes`` says that the state holds from ``(at_us, seq)`` on, and by what (``label``). Rows that repeat
-    the state before them begin nothing. ``groups`` are numbers for session and keys, where there are very many rows.
+    A row of ``changes`` has the state from ``(at_us, seq)`` on, and its reason ``label``. Rows that repeat the previous
+    state start no interval. ``groups`` are numbers for session and keys, used for very many rows.
     """
     order = Window.partitionBy(*keys_of(["session_id", *keys], groups)).orderBy("at_us", "seq")
     turns = (
@@ -96,9 +95,9 @@ def intervals(
 
 
 def overlaps(one: "DataFrame", other: "DataFrame", on: list[str], keep: list[str]) -> "DataFrame":
-    """The stretches that an interval of ``one`` and an interval of ``other`` have in common, where ``on`` is equal.
+    """Return the intersections of intervals of ``one`` and ``other`` with equal ``on``.
 
-    ``keep`` names the columns of ``one`` that the result has beside ``session_id`` and the span.
+    ``keep`` names the columns of ``one`` that the result has besides ``session_id`` and the span.
     """
     left, right = one.alias("one"), other.alias("other")
     same = [F.col(f"one.{name}").eqNullSafe(F.col(f"other.{name}")) for name in ["session_id", *on]]
@@ -122,7 +121,7 @@ def overlaps(one: "DataFrame", other: "DataFrame", on: list[str], keep: list[str
 
 
 def merged(spans: "DataFrame", keys: list[str]) -> "DataFrame":
-    """Intervals that touch or overlap become one; it begins by what began the first and ends by what ended the last."""
+    """Merge intervals that touch or overlap, with ``began_by`` of the first and ``ended_by`` of the last one."""
     order = Window.partitionBy("session_id", *keys).orderBy("began_us", "began_seq")
     earlier = order.rowsBetween(Window.unboundedPreceding, -1)
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -151,18 +150,18 @@ _DECISIONS: Final = (
     *("partition_created", "partition_deleted", "assignment_changed"),
 )
 _GONE: Final = -2
-"""In place of the leader of a partition that was deleted."""
+"""Leader value of a deleted partition."""
 
 
 def partition_states(
     events: "DataFrame", assignments: "DataFrame", sessions: "DataFrame", placed: "DataFrame | None" = None
 ) -> "DataFrame":
-    """Leader, epoch and ISR of a partition by the controller's committed state, as intervals; leader -1 is nobody.
+    """Return leader, epoch and ISR of partitions in the controller's committed state, as intervals; -1 is no leader.
 
-    A partition begins as it was placed, with its first replica leading epoch 0 and all in sync, or when it is made, and
-    ends when it is deleted. ``replication`` is how many replicas it is to have in sync: Kafka does not count those that
-    a reassignment is only adding (KIP-455). ``min_isr`` is as the topic's settings were then; ``placed`` has the
-    partitions of ``assignments`` and those that were made later.
+    A partition starts with its initial assignment, with the first replica as leader in epoch 0 and all in sync, or when
+    it is created, and ends when it is deleted. ``replication`` is the number of replicas without those that a
+    reassignment is adding (KIP-455). ``min_isr`` is the topic's setting at that time; ``placed`` has the partitions of
+    ``assignments`` and those created later.
     """
     order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -197,7 +196,7 @@ def _placed(assignments: "DataFrame") -> "DataFrame":
 
 
 def _decided(events: "DataFrame") -> "DataFrame":
-    """What the controller decided; null ISR, replication or minimum is as it was."""
+    """Return the controller's decisions; a null ISR, replication or minimum is unchanged."""
     kind = F.col("kind")
     moved = F.size(F.array_except("replicas", "adding"))
     named = F.size(F.split("detail", ","))
@@ -218,7 +217,7 @@ def _decided(events: "DataFrame") -> "DataFrame":
 
 
 def _configured(events: "DataFrame", assignments: "DataFrame") -> "DataFrame":
-    """What topics were set to: the events have all settings of their own, and without one the cluster's counts."""
+    """Return changes of topics' ``min.insync.replicas``; an event has all topic settings, else the default applies."""
     own = F.regexp_extract("detail", r"(?:^|[ ,])min\.insync\.replicas=(\d+)", 1)
     settings = events.filter(F.col("kind") == "topic_config_changed").select(
         *("session_id", "at_us", "seq"),
@@ -238,7 +237,7 @@ def _configured(events: "DataFrame", assignments: "DataFrame") -> "DataFrame":
 
 
 def faults(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """Every fault with the time it was active; one that was never healed is open."""
+    """Return every fault with its active interval, open if it was never healed."""
     injected = F.col("kind") == "fault_injected"
     healed = F.col("kind") == "fault_healed"
     pairs = (
@@ -268,25 +267,25 @@ def faults(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
 
 
 def fault_windows(fault_spans: "DataFrame") -> "DataFrame":
-    """The times at which at least one fault was active, as intervals that do not touch."""
+    """Return the times with at least one active fault, as disjoint intervals."""
     return merged(fault_spans, [])
 
 
-# Rows at one point in time, picked from the events in one pass, each marked with its table.
+# Rows at one point in time, selected from the events in one pass, each with the name of its table.
 
 
 WHEN: Final = ("session_id", "at_us", "seq")
 
 
 class PointTable(NamedTuple):
-    """A table of instants: the kinds of events it takes, and its columns after :data:`WHEN`."""
+    """A table of points in time: its kinds of events, and its columns after :data:`WHEN`."""
 
     kinds: tuple[str, ...]
     columns: tuple[str, ...]
 
 
 POINT_TABLES: Final[dict[str, PointTable]] = {
-    # The controller's decisions on leaders, those that found nobody among them.
+    # Leader elections, also those without an eligible replica.
     "elections": PointTable(
         ("leader_elected", "partition_offline"),
         ("partition", "election", "leader", "leader_epoch", "isr", "by"),
@@ -294,7 +293,7 @@ POINT_TABLES: Final[dict[str, PointTable]] = {
     "isr_changes": PointTable(
         ("isr_changed",), ("partition", "change", "leader", "leader_epoch", "isr", "previous_isr", "by")
     ),
-    # ``fate`` is ``lost``, or ``missing``: gone at that moment, it may have come back.
+    # ``fate`` is ``lost``, or ``missing`` at that time: such records may have come back later.
     "losses": PointTable(
         ("records_lost", "records_missing"),
         (
@@ -302,7 +301,7 @@ POINT_TABLES: Final[dict[str, PointTable]] = {
             *("log_offset", "leader_epoch", "acks", "committed", "cause"),
         ),
     ),
-    # ``known`` is empty for what must not happen under the version; else it says which one fixed it.
+    # ``known`` is empty for an unexpected violation; else it names the fix and its version.
     "overdue": PointTable(
         ("liveness_overdue",), ("property", "partition", "broker", "detail", "since_us", "bound_us", "known")
     ),
@@ -317,9 +316,9 @@ POINT_TABLES: Final[dict[str, PointTable]] = {
         ("truncated",), ("partition", "broker", "leader_epoch", "log_offset", "end_offset", "hw", "rule")
     ),
     "expectations": PointTable(("expectation_checked",), ("rule", "ok", "detail")),
-    # Who became the active controller, with its controller epoch; ``broker`` is -1 for a node that is none.
+    # The new active controller, with its controller epoch; ``broker`` is -1 for a node that is no broker.
     "controllers": PointTable(("controller_changed",), ("node", "broker", "leader_epoch")),
-    # ``error`` is Kafka's refusal, empty where there was none.
+    # ``error`` is Kafka's error, empty for none.
     "steps": PointTable(("step_taken",), ("by", "target", "detail", "error")),
     # ``rule`` is the guard; ``detail`` is ``refused``, ``healed`` or ``stopped``.
     "guards": PointTable(("guard_acted",), ("rule", "detail", "fault", "target", "cause")),

@@ -176,8 +176,8 @@ def test_every_alert_shows_something() -> None:
 def test_a_controller_that_nobody_replaces_is_detected_by_its_absence() -> None:
     rows = [fault(1, CONTROLLER, 5, 90, "lag"), fault(2, CONTROLLER, 20, 90), fault(3, LEADER, 21, 90)]
     [vacant] = fires(20, alert="ActiveControllerCount", end=90, after=100)
-    assert of("detected_us", *rows, {**vacant, "by": f"{CONTROLLER} went away"}) == {1: None, 2: 300, 3: None}
-    assert of("detected_us", *rows, {**vacant, "by": "controller 3001 went away"}) == dict.fromkeys((1, 2, 3))
+    assert of("detected_us", *rows, {**vacant, "by": f"{CONTROLLER} left"}) == {1: None, 2: 300, 3: None}
+    assert of("detected_us", *rows, {**vacant, "by": "controller 3001 left"}) == dict.fromkeys((1, 2, 3))
 
 
 class Counted(dict[str, Any]):
