@@ -1,4 +1,4 @@
-"""The JVM's ahead-of-time cache: makes it by one report over a made-up session, shows it and clears it."""
+"""Ahead-of-time cache of the JVM: made by a report over a synthetic session, shown, and cleared."""
 
 import argparse
 import os
@@ -32,7 +32,7 @@ _ROUNDS: Final = 20
 
 
 def warm(stage: Callable[[str], None]) -> jvm.Warm:
-    """Make the cache for the first Java that can have one, and put it in its place.
+    """Make the cache for the first suitable Java, and install it.
 
     Raises:
         ReportError: there is no such Java, or no folder to keep the cache in.
@@ -41,13 +41,13 @@ def warm(stage: Callable[[str], None]) -> jvm.Warm:
     root = jvm.spark_cache_folder(os.environ)
     if root is None:
         raise ReportError(
-            "no folder for the cache: set HOME or XDG_CACHE_HOME to an absolute path", code="no_cache_folder"
+            "no directory for the cache: set HOME or XDG_CACHE_HOME to an absolute path", code="no_cache_folder"
         )
     with tempfile.TemporaryDirectory(prefix="floodmark-warm-") as scratch:
         found, note = jvm.search_java(Path(scratch), oldest=jvm.OLDEST_CACHE_JAVA)
         if os.environ.get("JAVA_HOME") and found.origin != "JAVA_HOME":
             raise ReportError(
-                f"JAVA_HOME is no Java {jvm.OLDEST_CACHE_JAVA} or newer, and only such a one can keep a cache: "
+                f"JAVA_HOME: found an older Java, the cache needs Java {jvm.OLDEST_CACHE_JAVA} or newer; "
                 f"unset it to use Java {found.version} from {found.origin}",
                 code="java_too_old",
             )
@@ -62,7 +62,7 @@ def warm(stage: Callable[[str], None]) -> jvm.Warm:
                 )
             return jvm.keep_cache(part, file, note)
         except OSError as error:
-            raise ReportError(f"{root}: cannot write the cache there: {error.strerror}", code="unwritable") from error
+            raise ReportError(f"{root}: cannot write the cache: {error.strerror}", code="unwritable") from error
         finally:
             for left in root.glob(f"{part.stem}*"):
                 left.unlink(missing_ok=True)
@@ -73,21 +73,21 @@ def _train(training: Training, scratch: Path, stage: Callable[[str], None]) -> N
 
     recorded = made_up(scratch)
     with start(training=training) as started:
-        stage("a report over a session made up for it")
+        stage("running a report over a synthetic session")
         compute(started.spark, [recorded], lambda _stage: None)
         started.spark.stop()
         _written(started, stage)
 
 
 def _written(started: Started, stage: Callable[[str], None]) -> None:
-    """Wait for the JVM, which writes its cache when Spark is through with it."""
+    """Wait for the JVM, which writes its cache after Spark has stopped."""
     process: subprocess.Popen[bytes] | None = started.jvm
     if process is None or process.stdin is None:
         raise ReportError(
-            "a cache is made by a Spark of its own; run it without spark-submit", code="not_its_own_spark"
+            "the cache cannot be made under spark-submit; run floodmark spark warm directly", code="not_its_own_spark"
         )
     process.stdin.close()
-    stage("the JVM writes its cache; this takes about as long again")
+    stage("the JVM is writing its cache; this takes about as long again")
     give_up, tell = time.monotonic() + _DUMP_SECONDS, time.monotonic() + _TELL_SECONDS
     while process.poll() is None and time.monotonic() < give_up:
         time.sleep(0.1)
@@ -97,7 +97,7 @@ def _written(started: Started, stage: Callable[[str], None]) -> None:
 
 
 def made_up(parent: Path) -> SessionInput:
-    """A session in which each kind of event comes a few times, all about one partition, broker and client."""
+    """Write a synthetic session with each kind of event a few times, for one partition, broker and client."""
     path = session_files.directory_of(parent, ID)
     path.mkdir()
     rows = list(_rows())
@@ -107,7 +107,7 @@ def made_up(parent: Path) -> SessionInput:
 
 
 def unsealed(path: Path, last_seq: int, end_us: int) -> SessionInput:
-    """A directory with a table of events, as a session of one partition with nothing else known of it."""
+    """Return a directory with a table of events as a session of one partition, without other data."""
     topic = session_files.TopicStart(name="t", partitions=1, replication=2, min_isr=1, assignment={"t-0": [1, 2]})
     start = session_files.Start(
         format=1,
@@ -130,7 +130,7 @@ def unsealed(path: Path, last_seq: int, end_us: int) -> SessionInput:
 
 
 def _rows() -> Iterator[dict[str, Any]]:
-    """Every kind of event in turn, with a value in every field that it has."""
+    """Yield every kind of event in turn, with a value in each of its fields."""
     numbers = {"latency_us": 1_000, "count": 10, "acks": 1, "fault_id": 1, "partition_epoch": 1}
     for seq in range(_ROUNDS * len(FIELDS)):
         kind = list(FIELDS)[seq % len(FIELDS)]
@@ -142,11 +142,11 @@ def _rows() -> Iterator[dict[str, Any]]:
 
 # ``python -m spark_report.aot_cache warm|status|clear``: the JVM's cache as a command.
 #
-# Exit codes: 0 done (``status``: there is one that fits), 1 ``status`` found none, 2 no Java for it or no place to
-# keep it, 70 an internal error, 130 after Ctrl-C.
+# Exit codes: 0 done (``status``: a cache fits), 1 ``status`` found none, 2 no suitable Java or no writable directory,
+# 70 an internal error, 130 after Ctrl-C.
 
 
-_DESCRIPTION: Final = "``python -m spark_report.aot_cache warm|status|clear``: the JVM's cache as a command."
+_DESCRIPTION: Final = "Make (warm), show (status) or clear the class cache with which Spark starts faster."
 _COLD: Final = 1
 
 
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("action", choices=("warm", "status", "clear"))
     action = parser.parse_args(arguments).action
     work = {"warm": _warm, "status": _status, "clear": _clear}[action]
-    return guarded(work, stopped="stopped; an earlier cache is as it was")
+    return guarded(work, stopped="stopped; an earlier cache is unchanged")
 
 
 def _warm() -> int:
@@ -167,12 +167,12 @@ def _warm() -> int:
 
 def _status() -> int:
     for file, warm in jvm.all_caches(os.environ):
-        state = "fits" if jvm.cache_fits(file, warm) else "does not fit any more"
+        state = "fits" if jvm.cache_fits(file, warm) else "outdated"
         what = f"Java {warm.version} from {warm.origin}, PySpark {warm.pyspark}, {warm.environment}"
         print(f"{file}  {warm.bytes >> 20} MB  {state}: {printable(what)}")
     if jvm.usable_cache(os.environ):
         return 0
-    say("cold: `floodmark spark warm` makes a cache with which reports start faster")
+    say("cold: run `floodmark spark warm` to make reports start faster")
     return _COLD
 
 

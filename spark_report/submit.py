@@ -1,11 +1,11 @@
-"""The entry file for ``spark-submit``: the same job, with Spark already decided by whoever submits.
+"""Entry file for ``spark-submit``: the report job on the Spark that spark-submit starts.
 
 ::
 
     spark-submit --master spark://host:7077 spark_report/submit.py SESSION... [--out DIR] [--format LIST]
 
-The driver's Python must have floodmark installed. That of executors needs pyarrow and numpy: the one Python function
-they run, which counts anomalies again, is shipped to them.
+The driver's Python must have floodmark installed. The executors' Python needs pyarrow and numpy: the Python functions
+that they run are sent to them.
 """
 
 import sys

@@ -353,12 +353,12 @@ def ranking_view(story: FleetStory) -> View:
         "settings": chosen,
         "runs": lambda row: thousands(row["runs"]),
         "surprising": lambda row: thousands(row["surprising_hits"]),
-        "anything": rate,
-        "lossy": lambda row: thousands(row["lossy_runs"]),
+        "any finding": rate,
+        "lossy runs": lambda row: thousands(row["lossy_runs"]),
         "outage": lambda row: when(row["outage_p50_us"]) if row["outage_p50_us"] is not None else "",
         **_run("worst run"),
     }
-    numeric = "rank|runs|surprising|anything|lossy|outage|worst run"
+    numeric = "rank|runs|surprising|any finding|lossy runs|outage|worst run"
     return view("fleet_settings", "Settings, best first", rows, columns, numeric)
 
 
@@ -367,11 +367,11 @@ def _fleet(story: FleetStory) -> Columns:
 
 
 def _run(name: str = "run") -> Columns:
-    return {name: lambda row: row["run"], "again": lambda row: row["again"]}
+    return {name: lambda row: row["run"], "command": lambda row: row["again"]}
 
 
 def _sum_words(key: str) -> str:
-    return {"any": "(anything)", "surprising": "(anything surprising)"}.get(key, key)
+    return {"any": "(any finding)", "surprising": "(any surprising)"}.get(key, key)
 
 
 def _difference(row: Row) -> str:
@@ -381,7 +381,8 @@ def _difference(row: Row) -> str:
 
 
 def _narrowed(whole: View) -> View:
-    kept = [place for place, name in enumerate(whole.columns) if name not in ("again", "expected", "never", "lossy")]
+    wide = ("command", "expected", "never", "lossy runs")
+    kept = [place for place, name in enumerate(whole.columns) if name not in wide]
     rows = tuple(tuple(row[place] for place in kept) for row in whole.rows)
     return replace(whole, columns=tuple(whole.columns[place] for place in kept), rows=rows)
 
@@ -471,7 +472,7 @@ def markdown_page(story: FleetStory) -> str:
 
 
 def _cells(names: tuple[str, ...], row: tuple[str, ...]) -> list[str]:
-    return [_code(value) if name == "again" else escaped(value) for name, value in zip(names, row, strict=True)]
+    return [_code(value) if name == "command" else escaped(value) for name, value in zip(names, row, strict=True)]
 
 
 def _code(text: str) -> str:

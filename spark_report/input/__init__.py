@@ -1,11 +1,9 @@
-"""What a report reads: session directories, and their files as DataFrames.
+"""Input of a report: session directories, and their files as DataFrames.
 
-sessions: looks at session directories before Spark starts: whole, incomplete with reasons, or set
-  aside with one.
-frames: events, final reads, ledgers and replica assignments as DataFrames with a written
-  schema, never inferred.
+sessions: checks session directories before Spark starts: complete, incomplete with reasons, or set aside.
+frames: events, final reads, ledgers and replica assignments as DataFrames with explicit schemas.
 
-It builds on the package spark for remote paths, and on playbooks.session_format for the names of files.
+It builds on the package spark for remote paths, and on playbooks.session_format for file names.
 """
 
 __all__ = [

@@ -551,8 +551,9 @@ def _outages(story: SessionStory) -> list[str]:
     if worst := _worst(of_users(story.unavailable("partition")), ("partition",)):
         (partition,), total, spans, first = worst
         said.append(
-            f"{partition} had no serving leader {_how_long(story, total)}in {counted(spans, 'interval')}, the longest "
-            f"from: {first['began_by']}" + (f"; to: {first['ended_by']}." if first["ended_by"] else ".")
+            f"{partition} had no serving leader {_how_long(story, total)}in {counted(spans, 'interval')}; the longest "
+            f"starts with: {first['began_by']}"
+            + (f", and ends with: {first['ended_by']}." if first["ended_by"] else ".")
         )
     if worst := _worst(story.unavailable("client"), ("client", "acks", "partition")):
         (client, level, partition), total, spans, first = worst

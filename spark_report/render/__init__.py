@@ -1,15 +1,14 @@
-"""Renders a report as an HTML page, Markdown, terminal text, Parquet and JSON files.
+"""Output of a report as HTML, Markdown, terminal text, Parquet and JSON.
 
-tables: findings about faults and partitions as small tables of text. client_tables: those about clients.
-sections: which tables a session shows in which order, its key figures, and the comparison of sessions.
+tables: text tables about losses, faults and partitions. client_tables: those about clients.
+sections: order of a session's tables, its key figures, and the comparison of sessions.
 charts: latency and lag charts, charts around faults, and the timeline with its lanes, as figures.
-svg: draws a figure as inline SVG; joins neighbours where a lane has very many shapes.
-html: the page that needs nothing else, and its part for each partition.
+svg: renders a figure as inline SVG; merges neighbours in a lane with very many shapes.
+html: the self-contained HTML page, with a section for each partition.
 text: the report in a terminal and as Markdown.
-output: writes files in a staging directory and renames them into place.
+output: writes files into a staging directory and renames them into place.
 
-Templates and styles of the page lie in templates/ beside these modules. It builds on model and on
-tables.registry.
+Templates and styles of the page are in templates/. It builds on model and on tables.registry.
 """
 
 __all__ = [

@@ -253,7 +253,7 @@ def latency_short(story: SessionStory) -> View:
         "client": lambda row: row["client"],
         "": lambda row: "produce" if row["what"] == "produce" else "end-to-end",
         **{name: time_of(f"{name}_us") for name in ("p50", "p99", "max")},
-        **{f"p99 {phase}": in_phase(phase) for phase in phases},
+        **{phase: in_phase(phase) for phase in phases},
     }
     found = [row for row in story.tables["latency"] if row["phase"] == "all" and not story.timeless]
     found.sort(key=lambda row: row["what"] != "produce")
@@ -693,7 +693,7 @@ def partitions(story: SessionStory) -> View:
         "lost": lambda row: thousands(lost.get(row["partition"], 0)),
         "available": lambda row: "" if shares.get(row["partition"]) is None else share(shares[row["partition"]]),
         "under-repl.": _short_time("under_replicated_us"),
-        "under min ISR": _short_time("under_min_isr_us"),
+        "under min": _short_time("under_min_isr_us"),
         "elections": lambda row: thousands(row["elections_clean"] + row["elections_unclean"]),
         "ISR changes": lambda row: thousands(row["isr_shrinks"] + row["isr_expands"]),
     }

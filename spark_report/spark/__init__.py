@@ -1,14 +1,13 @@
-"""Starting Spark and talking to it: which Java, which master, one session, and its end.
+"""Start and stop of Spark: Java, master, session, and remote file systems.
 
-errors: ReportError (the caller can fix it) and JobError (Spark failed), and what the JVM's exceptions say.
+errors: ReportError (the caller can fix it), JobError (Spark failed), and descriptions of the JVM's exceptions.
 jvm: finds a Java that Spark can run on, and the ahead-of-time cache files of that JVM.
-master: checks a master URL before Spark does, connects to a Spark Connect server, and guards Ctrl-C meanwhile.
-session: the only place that starts and stops Spark; its working directories, and a watch
-  over missing executors.
-by_value: runs functions of our modules on executors, that need no floodmark.
+master: checks a master URL before Spark does, connects to a Spark Connect server, and handles Ctrl-C.
+session: the only place that starts and stops Spark; its working directories, and a monitor of missing executors.
+by_value: runs functions of these modules on executors without floodmark.
 hadoop_fs: paths on HDFS or an object store, read through Spark's Hadoop file systems.
 
-It knows no recordings and no tables, and imports PySpark only where Spark is started.
+It does not depend on recordings or tables, and imports PySpark only to start Spark.
 """
 
 __all__ = [

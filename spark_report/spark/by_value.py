@@ -1,6 +1,6 @@
-"""Runs functions of modules of ours on executors, whose Python needs pyarrow and numpy, and no floodmark.
+"""Python functions on executors whose Python has pyarrow and numpy, but no floodmark.
 
-The modules go there by value, with the functions that use them.
+Their modules are pickled by value.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ARROW_TYPES: Final = {"string": pa.string(), "bigint": pa.int64(), "boolean": pa.bool_()}
-"""Types of columns in Spark → in Arrow."""
+"""Type name in Spark → Arrow type."""
 
 
 def send_by_value(*modules: ModuleType) -> None:
-    """From now on functions of these modules go to executors with all of the module that they use."""
+    """Pickle functions of these modules by value, with everything of the module that they use, from now on."""
     from pyspark import cloudpickle  # noqa: PLC0415 - PySpark is slow to load
 
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value  # untyped in PySpark
@@ -31,10 +31,10 @@ def rows_by_session(
     columns: str,
     *modules: ModuleType,
 ) -> "DataFrame":
-    """The rows that ``find`` makes of each session's, one session in one task.
+    """Return the rows that ``find`` makes from each session's rows, one session per call.
 
-    ``find`` is given the session's id and its rows; what it uses is in ``modules``. ``columns`` are names and types, as
-    Spark has them, the first being ``session_id``; a row may leave out any, which is null then.
+    ``find`` takes a session id and its rows, and uses only ``modules``. ``columns`` are names and types in Spark's
+    format, starting with ``session_id``; columns that a row lacks are null.
     """
     send_by_value(*modules)
     named = [column.split() for column in columns.split(", ")]

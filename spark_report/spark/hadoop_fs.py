@@ -1,8 +1,8 @@
-"""Directories on a file system that only Spark can reach: HDFS, an object store, whatever its Hadoop has a scheme for.
+"""Directories on file systems that only Spark can read: HDFS, object stores, and other Hadoop file systems.
 
-All is asked of Spark's reader of whole files, which works on any master and through Spark Connect: one job lists a
-directory, one brings its small files, and of the large ones what a session is checked by: length, digest, last bytes.
-What is asked for later is brought then, and nothing twice.
+They are read with Spark's reader of whole files, which works on any master and through Spark Connect: one job lists a
+directory, one reads its small files, and of large ones the length, the digest and the last bytes, which are needed to
+check a session. Other contents are read when needed, and only once.
 """
 
 import contextlib
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 TAIL_BYTES: Final = 1 << 20
-"""What is brought of the end of a large file: as far as the log of a torn session is searched for a whole line."""
+"""Bytes read from the end of a large file; the log of a torn session is searched as far for a complete line."""
 MOST_BYTES: Final = 1 << 30
-"""The largest file that is checked: an executor has it in memory."""
+"""Largest file that is checked, because an executor has it in memory."""
 
 _AT_ONCE: Final = (
     session_files.START,
@@ -44,10 +44,10 @@ _LOCAL: Final = re.compile(r"file:(?://)?(?=/)")
 _PARTS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(.*)", re.DOTALL)
 _CLASS: Final = re.compile(r"^(?:(?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error): )+")
 _WORDS: Final = (
-    (r'No FileSystem for scheme "([^"]+)"', "Spark has no file system of the scheme {}"),
-    (r"Class (\S+) not found", "Spark lacks the jar with {}; spark.jars.packages in spark-defaults.conf names such"),
-    (r"UnknownHostException: (?:Invalid host name: )?\W*([\w.-]+)", "there is no host {}"),
-    (r"Call From \S+ to (\S+) failed on (?:connection|socket timeout)", "nobody answers at {}"),
+    (r'No FileSystem for scheme "([^"]+)"', "Spark has no file system for the scheme {}"),
+    (r"Class (\S+) not found", "Spark lacks the jar with {}; add it to spark.jars.packages in spark-defaults.conf"),
+    (r"UnknownHostException: (?:Invalid host name: )?\W*([\w.-]+)", "unknown host {}"),
+    (r"Call From \S+ to (\S+) failed on (?:connection|socket timeout)", "no server responds at {}"),
     (r"Empty Mount table in config for (\S+)", "no fs.viewfs.mounttable settings for {}"),
     (r"(Permission denied)", "{}"),
 )
@@ -55,7 +55,7 @@ _WORDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A directory there, before there is a Spark to ask."""
+    """URI of a remote directory, before Spark is started."""
 
     uri: str
 
@@ -64,12 +64,12 @@ class Address:
 
     @property
     def name(self) -> str:
-        """The last part of it."""
+        """Last part of the URI."""
         return self.uri.rstrip("/").rpartition("/")[2]
 
 
 def place(text: str) -> Path | Address:
-    """What a path on a command line means: ``file:`` and what has no scheme is on this machine's disks."""
+    """Parse a path on a command line: without a scheme, or with ``file:``, it is local."""
     if local := _LOCAL.match(text):
         return Path(text[local.end() :])
     return Address(text.rstrip("/") if text.count("/") > 3 else text) if session_files.has_scheme(text) else Path(text)
@@ -77,14 +77,14 @@ def place(text: str) -> Path | Address:
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """What is known of a file without reading it."""
+    """Size of a file, in the format of ``os.stat_result``."""
 
     st_size: int
 
 
 @dataclass(slots=True)
 class _FileContent:
-    """What was brought of a file: its end, which of a small one is all of it."""
+    """Digest and last bytes of a file; a small file is complete."""
 
     sha256: str
     tail: bytes = field(repr=False)
@@ -92,7 +92,7 @@ class _FileContent:
 
 @dataclass(frozen=True, slots=True)
 class HadoopPath:
-    """A file or directory there, with as much of :class:`pathlib.Path` as reading a session takes."""
+    """A remote file or directory, with the methods of :class:`pathlib.Path` that reading a session needs."""
 
     uri: str
     _shelf: "_Shelf" = field(repr=False, compare=False)
@@ -105,75 +105,75 @@ class HadoopPath:
 
     @property
     def name(self) -> str:
-        """The last part of it."""
+        """Last part of the path."""
         return self.uri.rstrip("/").rpartition("/")[2]
 
     @property
     def parent(self) -> "HadoopPath":
-        """What it lies in."""
+        """The parent directory."""
         return HadoopPath(self.uri.rstrip("/").rpartition("/")[0], self._shelf)
 
     @property
     def trouble(self) -> str:
-        """Why nothing there can be read; empty if it can, or if there is nothing."""
+        """The reason why the directory cannot be read; empty if it can, or does not exist."""
         return self._shelf.trouble
 
     def brought_for(self, command: str) -> str:
-        """What brings it to a disk, and has one of floodmark's commands do something with it there."""
+        """Return the shell command that copies it to a local disk and runs a floodmark command on it."""
         return f"hadoop fs -get {quote(self.uri)} && floodmark {command} {quote(self.name)}"
 
     def resolve(self) -> "HadoopPath":
-        """Itself: there are no links to follow."""
+        """Return itself, because there are no links."""
         return self
 
     def exists(self) -> bool:
-        """Whether there is a file or a directory of that name."""
+        """Return whether the file or directory exists."""
         return self.is_file() or self.is_dir()
 
     def is_file(self) -> bool:
-        """Whether there is a file of that name; an empty one is not seen."""
+        """Return whether it is a file; an empty file is not found."""
         return self.uri in self._shelf.files
 
     def is_dir(self) -> bool:
-        """Whether there is a directory of that name; one without files is not seen."""
+        """Return whether it is a directory; a directory without files is not found."""
         return self._shelf.is_directory(self.uri)
 
     def iterdir(self) -> Iterator["HadoopPath"]:
-        """What is in a directory, by name."""
+        """Yield the entries of a directory, by name."""
         for name in self._shelf.names(self.uri):
             yield self / name
 
     def glob(self, pattern: str) -> Iterator["HadoopPath"]:
-        """What is in a directory and has a name that fits."""
+        """Yield the entries of a directory whose names match a pattern."""
         return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
 
     def stat(self) -> FileStat:
-        """Its size. Raises FileNotFoundError."""
+        """Return the file's size. Raises FileNotFoundError."""
         return FileStat(self._shelf.size(self.uri))
 
     def open(self, _mode: Literal["rb"], /) -> BinaryIO:
-        """Its bytes, from the end the cheaper. Raises OSError."""
+        """Open the file; bytes near the end are read faster. Raises OSError."""
         return io.BufferedReader(_Ending(self.stat().st_size, partial(self._shelf.content, self.uri)))
 
     def read_text(self, encoding: str | None = None) -> str:
-        """All of a file that is not large. Raises OSError, UnicodeDecodeError."""
+        """Return the text of a small file. Raises OSError, UnicodeDecodeError."""
         return self._shelf.content(self.uri, self.stat().st_size).tail.decode(encoding or "utf-8")
 
     def sha256(self) -> str:
-        """Digest of the whole file, which nobody had to bring for it. Raises OSError."""
+        """Return the digest of the file, computed by an executor. Raises OSError."""
         return self._shelf.content(self.uri).sha256
 
     def first_words(self, pattern: str) -> Counter[str]:
-        """Of the lines that a Java pattern fits its first group → how many such lines. Raises OSError."""
+        """Return first group of a Java pattern → number of matching lines. Raises OSError."""
         return self._shelf.first_words(self.uri, pattern)
 
 
 Somewhere = Path | HadoopPath
-"""Where a session or a campaign may be."""
+"""Path of a session or campaign, local or remote."""
 
 
 def located(started: Started | None, paths: Iterable[Path | Address]) -> list[Somewhere]:
-    """Look at directories through Spark; those on this machine's disks stay what they are, and need none."""
+    """List remote directories with Spark; local paths are returned unchanged, and need no Spark."""
     found: list[Somewhere] = []
     for path in paths:
         if isinstance(path, Path):
@@ -185,18 +185,18 @@ def located(started: Started | None, paths: Iterable[Path | Address]) -> list[So
 
 
 def spelled(path: Somewhere) -> str:
-    """A path as Spark's readers take it, its glob characters meant literally."""
+    """Return a path for Spark's readers, with glob characters escaped."""
     return _literal(f"file:{path.resolve()}" if isinstance(path, Path) else str(path))
 
 
 class _Shelf:
-    """What lies under a directory, as far as it was looked at."""
+    """Cache of the listing and contents of a remote directory."""
 
     def __init__(self, started: Started, root: str) -> None:
         self._spark: SparkSession = started.spark
         self._root = root
         self.files: dict[str, int] = {}
-        """Address → bytes."""
+        """URI → size in bytes."""
         self.trouble = ""
         self._directories: dict[str, set[str]] = {}
         self._contents: dict[str, _FileContent] = {}
@@ -224,12 +224,10 @@ class _Shelf:
         return self.files[uri]
 
     def content(self, uri: str, least: int = 0) -> _FileContent:
-        """What is known of a file, and at least so many of its last bytes."""
+        """Return the digest of a file, and at least ``least`` of its last bytes."""
         size = self.size(uri)
         if size > MOST_BYTES:
-            raise OSError(
-                errno.EFBIG, f"it has {size} bytes, of files behind a scheme at most {MOST_BYTES} are checked"
-            )
+            raise OSError(errno.EFBIG, f"it has {size} bytes; remote files are checked up to {MOST_BYTES} bytes")
         known = self._contents.get(uri)
         if known is None or len(known.tail) < min(size, least):
             with _as_os_error(uri):
@@ -254,7 +252,7 @@ class _Shelf:
             self._directories.clear()
             raise
         for row in listed:
-            # Hadoop has its own spelling of what comes before the path, such as a port that was left out.
+            # Hadoop normalises the URI's authority, such as a default port.
             steps = _steps(row["path"])[above:]
             if not steps:
                 self._directories.clear()
@@ -284,13 +282,13 @@ class _Shelf:
             self._contents[uri] = _FileContent(row["sha256"], bytes(row["tail"]))
 
     def _files(self, *uris: str) -> "DataFrame":
-        # Told to look everywhere, Spark takes no directory for the value of a column.
+        # With recursiveFileLookup Spark does not interpret directories as partition columns.
         reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
         return reader.load([_literal(uri) for uri in uris])
 
 
 class _Ending(io.RawIOBase):
-    """A file whose last bytes are at hand; those before them are brought when they are read."""
+    """A file whose last bytes are cached; earlier bytes are read when needed."""
 
     def __init__(self, size: int, content: Callable[[int], _FileContent]) -> None:
         self._size = size
@@ -326,7 +324,7 @@ class _Ending(io.RawIOBase):
 
 @contextlib.contextmanager
 def _as_os_error(uri: str) -> Iterator[None]:
-    """What Spark says of a file as Python would say it of one on a disk."""
+    """Convert Spark's errors about a file to OSError."""
     try:
         yield
     except Exception as error:
@@ -336,18 +334,18 @@ def _as_os_error(uri: str) -> Iterator[None]:
 
 
 def _literal(text: str) -> str:
-    """A path in which Hadoop finds no glob."""
+    """Escape Hadoop's glob characters in a path."""
     return re.sub(r"([\\\[\]{}*?,])", r"\\\1", text)
 
 
 def _steps(uri: str) -> list[str]:
-    """The names of the directories that lead to a file, and its own."""
+    """Return the parts of a file's path."""
     known = _PARTS.fullmatch(uri)
     return [step for step in (known[1] if known else uri).split("/") if step]
 
 
 def _why(error: BaseException) -> str:
-    """What Hadoop says, in words of our own where they are known, else in one line without Java's names."""
+    """Return a plain description of a known Hadoop error, else its message in one line without Java class names."""
     said = first_line(error)
     for pattern, words in _WORDS:
         if found := re.search(pattern, said):

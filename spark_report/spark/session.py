@@ -1,9 +1,9 @@
-"""Starts and stops Spark: its session, its working directories, and a watch over missing executors.
+"""Start and stop of Spark: its session, its working directories, and a monitor of missing executors.
 
-Four ways in: started by ``spark-submit``, the JVM exists and everything about it was decided there; a Spark Connect
-server has one elsewhere; with a master URL, Spark goes there; otherwise a local Spark is tuned for small data on one
-machine, bound to loopback, with every temporary file in one directory of its own that is gone afterwards. What the JVM
-says goes to a log file there, not to the terminal: it is copied out, and named, only when something failed.
+There are four modes. Under ``spark-submit`` the JVM and its configuration exist already; a Spark Connect server has its
+own JVM; with a master URL Spark connects to that master; otherwise a local Spark is tuned for small data on one
+machine, bound to loopback, with all temporary files in one directory that is removed at the end. The JVM's output goes
+to a log file in that directory, which is copied and named in the message only after a failure.
 """
 
 import contextlib
@@ -30,15 +30,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# Working directories that outlive nobody.
+# Working directories that are removed with their process.
 #
-# Each is locked by the process that made it. The next one to come clears away those that nobody holds any more: they
-# were left by a process that was killed.
+# Each is locked by its process. The next process removes unlocked ones, which were left by a killed process.
 
 
 @contextlib.contextmanager
 def working_directory(parent: Path, prefix: str) -> Iterator[Path]:
-    """A new directory, gone at the end of the block; ``prefix`` must be one that nobody else uses there."""
+    """Make a directory, and remove it at the end of the block; ``prefix`` must not be used for anything else there."""
     sweep_working_directories(parent, prefix)
     path, handle = _locked(parent, prefix)
     try:
@@ -52,17 +51,17 @@ def _locked(parent: Path, prefix: str) -> tuple[Path, int]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         handle = os.open(path, os.O_RDONLY)
-        # A file system without locks clears nothing away, which is no harm.
+        # On a file system without locks nothing is swept, which does no harm.
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
         if path.exists():
             return path, handle
-        # Another one swept it away in the instant before it was locked.
+        # Another process swept it before it was locked.
         os.close(handle)
 
 
 def sweep_working_directories(parent: Path, prefix: str) -> None:
-    """Remove directories of that prefix that no process holds."""
+    """Remove directories with that prefix that no process has locked."""
     for left in sorted(parent.glob("*")) if parent.is_dir() else ():
         if left.name.startswith(prefix) and left.is_dir() and not left.is_symlink():
             with contextlib.suppress(OSError):
@@ -78,10 +77,10 @@ def _remove_if_free(path: Path) -> None:
         os.close(handle)
 
 
-# PySpark asks the JVM where a class is each time that it calls one of its functions; the answer is kept here.
+# Cache of JVM classes and functions, which PySpark looks up in the JVM at every call.
 #
-# Of a class that is named without its package the JVM looks for a file in every jar of Spark, and for a function it
-# goes through all that the class has: thousands of times in a report, a tenth of what the JVM does for little data.
+# For a class name without its package the JVM searches every jar of Spark, and for a function all functions of the
+# class: thousands of times in a report, a tenth of the JVM's work for little data.
 
 
 _FUNCTIONS: Final = "org.apache.spark.sql.functions"
@@ -91,11 +90,11 @@ NAMES: Final = {
     "PythonUtils": "PythonUtils",
     "PythonSQLUtils": "PythonSQLUtils",
 }
-"""As what PySpark asks for a class → the short name by which the JVM finds it."""
+"""Name under which PySpark looks up a class → short name under which the JVM finds it."""
 
 
 class _Kept:
-    """A class of the JVM that is asked once for each of its functions."""
+    """A JVM class whose functions are looked up once each."""
 
     def __init__(self, known: Any) -> None:
         self._known = known
@@ -107,23 +106,23 @@ class _Kept:
 
 
 def keep_names(spark: "SparkSession") -> None:
-    """Have this process ask for each of these classes, and for each of their functions, once as long as Spark runs."""
-    # A view of the JVM answers for what it does not have itself; Spark's next start has another view.
+    """Look up each of these classes, and each of their functions, only once while Spark runs."""
+    # Attributes of the JVM view take precedence over lookups; Spark's next start has a new view.
     view: Any = spark.sparkContext._jvm
     for asked, short in NAMES.items():
         vars(view)[asked] = _Kept(getattr(view, short))
 
 
-# Watches that a cluster works at all: without executors Spark waits for ever, and says so only in its log.
+# Monitor of executors: without them Spark waits forever, and reports it only in its log.
 
 
 WAIT_SECONDS: Final = 60
-"""How long a job waits for executors, at the beginning or after the last one died."""
+"""Seconds that a job waits for executors, at the start or after the last one died."""
 _LOOK_SECONDS: Final = 1.0
 
 
 class ExecutorMonitor:
-    """Cancels what runs when there has been no executor for :data:`WAIT_SECONDS`."""
+    """Cancels all jobs when there has been no executor for :data:`WAIT_SECONDS`."""
 
     def __init__(self, context: "SparkContext", wait: float = WAIT_SECONDS) -> None:
         self.starved = False
@@ -136,7 +135,7 @@ class ExecutorMonitor:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch for as long as the block runs."""
+        """Monitor executors while the block runs."""
         thread = threading.Thread(target=self._watch, name="floodmark-watch", daemon=True)
         thread.start()
         try:
@@ -147,7 +146,7 @@ class ExecutorMonitor:
 
     def _watch(self) -> None:
         last_seen = time.monotonic()
-        # A bridge to Java that breaks ends the job by itself.
+        # A broken connection to the JVM fails the job anyway.
         with contextlib.suppress(Exception):
             while not self._over.wait(_LOOK_SECONDS):
                 if count_executors(self._context) > 0:
@@ -157,26 +156,26 @@ class ExecutorMonitor:
                     self._context.cancelAllJobs()
 
     def why(self, master: str) -> str:
-        """What to tell a person once it has cancelled."""
-        waited = f"in {self._wait:g} s"
+        """Return the error message after it has cancelled the jobs."""
+        waited = f"within {self._wait:g} s"
         if self.had_any:
-            return f"--master: every worker of {master} that ran the job is gone, and none came back {waited}"
-        return f"--master: no worker of {master} took the job {waited}: it has none with a core and the memory free"
+            return f"--master: all executors of the job on {master} were lost, and none was started again {waited}"
+        return f"--master: no worker of {master} started an executor {waited}: none has a free core and enough memory"
 
 
 def count_executors(context: "SparkContext") -> int:
-    """How many processes work for this driver, itself not counted."""
+    """Return the number of executors, without the driver."""
     status: Any = context._jsc.sc().statusTracker()
     return len(status.getExecutorInfos()) - 1
 
 
 APPLICATION: Final = "floodmark report"
 SMALL_EVENTS: Final = 3_000_000
-"""Below it the quick compiler alone wins: most of a small job is class loading and code that runs once."""
+"""Number of events below which only the C1 compiler is used: a small job mostly loads classes and runs code once."""
 MANY_EVENTS: Final = SMALL_EVENTS
-"""What is prepared for where nobody knows."""
+"""Assumed number of events if it is not known."""
 TINY_EVENTS: Final = 100_000
-"""Below it Spark interprets its plans: to generate and compile a class for each costs more than it saves."""
+"""Number of events below which Spark interprets its plans, because code generation takes longer than it saves."""
 
 _LOOPBACK: Final = "127.0.0.1"
 _JVM_STOP_SECONDS: Final = 20
@@ -200,28 +199,28 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A running Spark, how it came to be (a few words), and where its JVM writes; no log under spark-submit."""
+    """A running Spark, a short text on its origin, and its JVM's log; no log under spark-submit."""
 
     spark: "SparkSession"
     origin: str
     log: Path | None
     jvm: "subprocess.Popen[bytes] | None" = None
     cold: bool = False
-    """Whether a cache would have made it start faster, and there is none."""
+    """Whether there is no cache that would have made it start faster."""
     watch: "ExecutorMonitor | None" = None
-    """Looks after the executors of a standalone cluster."""
+    """Monitor of the executors of a standalone cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A JVM that is to write its cache: which Java, and where to."""
+    """The Java that writes a cache, and the cache's path."""
 
     java: Java
     output: Path
 
 
 def under_spark_submit() -> bool:
-    """Whether ``spark-submit`` started this process, so that the JVM is already there."""
+    """Return whether ``spark-submit`` started this process, so that the JVM is already running."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -231,17 +230,16 @@ def start(
 ) -> Iterator[Started]:
     """Start Spark, and stop it at the end of the ``with`` block.
 
-    ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be, None
-    where nobody knows. With
-    ``training`` the JVM notes what it loads, and writes its cache as it ends. ``memory`` is the heap of the driver's
-    JVM, such as ``4g``.
+    ``master`` is a Spark master URL, None for this machine; ``events`` is the number of events to process, None if not
+    known. With ``training`` the JVM records the classes that it loads, and writes its cache at its end. ``memory`` is
+    the heap size of the driver's JVM, such as ``4g``.
 
     Raises:
         ReportError: no Java was found, or the master is malformed, cannot be reached or does not let Spark start.
         JobError: Spark did not start on this machine.
     """
     if under_spark_submit():
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - a quarter of a second that bad input need not wait for
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - input errors come before this slow import
 
         with spark_master.py4j_silent():
             with spark_master.interrupt_handler_kept():
@@ -260,7 +258,7 @@ def start(
     if master is not None and spark_master.is_connect(master):
         if memory is not None:
             raise ReportError(
-                f"--memory: found with {spark_master.masked_master(master)}, which has a heap already",
+                f"--memory: found with {spark_master.masked_master(master)}, whose heap is already configured",
                 code="memory_already_given",
             )
         with spark_master.connect_session(master, option, _of_session(expected)) as spark:
@@ -284,14 +282,15 @@ def start(
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
-    """A directory for everything temporary. Raises ReportError where there can be none."""
+    """Make a directory for all temporary files. Raises ReportError if that is not possible."""
     with contextlib.ExitStack() as stack:
         try:
             parent = Path(tempfile.gettempdir())
             path = stack.enter_context(working_directory(parent, _PREFIX))
         except OSError as error:
             raise ReportError(
-                f"no directory for working files: {error.strerror}; TMPDIR names one", code="no_working_directory"
+                f"cannot make a temporary directory: {error.strerror}; set TMPDIR to a writable directory",
+                code="no_working_directory",
             ) from error
         yield path
 
@@ -306,7 +305,7 @@ def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStac
 
 @contextlib.contextmanager
 def failures_told(started: Started, master: str | None) -> Iterator[None]:
-    """What fails in the block is told as :func:`explained` does, or as what the executors of ``master`` lacked."""
+    """Convert failures in the block to errors, see :func:`explained`, or to the error of missing executors."""
     try:
         yield
     except ReportError:
@@ -318,12 +317,12 @@ def failures_told(started: Started, master: str | None) -> Iterator[None]:
 
 
 def explained(error: BaseException, started: Started | None, log: Path | None, what: str) -> Exception:
-    """What to tell of a failure: why in words of our own if it is known, else Java's first line; and the kept log."""
+    """Return the error for a failure: a plain description if it is known, else Java's message; and the copied log."""
     kept = keep_log(log)
     where = f"; Spark's log is {kept}" if kept else ""
     process = started.jvm if started else None
-    said = known(error, _end_of(log))
-    if not said and jvm_gone(error) and process is not None:
+    reason = known(error, _end_of(log))
+    if not reason and jvm_gone(error) and process is not None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_JVM_GONE_SECONDS)
         ended = (
@@ -331,8 +330,8 @@ def explained(error: BaseException, started: Started | None, log: Path | None, w
             if process.returncode is None or process.returncode >= 0
             else f"was killed by signal {-process.returncode}"
         )
-        said = f"its JVM {ended}"
-    return JobError(f"{what}: {said or first_line(error)}{where}", code="spark_failed")
+        reason = f"its JVM {ended}"
+    return JobError(f"{what}: {reason or first_line(error)}{where}", code="spark_failed")
 
 
 def _end_of(log: Path | None) -> str:
@@ -344,7 +343,7 @@ def _end_of(log: Path | None) -> str:
 
 
 def keep_log(log: Path | None) -> Path | None:
-    """Copy the JVM's log out of the directory that is about to go; the copy's path, None where there is no log."""
+    """Copy the JVM's log out of the temporary directory; return the copy's path, None if there is no log."""
     if log is None or not log.exists():
         return None
     handle, kept = tempfile.mkstemp(prefix="floodmark-spark-", suffix=".log")
@@ -355,18 +354,18 @@ def keep_log(log: Path | None) -> Path | None:
 
 @contextlib.contextmanager
 def _environment(java: Java, *, local: bool) -> Iterator[None]:
-    """What Spark reads from the environment, for as long as it runs."""
+    """Set Spark's environment variables while the block runs."""
     ours = {
         "JAVA_HOME": str(java.home),
-        # Workers would take whatever python3 is on PATH, which need not have our libraries.
+        # By default workers use the python3 on PATH, which may lack the libraries.
         "PYSPARK_PYTHON": sys.executable if local else os.environ.get("PYSPARK_PYTHON", sys.executable),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     if local:
-        # Without it Spark warns that it prefers another interface's address.
+        # Without it Spark warns that it uses another interface's address.
         ours["SPARK_LOCAL_IP"] = _LOOPBACK
-    # SPARK_HOME may belong to another Spark than the one that is imported; the two must be the same version.
-    # SPARK_REMOTE is for when no master is named, but PySpark would take it for one in any case.
+    # SPARK_HOME may be another version of Spark than the imported one.
+    # SPARK_REMOTE applies only without a master, but PySpark would always use it.
     theirs = ("SPARK_HOME", "SPARK_REMOTE")
     before = {name: os.environ.get(name) for name in (*ours, *theirs)}
     os.environ.update(ours)
@@ -383,24 +382,24 @@ def _environment(java: Java, *, local: bool) -> Iterator[None]:
 
 
 def cache_options(java: Java, training: Training | None) -> list[str]:
-    """What the JVM is told about its cache. Its chatter about a cache that does not fit would fill the log."""
+    """Return the JVM options for its cache; its log is disabled, because it warns about a cache that does not fit."""
     if training is not None:
         return [f'"-XX:AOTCacheOutput={training.output}"', "-Xlog:disable"]
     return [f'"-XX:AOTCache={java.cache}"', "-Xlog:disable"] if java.cache else []
 
 
 def cores(spark: "SparkSession") -> int:
-    """How many tasks run at a time."""
+    """Return the number of tasks that run at a time."""
     if not spark_master.is_connected(spark):
         return int(spark.sparkContext.defaultParallelism)
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - see start
 
-    # A range is dealt out to all of them; a server does not say how many they are.
+    # A server does not report its cores, but a range has a partition for each.
     return spark.range(_MANY_CORES).select(F.spark_partition_id().alias("task")).distinct().count()
 
 
 def cancel(spark: "SparkSession") -> None:
-    """End whatever runs."""
+    """Cancel all running jobs."""
     if spark_master.is_connected(spark):
         spark.interruptAll()
     else:
@@ -408,7 +407,7 @@ def cancel(spark: "SparkSession") -> None:
 
 
 def shares_this_python(spark: "SparkSession") -> bool:
-    """Whether tasks run with the very Python that this is, and so have floodmark."""
+    """Return whether tasks run with this Python installation, and so have floodmark."""
     return not spark_master.is_connected(spark) and spark_master.is_local(spark.conf.get("spark.master"))
 
 
@@ -419,16 +418,16 @@ def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) 
         "spark.master": master or "local[*]",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Both are for who debugs a query, and take a fifth of the time of those that have little data.
+        # Both are debugging aids, and take a fifth of the time of queries over little data.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.lightweightPlanChangeValidation": "false",
-        # Hadoop tries for a quarter of an hour by default to reach a host that is silent.
+        # By default Hadoop retries an unresponsive host for a quarter of an hour.
         "spark.hadoop.ipc.client.connect.max.retries.on.timeouts": "1",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.driver.extraJavaOptions": _java_options(events, scratch, cache),
     }
     if spark_master.is_here(master):
-        # Without these the driver opens a port on every interface.
+        # By default the driver listens on every interface.
         settings |= {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
     if spark_master.is_local(master):
         settings |= {
@@ -440,10 +439,10 @@ def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) 
 
 
 def _of_session(events: int) -> dict[str, str]:
-    """Settings that a session may have of its own, at any Spark."""
+    """Return the settings of a session, valid for any Spark."""
     settings = {"spark.sql.session.timeZone": "UTC"}
     if events < SMALL_EVENTS:
-        # A cluster's own number suits its own data; a task costs more than what it would have to do here.
+        # A cluster's default is for more data; here the overhead of a task exceeds its work.
         settings["spark.sql.shuffle.partitions"] = str(_SMALL_PARTITIONS)
     if events < TINY_EVENTS:
         settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
@@ -451,14 +450,14 @@ def _of_session(events: int) -> dict[str, str]:
 
 
 def _cold(java: Java) -> bool:
-    """Whether ``floodmark spark warm`` would help: not where ``JAVA_HOME`` names a Java that can have no cache."""
+    """Return whether ``floodmark spark warm`` would help: not if ``JAVA_HOME`` names a Java without cache support."""
     return java.cache is None and (java.version >= jvm.OLDEST_CACHE_JAVA or java.origin != "JAVA_HOME")
 
 
 _CODE_CACHE: Final = "-XX:ReservedCodeCacheSize=240m"
-"""As much as with both compilers; with one alone it is a fifth, which many reports in one process fill up.
+"""The default with both compilers; with one it would be a fifth, which many reports in one process exhaust.
 
-Spark's thread that serves an answer ends with an error then, and whoever asked waits for it for ever.
+Then Spark's serving thread ends with an error, and its client waits forever.
 """
 
 
@@ -469,13 +468,13 @@ def _java_options(events: int, scratch: Path, cache: list[str]) -> str:
         f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}",
     ]
     if events >= SMALL_EVENTS:
-        # A cache is used by the collector that it was made with; this one saves more than a warm start.
+        # A cache only works with the garbage collector that made it; the parallel one saves more than a warm start.
         return " ".join([*options, "-XX:+UseParallelGC"])
     return " ".join([*options, "-XX:TieredStopAtLevel=1", _CODE_CACHE, "-XX:+UseSerialGC", *cache])
 
 
 def _memory() -> str:
-    """A quarter of the machine's memory, at most 4 GiB, as Spark writes it."""
+    """Return a quarter of the machine's memory, 1 to 4 GiB, in Spark's format."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return f"{max(_GIB, min(4 * _GIB, total // 4)) >> 20}m"
 
@@ -502,13 +501,13 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
         keep_names(spark)
         return spark, gateway.proc
     except BaseException as error:
-        # Asked of Java, so before the JVM ends.
-        said = known(error, _end_of(log)) or first_line(error)
+        # The message is requested from Java, so before the JVM ends.
+        reason = known(error, _end_of(log)) or first_line(error)
         if process is not None:
             with spark_master.interrupt_ignored():
                 _end(process)
         if isinstance(error, Exception):
-            raise _not_started(said, settings["spark.master"], keep_log(log)) from error
+            raise _not_started(reason, settings["spark.master"], keep_log(log)) from error
         raise
 
 
@@ -520,7 +519,7 @@ def _stop(spark: "SparkSession", process: "subprocess.Popen[bytes]") -> None:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the JVM, and wait for it: it clears its own temporary files as it goes."""
+    """Stop the JVM, and wait until it has removed its temporary files."""
     from pyspark import SparkContext  # noqa: PLC0415 - imported long before
 
     gateway: Any = SparkContext._gateway
@@ -540,7 +539,8 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def _not_started(said: str, master: str, log: Path | None) -> Exception:
+def _not_started(reason: str, master: str, log: Path | None) -> Exception:
     if spark_master.is_local(master):
-        return JobError(f"Spark did not start: {said}; its log is {log}", code="spark_not_started")
-    return ReportError(f"--master: Spark did not start on {master}: {said}; its log is {log}", code="spark_not_started")
+        return JobError(f"Spark did not start: {reason}; its log is {log}", code="spark_not_started")
+    message = f"--master: Spark did not start on {master}: {reason}; its log is {log}"
+    return ReportError(message, code="spark_not_started")

@@ -1,7 +1,7 @@
-"""Recounts client-side anomalies and the ledger from events, as one Spark query of a walk in plain Python.
+"""Recount of client-side anomalies and the ledger from events, as one Spark query with a pass in plain Python.
 
-Everything is held against everything else record by record, as sorted arrays of numbers: a *value*, a client's record
-by its number, is one, and so is a *place*, an offset of a stint.
+Records are compared as sorted arrays of numbers: a *value* encodes a client and the sequence number of its record, a
+*place* encodes a log branch (``stint``) and an offset.
 """
 
 import sys
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# What clients were told and read of one partition, collected in a walk over a session's events.
+# Writes and reads of clients at one partition, collected in a pass over a session's events.
 #
-# An event is a tuple of :data:`FIELDS`. A *process* is one life of a client; a *stint* is one broker leading from one
-# ``became_leader`` on, as long as it writes, numbered by partition in the order of their first batches. A partition
-# that is made anew under its name has books of its own.
+# An event is a tuple of :data:`FIELDS`. A *process* is one life of a client. A *stint* is the log branch that a broker
+# writes as leader after one ``became_leader``; they are numbered by partition in the order of their first batches. A
+# recreated partition is collected separately.
 
 
 FIELDS: Final = (
     *("seq", "at_us", "kind", "partition", "broker", "node", "client", "group_id", "sequence", "count"),
     *("log_offset", "end_offset", "stint", "latency_us", "leader_epoch"),
 )
-"""What is known of an event, in the order of :class:`Event`; parts of the read at the end are of kind :data:`LAST`."""
+"""Fields of an event, in the order of :class:`Event`; parts of the final read have the kind :data:`LAST`."""
 
 COMMITTED: Final = "committed"
 SUBSCRIBE: Final = "subscribe"
 NOT_OURS: Final = "__"
-"""How the names of partitions begin that are Kafka's own."""
+"""Prefix of the names of internal topics."""
 
 _OUTPUT: Final = ".output"
-"""Behind a member's name: the producer that writes what it reads. It lives and dies with it."""
+"""Suffix of a member's name for the producer of its output, which runs in the member's process."""
 _MOVED: Final = frozenset(("partitions_assigned", "partitions_revoked", "partitions_lost"))
 _ENDED: Final = frozenset(("transaction_committed", "transaction_aborted", "transaction_unknown"))
 _FAILED: Final = frozenset(("records_failed", "records_aborted"))
@@ -52,28 +52,28 @@ KINDS: Final = (
     *("records_abandoned", "offsets_committed", "node_up", "partition_deleted", "transaction_begun"),
     *sorted(_MOVED | _ENDED | _FAILED),
 )
-"""Kinds of events that histories are told by."""
+"""Kinds of events that are used."""
 
 Process = tuple[str, int]
-"""A client, and which of its lives."""
+"""A client, and the number of its life."""
 
 
 class ReadJump(NamedTuple):
-    """A process went from one offset of the log to another that is not the next."""
+    """A step of a process from one offset of the log to another that is not the next."""
 
     anomaly: str
     client: str
     source: int
     target: int
     committed: bool
-    """Whether it is handed committed data only."""
+    """Whether it reads committed data only."""
     seq: int
     stints: tuple[int, int] | None = None
-    """The oldest and the newest stint of the log that it read; None: whatever was seen there counts."""
+    """The oldest and the newest log branch that it read; None: all branches count."""
 
 
 class SendRun(NamedTuple):
-    """Records that a process sent in a row, which stand in a row; ``txn`` -1: outside of any transaction."""
+    """Records that a process sent consecutively and that are contiguous in the log; ``txn`` -1: no transaction."""
 
     sequence: int
     end: int
@@ -83,27 +83,27 @@ class SendRun(NamedTuple):
 
 
 class PartitionReads:
-    """A partition's."""
+    """Writes, acknowledgements and reads of one partition."""
 
     def __init__(self) -> None:
         self.wrote: list[tuple[int, int, int, str, int]] = []
-        """(stint, offset, end, client, number of the first record); what has no number is left out."""
+        """(stint, offset, end, client, sequence number of the first record), without records that have none."""
         self.sent: list[tuple[str, int, int, int]] = []
-        """(client, number, end, highest offset that anybody had been told of by then)."""
+        """(client, number, end, highest acknowledged offset at that time)."""
         self.acked: list[tuple[str, int, int, int, int]] = []
         """(client, number, end, stint, offset)."""
         self.failed: list[tuple[str, int, int]] = []
         self.unknown: list[tuple[Process, int, int, int, int]] = []
         """(process, number, end, transaction, seq)."""
         self.reads: list[tuple[Process, bool, int, int, int, int]] = []
-        """(process, whether it goes by its group, stint, offset, end, seq)."""
+        """(process, whether it uses group assignment, stint, offset, end, seq)."""
         self.given_back: dict[Process, list[tuple[int, int, int]]] = {}
         """(offset, end, seq) each."""
         self.seen: list[tuple[int, int, int, int]] = []
         """(stint, offset, end, seq), by a read or an acknowledgement."""
         self.last_read: list[tuple[int, int, int]] = []
         self.log_start: int | None = None
-        """Where the log begins at the end; None: nobody has read it to its end."""
+        """Log start offset at the final read; None without a final read."""
         self.steps: list[ReadJump] = []
         self.pieces: dict[Process, list[SendRun]] = {}
         self.high = -1
@@ -111,11 +111,11 @@ class PartitionReads:
         self.begins: dict[int, int] = {}
         """Stint → the first offset that it wrote."""
         self._at: dict[Process, tuple[int, int, int]] = {}
-        """Process → offset behind the last record handed, in which poll, and of which stint."""
+        """Process → position, number of its last poll, and log branch."""
         self._committed: dict[str, int] = {}
 
     def read(self, process: Process, poll: int, manner: str, event: tuple[Any, ...]) -> None:
-        """A process was handed records; a poll is what it was handed at one instant."""
+        """Add records delivered to a process; records delivered at one time are one poll."""
         seq, offset, end, stint = event[0], event[10], event[11], event[12]
         known = self._at.get(process)
         if known is not None and known[0] != offset:
@@ -128,44 +128,44 @@ class PartitionReads:
         self.seen.append((stint, offset, end, seq))
 
     def give_back(self, process: Process, offset: int, end: int, seq: int) -> None:
-        """Its application has not processed these, and asks for them again: it has gone elsewhere by itself."""
+        """Add records that an application did not process and will read again, which is no anomaly."""
         self._at.pop(process, None)
         self.given_back.setdefault(process, []).append((offset, end, seq))
 
     def commit(self, group: str, client: str, offset: int) -> None:
-        """A commit of a group was accepted."""
+        """Add an accepted commit of a group."""
         if offset < self._committed.get(group, -1):
             self.regressions[client] = self.regressions.get(client, 0) + 1
         self._committed[group] = offset
 
 
 class _Partition:
-    """A name, and the books of all partitions that bore it."""
+    """All partitions of one name, in order: a recreated partition is a new one."""
 
     def __init__(self) -> None:
         self.books = [PartitionReads()]
         self.stints = 0
         self.first = 0
-        """The first stint of the one that bears it now."""
+        """The first log branch of the current partition of this name."""
         self.writing: dict[int, int] = {}
-        """Broker → its stint, once it has written."""
+        """Broker → its log branch, after its first append."""
 
 
 class EventWalk:
-    """Writes the books of a session, event by event."""
+    """Collects the writes and reads of a session, event by event."""
 
     def __init__(self, readers: Mapping[str, str]) -> None:
-        """``readers`` tells how the members of each group read."""
+        """Take the mode of reading of each group's members."""
         self._readers = readers
         self._partitions: dict[str, _Partition] = {}
         self._lives: dict[str, int] = {}
         self._polls: dict[str, tuple[int, int]] = {}
-        """Client → when its poll at hand was, and its number."""
+        """Client → time and number of its current poll."""
         self._txns: dict[str, int] = {}
         self._number = 0
 
     def take(self, events: Iterable[tuple[Any, ...]]) -> None:
-        """Walk over events, in the order of their numbers."""
+        """Process events, in the order of their sequence numbers."""
         for event in events:
             kind, partition = event[2], event[3]
             if kind == "node_up":
@@ -184,7 +184,7 @@ class EventWalk:
                 self._of_partition(kind, own, event)
 
     def books(self) -> Iterable[tuple[str, list[PartitionReads]]]:
-        """The partitions, each with its books; the last ones are of what bears the name in the end."""
+        """Return the partition names, each with all its partitions; the last one is the current."""
         return [(name, own.books) for name, own in sorted(self._partitions.items())]
 
     def _of_partition(self, kind: str, own: _Partition, event: tuple[Any, ...]) -> None:
@@ -230,7 +230,7 @@ class EventWalk:
             own.books[-1].wrote.append((stint, event[10], event[10] + event[9], event[6], event[8]))
 
     def _told(self, kind: str, own: _Partition, event: tuple[Any, ...]) -> None:
-        """A producer sends records, or is told what became of them."""
+        """Add records that a producer sent, or their outcome."""
         books, client, sequence, count = own.books[-1], event[6], event[8], event[9]
         end, txn = sequence + count, self._txns.get(client, -1)
         if kind == "records_sent":
@@ -248,7 +248,7 @@ class EventWalk:
                 books.high = max(books.high, offset + count - 1)
 
     def _up(self, event: tuple[Any, ...]) -> None:
-        """A client's process starts once more."""
+        """Start a new life of a client's process."""
         if event[4] is None or event[4] < 0:
             for client in (event[5], f"{event[5]}{_OUTPUT}"):
                 self._lives[client] = self._lives.get(client, 0) + 1
@@ -260,7 +260,7 @@ class EventWalk:
 
 
 Found = Counter[tuple[str, str]]
-"""(anomaly, client) → how often."""
+"""(anomaly, client) → count."""
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -269,7 +269,7 @@ RECOUNTED: Final = (
     *("int-nonmonotonic-poll", "int-poll-skip", "nonmonotonic-poll", "poll-skip"),
     *("int-nonmonotonic-send", "int-send-skip", "nonmonotonic-send", "consume-dup", "commit-regression"),
 )
-"""The anomalies that are counted again; the others need circles over all transactions, or are a measure of time."""
+"""The anomalies that are recounted; the others need cycles over all transactions, or measure time."""
 
 _AT_THE_END: Final = 1 << 62
 _SHIFT: Final = 40
@@ -277,10 +277,10 @@ _LOW: Final = (1 << _SHIFT) - 1
 
 
 class Judge:
-    """Holds the books of one partition against each other."""
+    """Finds the anomalies of one partition."""
 
     def __init__(self, books: PartitionReads, sent: Sequence[tuple[str, int, int]], *, last: bool) -> None:
-        """``sent`` is all that was ever sent under the partition's name; ``last``: it was there to the end."""
+        """Take all records ever sent to the partition's name; ``last``: it existed to the end of the session."""
         self._books = books
         self._last = last
         self._clients: dict[str, int] = {}
@@ -302,7 +302,7 @@ class Judge:
         self._bounds()
 
     def judge(self) -> Found:
-        """Everything that is in these books."""
+        """Return the anomalies found."""
         self.found.update({("commit-regression", client): count for client, count in self._books.regressions.items()})
         self._of_values()
         if self._last:
@@ -313,13 +313,13 @@ class Judge:
         self._consumed_twice()
         return +self.found
 
-    # -- what stands where
+    # -- positions of values
 
     def _code(self, client: str) -> int:
         return self._clients.setdefault(client, len(self._clients))
 
     def _values(self, ranges: Iterable[tuple[str, int, int]]) -> Numbers:
-        """The values of ``(client, number, end)`` each, in this order."""
+        """Return the values of ranges ``(client, number, end)``, in this order."""
         return _spread([(self._code(client), start, end) for client, start, end in ranges])[0]
 
     def _written(self) -> tuple[Numbers, Numbers]:
@@ -328,7 +328,7 @@ class Judge:
         return places, self._values((client, first, first + end - start) for _stint, start, end, client, first in wrote)
 
     def _seen(self, ranges: Sequence[tuple[int, int, int]]) -> tuple[Numbers, Numbers, Numbers]:
-        """The places of ranges that hold values, these, and of which range each is."""
+        """Return the places in ranges that have values, these values, and the range of each."""
         wanted, which = _spread(ranges)
         if not len(self._places):
             return _NONE, _NONE, _NONE
@@ -341,7 +341,7 @@ class Judge:
         return self._seen([*reads, *self._books.last_read])
 
     def _bounds(self) -> None:
-        """The values of the log, ascending, with the offsets at which they stand first and last, and how many."""
+        """Compute the values of the log, ascending, with their first and last offsets, and their numbers."""
         order = np.lexsort((self._log_offsets, self._log_values))
         values, offsets = self._log_values[order], self._log_offsets[order]
         self._known, begin, self._stands = np.unique(values, return_index=True, return_counts=True)
@@ -354,7 +354,7 @@ class Judge:
         for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
             self.found[anomaly, names[code]] += count
 
-    # -- what is told of values
+    # -- anomalies of values
 
     def _of_values(self) -> None:
         self._tell("duplicate", self._known[self._stands > 1])
@@ -365,7 +365,7 @@ class Judge:
         self.found["inconsistent-offsets", ""] += int((held > 1).sum())
 
     def _at_the_end(self) -> None:
-        """What nobody can tell without the read at the end, and not below where the log begins by then."""
+        """Find anomalies that need the final read, not below the log start offset at that time."""
         start = self._books.log_start
         if start is None:
             return
@@ -380,7 +380,7 @@ class Judge:
             self._tell("lost-write", self._known[lost])
 
     def _realtime_order(self) -> None:
-        """A value was acknowledged at an offset before one that its sender could know when it was sent."""
+        """Find values acknowledged at an offset not above one that was acknowledged before they were sent."""
         books = self._books
         values, which = _spread([(self._code(client), first, end) for client, first, end, _high in books.sent])
         acked = [each for each in books.acked if each[3] >= 0 and each[4] >= 0]
@@ -388,7 +388,7 @@ class Judge:
         if not len(values) or not len(told):
             return
         highs = np.array([high for *_sent, high in books.sent], np.int64)[which]
-        # Sent again under the same number: the last time counts.
+        # If a record was sent again with the same number, the last time counts.
         order = np.argsort(values, kind="stable")
         values, highs = values[order], highs[order]
         at = np.searchsorted(values, told, side="right") - 1
@@ -400,10 +400,10 @@ class Judge:
     # -- the order of reading and of sending
 
     def _steps(self, steps: Iterable[ReadJump]) -> None:
-        """Steps back, and those over values that anybody has seen.
+        """Find steps back, and steps over values that were seen.
 
-        Who is handed committed data only does not miss what has failed. Of a partition that is gone nobody sees any
-        more: what is in doubt by then stays so.
+        A reader of committed data does not miss failed records. A deleted partition cannot be read any more, so records
+        with an unknown outcome stay unknown.
         """
         for step in steps:
             if step.target <= step.source:
@@ -417,9 +417,9 @@ class Judge:
             self.found[step.anomaly, step.client] += bool(between.any())
 
     def _log_of(self, step: ReadJump) -> tuple[Numbers, Numbers, Numbers]:
-        """What was seen of the log that a step goes over: nothing of stints outside of those at its ends.
+        """Return the seen part of the log that a step skips, of the log branches between its ends.
 
-        Behind the start of the newest there is nothing but its own.
+        From the start of the newest branch on, only that branch counts.
         """
         if step.stints is None:
             return self._newest
@@ -431,7 +431,7 @@ class Judge:
         return _newest(places[near], values[near], seqs[near])
 
     def _send_order(self) -> None:
-        """What a process sent, held against what it sent before; nothing or only what has failed is between."""
+        """Compare records of a process with those sent directly before them, without failed ones between."""
         chains: dict[Process, list[SendRun]] = {}
         untold = self._books.unknown if self._last else ()
         found = ((process, self._untold(process, *sent)) for process, *sent in untold)
@@ -450,14 +450,14 @@ class Judge:
                     self._steps([ReadJump("int-send-skip", client, last, other.offset, False, other.seq)])
 
     def _all_failed(self, client: str, start: int, end: int) -> bool:
-        """Whether nothing that was sent between two may be anywhere."""
+        """Return whether all records between two sequence numbers failed."""
         if not self._last or end - start > len(self._failed):
             return False
         between = np.arange(start, end) + (self._code(client) << _SHIFT)
         return bool(_among(between, self._failed).all())
 
     def _untold(self, process: Process, start: int, end: int, txn: int, seq: int) -> list[SendRun]:
-        """Where values stand of which their sender could not tell."""
+        """Return the log positions of records with an unknown outcome."""
         base = self._code(process[0]) << _SHIFT
         low, high = np.searchsorted(self._known, [base + start, base + end])
         numbers = (self._known[low:high] - base).tolist()
@@ -467,7 +467,7 @@ class Judge:
         ]
 
     def _consumed_twice(self) -> None:
-        """A process of a group was handed a value again that it had not given back."""
+        """Find values delivered twice to a process of a group, unless it requested them again."""
         by_process: dict[Process, list[tuple[int, int, int, int]]] = {}
         for process, grouped, stint, start, end, seq in self._books.reads:
             if grouped:
@@ -492,7 +492,7 @@ _NONE: Final[Numbers] = np.zeros(0, np.int64)
 
 
 def _spread(ranges: Iterable[tuple[int, int, int]]) -> tuple[Numbers, Numbers]:
-    """Every number of ``(key, start, end)`` each, with its key, as one number; and of which range it is."""
+    """Return every number of ranges ``(key, start, end)``, encoded with its key, and its range's index."""
     keys, starts, ends = np.array(list(ranges), np.int64).reshape(-1, 3).T
     sizes = np.maximum(ends - starts, 0)
     which = np.repeat(np.arange(len(sizes)), sizes)
@@ -509,7 +509,7 @@ def _among(values: Numbers, ascending: Numbers) -> Flags:
 
 
 def _distinct(offsets: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
-    """Each offset with each value that it was seen with, once."""
+    """Return the distinct pairs of offsets and values."""
     order = np.lexsort((values, offsets))
     offsets, values = offsets[order], values[order]
     new = np.ones(len(offsets), bool)
@@ -518,7 +518,7 @@ def _distinct(offsets: Numbers, values: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _newest(places: Numbers, values: Numbers, seqs: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Each offset once, with the value that the newest stint has there, and when one was first seen there."""
+    """Return each offset once, with the value of the newest log branch, and the first time that it was seen."""
     order = np.lexsort((places >> _SHIFT, places & _LOW))
     offsets = places[order] & _LOW
     if not len(offsets):
@@ -530,7 +530,7 @@ def _newest(places: Numbers, values: Numbers, seqs: Numbers) -> tuple[Numbers, N
 
 
 def _insert(chain: list[SendRun], piece: SendRun) -> None:
-    """Put a piece in its place; what was sent again under any number of others is left out."""
+    """Insert a piece in order; one that overlaps others, because it was sent again, is left out."""
     at = bisect(chain, piece)
     if at and chain[at - 1].end > piece.sequence:
         return
@@ -540,7 +540,7 @@ def _insert(chain: list[SendRun], piece: SendRun) -> None:
 
 
 def _size(books: PartitionReads) -> int:
-    """How many records are to be held against each other."""
+    """Return the number of records to compare."""
     ranges = [(first, end) for _client, first, end, _high in books.sent]
     ranges += [(first, end) for _client, first, end, _stint, _offset in books.acked]
     ranges += [(first, end) for _client, first, end in books.failed]
@@ -551,7 +551,7 @@ def _size(books: PartitionReads) -> int:
 
 
 def judged(partition: list[PartitionReads], most: int) -> Found:
-    """What is in the books of all partitions that bore one name.
+    """Return the anomalies of all partitions of one name.
 
     Raises:
         ValueError: there are more records than ``most``.
@@ -566,18 +566,18 @@ def judged(partition: list[PartitionReads], most: int) -> Found:
     return found
 
 
-# The recount as one query: a session's events to one walk in plain Python, its findings back as rows.
+# The recount as one query: a session's events to one pass in plain Python, its findings back as rows.
 #
-# Everywhere else built-ins of Spark serve. Here a session is a history with state that every next event is held
-# against: as windows and joins that took a plan of some fifty sorts, which cost more to make than to run. Modules go
-# to the executors by value, so that their Python needs pyarrow and numpy, and no floodmark.
+# All other queries use Spark's built-ins. Here every event depends on the state of a session: with windows and joins
+# the plan had some fifty sorts, and took longer to make than to run. Modules are sent to executors by value, so that
+# their Python needs pyarrow and numpy, but no floodmark.
 
 
 RECOUNT_TABLES: Final = ("anomalies", "disagreements", "left_out")
 MOST_EVENTS: Final = 3_000_000
-"""Of a session with more nothing is counted again: all of one is in the memory of one task."""
+"""Most events of a session that is recounted, because one task has all of them in memory."""
 MOST_RECORDS: Final = 50_000_000
-"""... nor of one with more records in a partition."""
+"""Most records of a partition that is recounted."""
 
 IN_LEDGER: Final = "in ledger"
 """Kind of a row of ``ledger.parquet``; its ``node`` is the term."""
@@ -585,7 +585,7 @@ TERMS: Final[dict[str, str]] = {
     **{f"records_{term}": term for term in ("sent", "acked", "failed", "unknown", "aborted")},
     "records_lost": "acked_lost",
 }
-"""Kind of event → the term of the ledger that it adds to."""
+"""Kind of event → term of the ledger that it increments."""
 
 SCHEMA: Final = (
     "finding string, session_id string, anomaly string, partition string, client string, found bigint, "
@@ -595,29 +595,29 @@ _NUMBERS: Final = frozenset(
     ("seq", "at_us", "broker", "sequence", "count", "log_offset", "end_offset", "stint", "latency_us", "leader_epoch"),
 )
 _BROKEN: Final = (ArithmeticError, MemoryError, ValueError)
-"""What numbers that cannot be true lead to."""
+"""Exceptions from numbers in a recording that cannot be true."""
 
 
 class SessionClaims(NamedTuple):
-    """What a session says of itself."""
+    """Values of a session's own result that are compared with its events."""
 
     readers: Mapping[str, str]
-    """How the members of each group read."""
+    """Group → its members' mode of reading."""
     anomalies: Mapping[str, int] | None
-    """Anomaly → how often, as its result says; None: not all is known that they are told from."""
+    """Anomaly → count in its result; None if the recording lacks data to recount them."""
     ledger: bool
     """Whether it has a table of its records."""
     clients: bool = True
-    """Whether clients wrote and read; steps by hand do so as nobody, who can see no anomaly."""
+    """Whether it has clients; manual steps have none, and so no anomalies."""
     claims: ResultClaims = ResultClaims()
-    """Numbers of its result that are counted again."""
+    """Numbers of its result that are recounted."""
 
 
 def recounted(
     events: "DataFrame", last_reads: "DataFrame", ledgers: "DataFrame", said: Mapping[str, SessionClaims]
 ) -> "DataFrame":
-    """Rows of :data:`RECOUNT_TABLES`; ``said`` has the sessions that are to be counted again."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors have no need of it
+    """Return the rows of the tables :data:`RECOUNT_TABLES`; ``said`` has the sessions to recount."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors do not need it
 
     none = {name: F.lit(-1 if name in _NUMBERS else "").alias(name) for name in FIELDS}
     whole = [F.coalesce(name, none[name]).alias(name) for name in FIELDS]
@@ -659,7 +659,7 @@ def recounted(
 
 
 def of_events(events: Sequence[tuple[Any, ...]], said: SessionClaims) -> list[dict[str, Any]]:
-    """The rows of one session, whose events are tuples of :data:`FIELDS`."""
+    """Return the rows of one session, whose events are tuples of :data:`FIELDS`."""
     found = _ledger(events) if said.ledger else []
     if not said.clients:
         return found
@@ -680,7 +680,7 @@ def of_events(events: Sequence[tuple[Any, ...]], said: SessionClaims) -> list[di
 
 
 def _numbers(events: Iterable[tuple[Any, ...]], claims: ResultClaims) -> list[dict[str, Any]]:
-    """Where a result has other numbers than its events give, or an event than the others do."""
+    """Return the numbers in which a result, or an event, differs from the recount."""
     if not claims.numbers:
         return []
     kinds = frozenset((*NUMBER_KINDS, LAST))
@@ -690,7 +690,7 @@ def _numbers(events: Iterable[tuple[Any, ...]], claims: ResultClaims) -> list[di
 
 
 def anomalies(events: Iterable[tuple[Any, ...]], readers: Mapping[str, str]) -> Counter[tuple[str, str, str]]:
-    """(anomaly, partition, client) → how often. Raises ValueError where there are too many records."""
+    """Return (anomaly, partition, client) → count. Raises ValueError if there are too many records."""
     walk = EventWalk(readers)
     whole = list(events)
     walk.take(event for event in whole if event[2] != LAST)
@@ -704,7 +704,7 @@ def anomalies(events: Iterable[tuple[Any, ...]], readers: Mapping[str, str]) -> 
 
 
 def _ledger(events: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """Where the table of records has other sums than the events."""
+    """Return the sums in which the table of records differs from the events."""
     counted: Counter[tuple[str, str]] = Counter()
     told: Counter[tuple[str, str]] = Counter()
     for event in events:

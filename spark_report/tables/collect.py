@@ -1,6 +1,6 @@
-"""Asks Spark for many tables: short plans, and answers with the columns and types of the registry.
+"""Collection of a report's tables from Spark: short plans, and results with the columns and types of the registry.
 
-Of a session with very many rows a table has the first of them, so that what reaches the driver does not grow with the
+For a session with very many rows a table has only the first ones, so that the driver's memory does not grow with the
 data.
 """
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# Plans for some thirty tables: short, and over little data without a second stage.
+# Plans for some thirty tables: short, and for little data without a second stage.
 #
-# Most of what a report over one session costs is Catalyst's: each step of a frame is analyzed together with all that
-# the frame is made of. So what several tables are made of is cut off from where it came from, and every table is a
-# query of its own, for in a union of many all plans are walked again with each that is added.
+# Most of the time of a report over one session is spent in Catalyst: each step of a frame is analysed together with its
+# whole plan. So shared inputs are materialised, and every table is a query of its own, because in a union all plans are
+# traversed again with each addition.
 
 
 LITTLE_EVENTS: Final = 100_000
-"""Below it one task is quicker than what it takes to share the work out: all data is in one partition."""
+"""Number of events below which one partition and one task are faster than a distribution."""
 
 LANES: Final = 2
 
@@ -43,47 +43,47 @@ _WHOLE: Final = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizer.disableHints": "true",
     "spark.sql.shuffle.partitions": "1",
-    # To generate and compile a class for each plan costs more than it saves.
+    # Generating and compiling a class for each plan takes longer than it saves.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 
 class FrameLayout:
-    """How frames are laid out for as much data as these sessions have."""
+    """Partitioning and caching of frames, depending on the number of events."""
 
     def __init__(self, spark: "SparkSession", sessions: Sequence[SessionInput]) -> None:
         self._spark = spark
         events = sum(session.last_seq + 1 for session in sessions)
         self.little = events < LITTLE_EVENTS
         self.tasks = max(LEAST_TASKS, events // EVENTS_A_TASK)
-        """Into how many tasks a query is cut that sees all traffic, and has what one task sees in memory."""
+        """Number of tasks of a query over all traffic that keeps the rows of a task in memory."""
         self.lanes = LANES if self.little else 1
-        """How many queries run at a time: one over much data has work for all cores by itself."""
+        """Number of concurrent queries; a single one over much data uses all cores."""
         self._local = master.is_local(spark.conf.get("spark.master"))
         self._kept: list[DataFrame] = []
 
     def laid_out(self, frame: "DataFrame") -> "DataFrame":
-        """A frame that was read, in one partition if there is little of it."""
+        """Return a frame, in one partition if there is little data."""
         return frame.coalesce(1) if self.little else frame
 
     def small(self, table: pa.Table) -> "DataFrame":
-        """Rows at hand as a frame."""
+        """Convert an Arrow table to a frame."""
         return self.laid_out(frames.frame_of(self._spark, table))
 
     def at_hand(self, frame: "DataFrame") -> "DataFrame":
-        """A frame of a few rows that several others are made of, computed once."""
+        """Compute a shared frame of a few rows once, on the driver."""
         return self.small(frame.toArrow())
 
     def kept(self, frame: "DataFrame") -> "DataFrame":
-        """A frame that several others are made of, computed once, until :meth:`settings` ends."""
-        # A checkpoint forgets the plan, and with an executor that dies all would be lost: here there is none.
+        """Compute a shared frame once, and keep it until :meth:`settings` ends."""
+        # A local checkpoint drops the plan, and is lost with an executor; local Spark has none that could die.
         self._kept.append(frame.localCheckpoint() if self._local else frame.persist())
         return self._kept[-1]
 
     @contextlib.contextmanager
     def settings(self) -> Iterator[None]:
-        """What Spark's planner is told meanwhile; nothing is kept afterwards."""
+        """Apply the planner's settings for the duration of the block, and release kept frames at its end."""
         settings = _WHOLE if self.little else {}
         before = {name: str(self._spark.conf.get(name)) for name in settings}
         for name, value in settings.items():
@@ -91,7 +91,7 @@ class FrameLayout:
         try:
             yield
         finally:
-            # After Ctrl-C the JVM may not answer any more; what matters then is the interrupt.
+            # After Ctrl-C the JVM may not respond any more, and this must not hide the interrupt.
             with contextlib.suppress(Exception):
                 for frame in () if self._local else self._kept:
                     frame.unpersist()
@@ -103,17 +103,17 @@ Tables = dict[str, Any]
 """Table name → ``pyarrow.Table``."""
 
 MOST_ROWS: Final = 20_000
-"""Rows of a session that a table has at most."""
+"""Most rows of a session in a table."""
 
 _ORDER: Final = (
     *("session_id", "at_us", "began_us", "seq", "began_seq", "scope", "what", "anomaly", "alert", "partition"),
     *("group_id", "client", "acks", "condition", "phase", "bin_began_us", "term", "fault_id", "fault", "error"),
 )
-"""Columns that rows are sorted by, where a table has them."""
+"""Sort columns of a table's rows, as far as the table has them."""
 
 
 class Gatherer:
-    """Runs queries and collects their tables; several threads may use one at a time."""
+    """Runs queries and collects their tables; several threads may use it concurrently."""
 
     def __init__(self, plan: FrameLayout, most_rows: int = MOST_ROWS) -> None:
         self._plan = plan
@@ -122,14 +122,14 @@ class Gatherer:
         self._left_out: list[dict[str, Any]] = []
 
     def __call__(self, name: str, frame: "DataFrame") -> None:
-        """Run the query of a table."""
+        """Run the query of a table, and keep the result."""
         if self._plan.little:
             self._found[name] = self._first(name, frame.toArrow())
         else:
             self.several([name], frame.withColumn("finding", F.lit(name)))
 
     def several(self, names: Sequence[str], frame: "DataFrame") -> None:
-        """Run one query that answers these tables: its column ``finding`` says which one a row belongs to."""
+        """Run one query for several tables; its column ``finding`` has the table of a row."""
         table = (frame if self._plan.little else _bounded(frame, self._most_rows)).toArrow()
         for name in names:
             own = table.filter(pc.equal(table["finding"], name))
@@ -140,7 +140,7 @@ class Gatherer:
                 self._count_left_out(own, name)
 
     def kept(self, name: str, frame: "DataFrame") -> "DataFrame":
-        """Answer a table that others are made of; it comes back as a frame that is computed by then."""
+        """Run the query of a table that others use, and return the computed frame."""
         if not self._plan.little:
             frame = self._plan.kept(frame)
         self(name, frame)
@@ -149,24 +149,24 @@ class Gatherer:
         return self._plan.small(self._found[name]) if self._plan.little else frame
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a table that is answered."""
+        """Return the rows of a collected table."""
         return rows(self._found[name])
 
     def leave_out(self, session_id: str, table: str, left_out: int | None = None) -> None:
-        """Note that a table has not all rows of a session; without a count it has none."""
+        """Note that a table leaves out rows of a session; None: all rows."""
         self._left_out.append({"session_id": session_id, "table": table, "left_out": left_out})
 
     def add(self, name: str, rows: list[dict[str, Any]]) -> None:
-        """Rows at hand as a table of this name."""
+        """Add rows as a table of this name."""
         self._found[name] = pa.Table.from_pylist(rows, schema=TABLES[name].schema)
 
     def tables(self) -> Tables:
-        """All of them, and the rows that they lack."""
+        """Return all collected tables, with ``left_out``."""
         self.add("left_out", sorted(self._left_out, key=lambda row: (row["session_id"], row["table"])))
         return {name: self._found[name] for name in TABLES if name in self._found}
 
     def _first(self, name: str, own: Any) -> Any:
-        """The first rows of each session: what a query over little data answers may be held whole."""
+        """Return the first rows of each session, for a result that fits into memory."""
         table = _cut(own, name)
         counted = table.group_by("session_id").aggregate([([], "count_all")])
         many = counted.filter(pc.greater(counted["count_all"], self._most_rows)).to_pylist()
@@ -187,7 +187,7 @@ class Gatherer:
 
 
 def _bounded(frame: "DataFrame", most: int) -> "DataFrame":
-    """Number the rows of each session and table, and drop those behind the first ``most``."""
+    """Number the rows of each session and table, and drop those after the first ``most``."""
     own = Window.partitionBy("finding", "session_id")
     order = [name for name in _ORDER if name in frame.columns]
     return (
@@ -204,6 +204,6 @@ def _cut(own: Any, name: str) -> Any:
 
 
 def rows(table: Any) -> list[dict[str, Any]]:
-    """A table as plain rows."""
+    """Return the rows of an Arrow table as dicts."""
     found: list[dict[str, Any]] = table.to_pylist()
     return found

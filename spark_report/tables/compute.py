@@ -1,4 +1,4 @@
-"""Computes all tables of a report from recorded sessions, with several Spark jobs side by side."""
+"""Computation of all tables of a report from recorded sessions, with concurrent Spark jobs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# Jobs side by side. Spark's planner has one thread for each query, so that a second core is idle without this.
+# Concurrent jobs. Spark's planner uses one thread per query, so that a second core would be idle without this.
 
 
 Job = Callable[[], None]
 
 
 def side_by_side(spark: "SparkSession", jobs: Sequence[Job], lanes: int) -> None:
-    """Do all jobs, so many at a time; the first that fails is raised, and those that have not begun are let be."""
+    """Run all jobs, ``lanes`` at a time; after the first failure, which is raised, no further job is started."""
     if lanes == 1:
         for job in jobs:
             job()
         return
-    from pyspark import inheritable_thread_target  # noqa: PLC0415 - a quarter of a second that bad input need not wait for
+    from pyspark import inheritable_thread_target  # noqa: PLC0415 - input errors come before this slow import
 
-    # What the caller has set for its own jobs, such as a group or a pool, holds for these.
+    # The caller's job group and scheduler pool apply to these jobs, too.
     like_here: Callable[[Job], Job] = inheritable_thread_target(spark)
     pool = ThreadPoolExecutor(lanes, thread_name_prefix="floodmark-query")
     begun = [pool.submit(like_here(job)) for job in jobs]
@@ -49,23 +49,23 @@ def side_by_side(spark: "SparkSession", jobs: Sequence[Job], lanes: int) -> None
         pool.shutdown(wait=True, cancel_futures=True)
         raise
     except BaseException:
-        # After Ctrl-C nobody waits for a query: it ends with the JVM.
+        # After Ctrl-C do not wait for running queries: they end with the JVM.
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
 
 
-# Failures by a session's own result, as tables to set beside the recount.
+# Findings in a session's own result, as tables to compare with the recount.
 #
-# A result comes out of a file: whatever in it is not what it should be is left out.
+# A result is read from a file, so invalid parts are left out.
 
 
 MOST_FINDINGS: Final = 2_000
-"""Of a session, so many are told at most."""
+"""Most findings of a session that are read."""
 
 
 def claimed_anomalies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
-    """Each anomaly of each session, with its verdict."""
+    """Return each anomaly of each session, with whether the settings allow it."""
     return [
         {
             "session_id": session.session_id,
@@ -80,7 +80,7 @@ def claimed_anomalies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
 
 
 def session_claims(session: SessionInput) -> SessionClaims:
-    """What a session says of itself, to be held against its events."""
+    """Return the values of a session's own result that are compared with its events."""
     told = session.result.get("anomalies")
     counts: Counter[str] | None = None
     if session.final_read is not None and isinstance(told, list):
@@ -92,7 +92,7 @@ def session_claims(session: SessionInput) -> SessionClaims:
 
 
 def ledger_disagreements(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The terms of the ledger on which events and result differ, as disagreements."""
+    """Return the terms of the ledger in which events and result differ, as disagreements."""
     return [
         {
             "session_id": row["session_id"],
@@ -108,7 +108,7 @@ def ledger_disagreements(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, 
 
 
 def claimed_findings(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
-    """What went wrong with records and why, once for each cause."""
+    """Return the findings about records, once for each cause."""
     return [
         {
             "session_id": session.session_id,
@@ -125,7 +125,7 @@ def claimed_findings(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
 
 
 def kept_points(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
-    """The point of no return of each loss of which it is known."""
+    """Return the known points of no return of losses."""
     return [
         {
             "session_id": session.session_id,
@@ -142,7 +142,7 @@ def kept_points(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
 
 
 def kept_remedies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
-    """The changes that were tried for each kind of finding, the best first."""
+    """Return the changes that were tried for each kind of finding, the best first."""
     found, seen = [], set()
     for session, finding in _explained(sessions):
         key = (session.session_id, finding["kind"])
@@ -184,7 +184,7 @@ def _count(found: Mapping[str, Any], name: str) -> int | None:
 
 
 def _is_long(value: int) -> bool:
-    """Whether a column takes it."""
+    """Return whether a value fits into a 64-bit column."""
     return -(1 << 63) <= value < 1 << 63
 
 
@@ -197,7 +197,7 @@ def _objects(sessions: Sequence[SessionInput], name: str) -> Iterator[tuple[Sess
 
 
 def _has(found: Mapping[str, Any], **kinds: type) -> bool:
-    """Whether the values are of these types, and whole numbers such as columns take."""
+    """Return whether the values have these types, and integers fit into 64 bits."""
     values = [(found.get(name), kind) for name, kind in kinds.items()]
     return all(type(value) is kind and (not isinstance(value, int) or _is_long(value)) for value, kind in values)
 
@@ -208,7 +208,7 @@ def _text(found: Mapping[str, Any], name: str) -> str:
 
 
 BINS: Final = 240
-"""About how many bins a session's time series has."""
+"""Approximate number of bins of a session's time series."""
 
 _NICE: Final = (1, 2, 5)
 
@@ -217,7 +217,7 @@ _ABOUT: Final = ("sessions", "settings", "quarantine", "left_out", "comparison")
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     name: table.columns for name, table in TABLES.items() if name not in _ABOUT
 }
-"""Table that is computed here → its columns, in order."""
+"""Table computed here → its columns, in order."""
 
 
 LATENCIES: Final = ("latency", "latency_series", "fault_latency")
@@ -225,27 +225,27 @@ LATENCIES: Final = ("latency", "latency_series", "fault_latency")
 
 @dataclass(frozen=True, slots=True)
 class FindingInputs:
-    """What findings are made from: the events, and what is known of their sessions beside."""
+    """Inputs of the queries: the events, and data about their sessions."""
 
     events: "DataFrame"
     rare: "DataFrame"
-    """The events that are not traffic: a sliver of them, that most tables need."""
+    """The events except traffic: a small part, which most tables need."""
     ends: "DataFrame"
     begun: "DataFrame"
-    """Where partitions were placed as their session began."""
+    """Initial replica assignments."""
     placed: "DataFrame"
-    """The same, and those that were made later."""
+    """Initial replica assignments, and those of partitions created later."""
     results: "DataFrame"
     tallies: "DataFrame"
-    """The events with those of traffic added up, if there is much of it."""
+    """The events, with traffic aggregated if there is much of it."""
 
 
 Spans = dict[str, "DataFrame"]
-"""Tables of intervals by name: they are computed first, and kept, because sums are made of them."""
+"""Tables of intervals by name; they are computed first and kept, because other tables use them."""
 
 
 def compute(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Callable[[str], None]) -> Tables:
-    """All tables of findings for these sessions; ``stage`` is told what is being worked on."""
+    """Return all tables for these sessions; ``stage`` is called with a description of each stage."""
     plan = FrameLayout(spark, sessions)
     gather = Gatherer(plan)
     with plan.settings():
@@ -272,7 +272,7 @@ def compute(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Call
 
 
 def read(plan: FrameLayout, spark: "SparkSession", sessions: Sequence[SessionInput]) -> FindingInputs:
-    """What findings over these sessions are made from; traffic is added up, if there is much of it."""
+    """Read the inputs of the queries over these sessions; traffic is aggregated if there is much of it."""
     events = plan.laid_out(frames.read_events(spark, sessions))
     rare = plan.kept(events.filter(~F.col("kind").isin(sorted(DATA_KINDS))))
     known = frames.placed(rare, sessions)
@@ -291,7 +291,7 @@ def read(plan: FrameLayout, spark: "SparkSession", sessions: Sequence[SessionInp
 def _recount(
     gather: Gatherer, sessions: Sequence[SessionInput], events: "DataFrame", plan: FrameLayout, spark: "SparkSession"
 ) -> None:
-    """The anomalies counted again, and all that a session says otherwise of itself."""
+    """Recount the anomalies, and collect the values in which a session's own result differs from its events."""
     last = plan.laid_out(frames.read_final_reads(spark, sessions))
     ledgers = plan.laid_out(frames.read_ledgers(spark, sessions))
     told_of = {
@@ -326,7 +326,7 @@ def _lasting(read: FindingInputs, gather: Gatherer, found: Spans, plan: FrameLay
 
 
 def _summed_up(read: FindingInputs, spans: Spans, gather: Gatherer, plan: FrameLayout) -> list[Job]:
-    """Tables with a row for many events."""
+    """Return the jobs of tables that aggregate many events."""
     events, rare, ends, counted = read.events, read.rare, read.ends, read.tallies
     conditions, faults = spans["isr_conditions"], spans["faults"]
 
@@ -384,25 +384,25 @@ def _summed_up(read: FindingInputs, spans: Spans, gather: Gatherer, plan: FrameL
 
 
 def unavailability(read: FindingInputs, plan: FrameLayout) -> "DataFrame":
-    """When nobody served a partition, or a client was refused."""
+    """Return the intervals in which a partition was unavailable, or a client could not write."""
     answers = of_kinds(read.events, availability.ANSWERS)
     groups = _numbers(read, plan, availability.ANSWERS, availability.ASKED)
     return availability.unavailability(read.rare, answers, read.ends, groups)
 
 
 def hw_stalls(read: FindingInputs, plan: FrameLayout) -> "DataFrame":
-    """When high watermarks stood still."""
+    """Return the high watermark stalls."""
     groups = _numbers(read, plan, progress.STALL_KINDS, progress.PLACE)
     return progress.hw_stalls(of_kinds(read.events, progress.STALL_KINDS), read.rare, read.ends, groups)
 
 
 def _numbers(read: FindingInputs, plan: FrameLayout, kinds: Sequence[str], names: Sequence[str]) -> "DataFrame | None":
-    """Numbers for the groups of these kinds of events, where there is much to sort."""
+    """Return numbers for the groups of these kinds of events; None for little data."""
     return None if plan.little else numbered(of_kinds(read.tallies, kinds), names)
 
 
 def latencies(read: FindingInputs, faults: "DataFrame", plan: FrameLayout) -> "DataFrame":
-    """Rows of :data:`LATENCIES`."""
+    """Return the rows of the tables :data:`LATENCIES`."""
     windows = timeline.fault_windows(faults)
     if plan.little:
         timed = latency.latencies(read.events, windows, read.ends, faults)
@@ -417,7 +417,7 @@ def latencies(read: FindingInputs, faults: "DataFrame", plan: FrameLayout) -> "D
 
 
 def _instants(rare: "DataFrame") -> "DataFrame":
-    """What metrics count that happen at an instant."""
+    """Return the events that rate metrics count."""
     unclean = F.when(timeline.election_kind() == "unclean", F.lit("unclean"))
     shrunk = F.when(timeline.isr_change().isin("shrink", "swap"), F.lit("shrink"))
     told = rare.withColumn("what", F.coalesce(unclean, shrunk))
@@ -425,12 +425,12 @@ def _instants(rare: "DataFrame") -> "DataFrame":
 
 
 def of_kinds(events: "DataFrame", kinds: Sequence[str]) -> "DataFrame":
-    """Events of these kinds."""
+    """Return the events of these kinds."""
     return events.filter(F.col("kind").isin(*kinds))
 
 
 def bin_width(end_us: int) -> int:
-    """Microseconds a bin: 1, 2 or 5 times a power of ten, so that a session has about :data:`BINS` of them."""
+    """Return the bin width in microseconds: 1, 2 or 5 times a power of ten, for about :data:`BINS` bins."""
     width = 1
     while True:
         for nice in _NICE:
@@ -440,7 +440,7 @@ def bin_width(end_us: int) -> int:
 
 
 def ends_of(sessions: Sequence[SessionInput]) -> pa.Table:
-    """Where sessions end."""
+    """Return the sessions' ends, bin widths, first controllers and service bounds."""
     return pa.Table.from_pylist([_end(session) for session in sessions], schema=frames.SESSIONS)
 
 

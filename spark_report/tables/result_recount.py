@@ -1,8 +1,8 @@
-"""Recounts numbers of a session's result from its events: of clients, latencies, epochs, what stands twice or late.
+"""Recount of numbers in a session's result from its events: clients, latencies, epochs, duplicates and reordering.
 
-A number is named by its place in ``result.json``: ``clients.producers.pay.latency.p99_us``. What a record waited is
-found from when it was sent or appended, and not from what the event of its acknowledgement or of its read says, so
-that these are checked, too. The module goes to executors by value, and imports nothing of floodmark.
+A number is named by its path in ``result.json``: ``clients.producers.pay.latency.p99_us``. Latencies are computed from
+the times of sending or appending, not from the field of the acknowledgement or read event, so that these fields are
+checked too. The module is sent to executors by value, and imports no floodmark.
 """
 
 from bisect import bisect_right
@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 TIMED: Final = ("appended", "became_leader", "records_sent", "records_acked", "records_read")
-"""Kinds of events that latencies are found from."""
+"""Kinds of events from which latencies are computed."""
 DECIDED: Final = ("leader_elected", "partition_offline", "isr_changed", "partition_created", "assignment_changed")
 """Kinds of decisions of the controller on a partition."""
 OF_PRODUCERS: Final = {
@@ -23,33 +23,33 @@ OF_PRODUCERS: Final = {
     "transaction_aborted": "transactions_aborted",
     "transaction_unknown": "transactions_unknown",
 }
-"""Kind of event → what it adds to of its producer: its records, or else one."""
+"""Kind of event → counter of its producer that it increments, by its records or by one."""
 OF_MEMBERS: Final = {
     "records_read": "read",
     "handler_failed": "handler_failed",
     "records_abandoned": "abandoned",
     "commit_failed": "failed_commits",
 }
-"""... of a group and its member."""
+"""Kind of event → counter of its group and member."""
 OF_GROUPS: Final = {"group_rebalanced": "rebalances", "truncation_detected": "truncations", "consumer_reset": "resets"}
-"""... of a group."""
+"""Kind of event → counter of its group."""
 IN_RECORDS: Final = frozenset(("handler_failed", "records_abandoned", *(k for k in OF_PRODUCERS if k[:3] == "rec")))
 KINDS: Final = tuple(
     dict.fromkeys((*TIMED, *DECIDED, *OF_PRODUCERS, *OF_MEMBERS, *OF_GROUPS, "offsets_expired", "partition_deleted"))
 )
-"""All that numbers are found from, beside :data:`LAST`."""
+"""Kinds of events that are used, besides :data:`LAST`."""
 REPEATS: Final = ("duplicates", "reordered")
-"""Terms of the ledger that logs tell."""
+"""Terms of the ledger that are computed from logs."""
 LAST: Final = "final_read"
-"""Kind of a part of the read at the end; its ``records`` is where the log begins by then, stint -1: nothing served."""
+"""Kind of a part of the final read; its ``records`` is the log start offset, and ``stint`` -1 means an empty log."""
 
 PERCENTILES: Final = {"p50_us": 50, "p95_us": 95, "p99_us": 99}
 LATENCY: Final = ("records", "min_us", *PERCENTILES, "max_us")
-"""What a result says of the latencies of a client."""
+"""Fields of a client's latency in a result."""
 
 
 class Event(NamedTuple):
-    """What is used of an event here, under the names of the recording."""
+    """The fields of an event that are used here, with the names of the recording."""
 
     seq: int
     at_us: int
@@ -73,18 +73,18 @@ BookTerm = tuple[str, str, str]
 
 
 class ResultClaims(NamedTuple):
-    """What a result says that is counted again here."""
+    """The numbers of a result that are recounted here."""
 
     numbers: Mapping[str, int] = {}
-    """By their place in it."""
+    """Path in the result → number."""
     books: Mapping[BookTerm, int] = {}
-    """Of each producer's records in each partition."""
+    """Producer, partition and term → number of records."""
     ends: Mapping[str, int] = {}
-    """Partition → the end of its leader's log."""
+    """Partition → log end offset of its leader."""
 
 
 class ClaimMismatch(NamedTuple):
-    """An event that says of itself what others show to be wrong."""
+    """A field of an event that contradicts other events."""
 
     partition: str
     name: str
@@ -93,17 +93,17 @@ class ClaimMismatch(NamedTuple):
 
 
 class TimedRecords:
-    """Numbered records with the time of each, nearly always in ascending order."""
+    """Ranges of numbered records with a time each, nearly always added in ascending order."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._times: list[int] = []
         self._again: list[tuple[int, int, int]] = []
-        """What came a second time under earlier numbers: (first, end, time)."""
+        """Ranges added again with earlier numbers: (first, end, time)."""
 
     def add(self, start: int, end: int, at_us: int) -> None:
-        """Records ``[start, end)`` have this time, whatever they had before."""
+        """Set the time of records ``[start, end)``, also if they had another one."""
         if self._ends and start < self._ends[-1]:
             self._again.append((start, end, at_us))
             return
@@ -112,7 +112,7 @@ class TimedRecords:
         self._times.append(at_us)
 
     def times(self, start: int, end: int) -> list[tuple[int, int | None]]:
-        """(how many, their time) of ``[start, end)`` in order; None for those that nothing is known of."""
+        """Return pairs (number, time) of ``[start, end)`` in order; None for an unknown time."""
         if self._again:
             again = [each for each in self._again if each[0] < end and start < each[1]]
             if again:
@@ -137,9 +137,10 @@ class TimedRecords:
 
 
 def with_stints(events: Iterable[Event]) -> Iterator[Event]:
-    """Events in order, each append with the stint that writes it.
+    """Yield events in order, each append with the number of its log branch (``stint``).
 
-    That is one broker leading from one ``became_leader`` on; they are numbered by partition as they first write.
+    A branch is what one broker writes as leader after one ``became_leader``; branches are numbered by partition in the
+    order of their first append.
     """
     writing: dict[tuple[str, int], int] = {}
     known: Counter[str] = Counter()
@@ -157,17 +158,17 @@ def with_stints(events: Iterable[Event]) -> Iterator[Event]:
 
 
 class CounterRecount:
-    """What each client did, and the epoch of each partition, from a session's events in order."""
+    """Recount of client counters, and of the epoch of each partition, from a session's events in order."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        """By the place in the result."""
+        """Path in the result → count."""
         self.epochs: dict[str, int] = {}
         self._expired: set[tuple[str, str]] = set()
-        """Group and partition whose committed offset expired: a reset is from there, though nobody had a position."""
+        """Groups and partitions with an expired committed offset: the next reset counts even without a position."""
 
     def take(self, event: Event) -> None:
-        """An event."""
+        """Process an event."""
         kind = event.kind
         if kind == "offsets_expired":
             self._expired.add((event.group_id, event.partition))
@@ -193,7 +194,7 @@ class CounterRecount:
         return known
 
     def numbers(self, told: Iterable[str]) -> dict[str, int]:
-        """The numbers that a result has by these names: what never happened is 0, as is the first epoch."""
+        """Return the recounted numbers for these paths of a result; counters and epochs default to 0."""
         found = {name: self.counts[name] for name in told if name.startswith("clients.") and ".latency." not in name}
         for name in told:
             if name.startswith("partitions.") and name.endswith(".epoch"):
@@ -202,20 +203,20 @@ class CounterRecount:
 
 
 class LogRecount:
-    """Records that stand in a log twice, or behind later ones of their client, when the session ends.
+    """Recount of duplicate and reordered records in the logs at the end of a session.
 
-    The logs are those that were read to their end. Of one that does not begin at 0, or has holes, nobody can tell here.
+    Only logs with a final read count. A log that does not start at offset 0, or has gaps, cannot be recounted.
     """
 
     def __init__(self) -> None:
         self._wrote: dict[tuple[str, int], list[tuple[int, int, str, int]]] = {}
-        """Partition and stint → (offset, end, client, number of the first)."""
+        """Partition and log branch → (offset, end, client, sequence number of the first)."""
         self._logs: dict[str, list[tuple[int, int, int]]] = {}
-        """Partition → (offset, end, stint) of what was read at the end."""
+        """Partition → (offset, end, log branch) of the final read."""
         self._starts: dict[str, int] = {}
 
     def take(self, event: Event) -> None:
-        """An event, or a part of the read at the end."""
+        """Process an event, or a part of the final read."""
         if event.kind == "appended":
             end = event.log_offset + event.records
             wrote = self._wrote.setdefault((event.partition, event.stint), [])
@@ -227,7 +228,7 @@ class LogRecount:
                 log.append((event.log_offset, event.end_offset, event.stint))
 
     def books(self, claims: "ResultClaims") -> dict[BookTerm, int]:
-        """Duplicates and reordered records of each book whose log is known."""
+        """Return the duplicate and reordered records by client and partition, for complete logs."""
         repeats = {
             partition: self._repeats(partition)
             for partition in sorted({partition for _client, partition, _term in claims.books})
@@ -267,13 +268,13 @@ class LogRecount:
 
 
 class RecordNumbers:
-    """Numbers of one client's records that stand in a log so far, as disjoint ranges in ascending order."""
+    """Sequence numbers of one client's records in a log so far, as disjoint ascending ranges."""
 
     def __init__(self) -> None:
         self._ranges: list[tuple[int, int]] = []
 
     def add(self, start: int, end: int) -> tuple[int, int]:
-        """Put more behind them; returns how many were there already, and how many others are behind a later one."""
+        """Append records; return the number of duplicates, and of others that come after a later record."""
         if not self._ranges or self._ranges[-1][1] <= start:
             if self._ranges and self._ranges[-1][1] == start:
                 self._ranges[-1] = (self._ranges[-1][0], end)
@@ -295,22 +296,22 @@ class RecordNumbers:
 
 
 class LatencyRecount:
-    """Latencies of a session's records, from its events in order."""
+    """Recount of record latencies from a session's events in order."""
 
     def __init__(self) -> None:
         self._sent: dict[tuple[str, str], TimedRecords] = {}
-        """By client and partition."""
+        """(client, partition) → send times."""
         self._appended: dict[tuple[str, int], TimedRecords] = {}
-        """By partition and stint."""
+        """(partition, log branch) → append times."""
         self._waits: dict[str, Counter[int]] = {}
-        """By the place of a client in the result."""
+        """Path of a client in the result → latency → number of records."""
         self._unknown: set[str] = set()
-        """Clients of which something is not known."""
+        """Clients with unknown latencies."""
         self._wrong: dict[tuple[str, str], ClaimMismatch] = {}
-        """By client and partition, the first."""
+        """(client, partition) → first event with a wrong latency."""
 
     def take(self, event: Event) -> None:
-        """An event."""
+        """Process an event."""
         if event.kind == "records_sent":
             if event.sequence >= 0:
                 ranges = self._sent.setdefault((event.client, event.partition), TimedRecords())
@@ -327,7 +328,7 @@ class LatencyRecount:
             self._timed(event, self._read(event), [group, f"{group}.members.{event.client}"])
 
     def _read(self, event: Event) -> list[tuple[int, int | None]]:
-        """Of what compaction has thinned only the time of the newest is looked at: an event has those of one time."""
+        """Return the append times of read records; after compaction that of the newest, as an event has one time."""
         ranges = self._appended.get((event.partition, event.stint))
         if ranges is None:
             return []
@@ -351,11 +352,11 @@ class LatencyRecount:
                 self._wrong.setdefault(where, ClaimMismatch(event.partition, name, wait, event.latency_us))
 
     def differences(self) -> list[ClaimMismatch]:
-        """Of each client and partition the first event that has another latency than its records had."""
+        """Return for each client and partition the first event with a latency that differs from the recount."""
         return list(self._wrong.values())
 
     def numbers(self) -> dict[str, int]:
-        """Every number of which all is known, by its place in the result."""
+        """Return the latency numbers of clients without unknown latencies, by path in the result."""
         return {
             f"{client}.latency.{name}": number
             for client, waits in self._waits.items()
@@ -365,7 +366,7 @@ class LatencyRecount:
 
 
 def percentiles(waits: Mapping[int, int]) -> dict[str, int]:
-    """What a result says of latencies: rank ``(n - 1) * p / 100``, halfway between neighbours where it is, rounded."""
+    """Return latency numbers as in a result: rank ``(n - 1) * p / 100``, interpolated between neighbours, rounded."""
     values = sorted(waits)
     below: list[int] = []
     total = 0
@@ -385,7 +386,7 @@ def percentiles(waits: Mapping[int, int]) -> dict[str, int]:
 
 
 def claimed(result: Mapping[str, Any]) -> ResultClaims:
-    """The numbers of a result that are counted again here; whatever in it is not what it should be is left out."""
+    """Return the numbers of a result that are recounted here, without invalid ones."""
     found = _of_clients(_object(result, "clients"))
     ends: dict[str, int] = {}
     for name, partition in _object(result, "partitions").items():
@@ -419,7 +420,7 @@ def _of_clients(clients: Mapping[str, Any]) -> dict[str, int]:
 
 
 class Disagreement(NamedTuple):
-    """A number that the events give otherwise than a result, or an event, says."""
+    """A number in a result, or in an event, that differs from the recount."""
 
     source: str
     partition: str
@@ -429,7 +430,7 @@ class Disagreement(NamedTuple):
 
 
 def disagreements(events: Iterable[Event], claims: ResultClaims) -> list[Disagreement]:
-    """All of a session, whose events come in order, and the read at the end behind them."""
+    """Return the disagreements of a session; its events come in order, followed by the final read."""
     latencies, counters, logs = LatencyRecount(), CounterRecount(), LogRecount()
     for event in with_stints(events):
         for recount in (latencies, counters, logs):
@@ -449,7 +450,7 @@ def disagreements(events: Iterable[Event], claims: ResultClaims) -> list[Disagre
         for (client, partition, term), number in books.items()
         if number != claims.books[client, partition, term]
     ]
-    # Of a session from before its result had latencies an event had one for all of its records.
+    # In old sessions, whose results have no latencies, an event's latency is not that of all its records.
     timed = any(".latency." in name for name in claims.numbers)
     return found + [Disagreement("events", *each) for each in latencies.differences() if timed]
 

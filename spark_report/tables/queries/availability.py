@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 _NOBODY: Final = -1
 _GONE: Final = -2
-"""In place of the leader of a partition that was deleted."""
+"""Leader value of a deleted partition."""
 _GIVEN_UP: Final = ("records_failed", "records_unknown")
 ANSWERS: Final = ("records_sent", "records_acked", "records_aborted", "produce_refused", *_GIVEN_UP)
-"""Kinds that tell whether a producer is served at a partition."""
+"""Kinds of events that show whether a producer can write to a partition."""
 ASKED: Final = ("session_id", "client", "partition", "acks")
 
 
 def unavailability(
     events: "DataFrame", answers: "DataFrame", sessions: "DataFrame", groups: "DataFrame | None" = None
 ) -> "DataFrame":
-    """All intervals without service; ``scope`` is ``partition``, or ``client`` with its name and acks level.
+    """Return all unavailable intervals; ``scope`` is ``partition``, or ``client`` with its name and acks level.
 
-    ``events`` may leave out traffic; ``answers`` needs the kinds in :data:`ANSWERS` only; ``groups`` are numbers for
+    ``events`` may lack traffic; ``answers`` needs only the kinds in :data:`ANSWERS`; ``groups`` are numbers for
     :data:`ASKED`.
     """
     by_partition = partition_unavailability(events, sessions).select(
@@ -55,7 +55,7 @@ def unavailability(
 
 
 def partition_unavailability(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """Per partition: its leader was paused or fenced, or it had none, which it has not from the end of its process on.
+    """Return intervals in which a partition's leader was down, paused or fenced, or it had none.
 
     It ends when a broker becomes leader, or resumes as the leader that it was. Time before a partition's first leader
     does not count, because the partition is being created.

@@ -1,6 +1,6 @@
-"""What each client saw: producers, groups, members, errors by name, consumer lag and rebalances.
+"""Statistics of clients: producers, groups, members, errors by name, consumer lag and rebalances.
 
-The figures are those that a session's own result has under ``clients``, and come about as it says there.
+The numbers are defined as those under ``clients`` in a session's own result.
 """
 
 from functools import reduce
@@ -31,7 +31,7 @@ PRODUCER: Final = (
     *("transactions", "transactions_committed", "transactions_aborted", "transactions_unknown"),
     *("interceptor_failures", "killed", "closed", "failure"),
 )
-"""Columns of ``producers`` after the client's name: records, attempts, transactions, and how it fared."""
+"""Columns of ``producers`` after the client's name: records, attempts, transactions, ends of its process."""
 MEMBER: Final = (
     *("read", "handler_failed", "abandoned", "commits", "failed_commits", "partitions_lost"),
     *("killed", "closed", "failure"),
@@ -44,11 +44,11 @@ GROUP: Final = (
 """Columns of ``groups`` after the group's name."""
 
 DEATHS: Final = ("crash", "power_loss", "out_of_memory")
-"""How a process ends that nobody has asked to."""
+"""Reasons of process ends that count as killed."""
 
 
 def producers(tallies: "DataFrame") -> "DataFrame":
-    """A row a producer: its records by their outcome, its attempts beyond the first or ended in an error, and more.
+    """Return a row per producer: records by outcome, retries, failed attempts, transactions, and process ends.
 
     ``failure`` is the fatal error that ended it, empty for none.
     """
@@ -74,7 +74,7 @@ def producers(tallies: "DataFrame") -> "DataFrame":
 
 
 def members(tallies: "DataFrame") -> "DataFrame":
-    """A row a consumer; ``failure`` is the exception that ended it, empty for none."""
+    """Return a row per consumer; ``failure`` is the exception that ended it, empty for none."""
     counted = (
         _of_groups(tallies)
         .groupBy("session_id", "group_id", "client")
@@ -92,7 +92,7 @@ def members(tallies: "DataFrame") -> "DataFrame":
 
 
 def groups(tallies: "DataFrame", events: "DataFrame") -> "DataFrame":
-    """A row a group. ``idle_us`` adds up its partitions' time without an owner whose process ran."""
+    """Return a row per group; ``idle_us`` is its partitions' total time without an owner with a running process."""
     moved = (F.col("kind") == "consumer_reset") & (F.col("end_offset") >= 0)
     counted = (
         _of_groups(tallies)
@@ -115,7 +115,7 @@ def groups(tallies: "DataFrame", events: "DataFrame") -> "DataFrame":
 
 
 def errors(tallies: "DataFrame") -> "DataFrame":
-    """How often a client met an error. ``what``: ``refused`` attempts, ``outcome`` of records, or ``commit``."""
+    """Return the number of errors by client. ``what``: ``refused`` attempts, ``outcome`` of records, or ``commit``."""
     kind = F.col("kind")
     what = (
         F.when(kind == "produce_refused", F.lit("refused"))
@@ -136,7 +136,7 @@ def _of_groups(tallies: "DataFrame") -> "DataFrame":
 
 
 def _with_ends(counted: "DataFrame", tallies: "DataFrame") -> "DataFrame":
-    """Add ``killed`` and ``closed``: how often a client's process ended so. Its name is that of the process."""
+    """Add ``killed`` and ``closed``: the number of such ends of a client's process, which has the client's name."""
     ended = (
         tallies.filter((F.col("kind") == "node_down") & (F.col("broker") < 0))
         .groupBy("session_id", F.col("node").alias("client"))
@@ -149,9 +149,10 @@ def _with_ends(counted: "DataFrame", tallies: "DataFrame") -> "DataFrame":
 
 
 def _read_again(events: "DataFrame") -> "DataFrame":
-    """Records that a group was handed again, as ``reread`` of each of its partitions.
+    """Return the records that were delivered to a group again, as ``reread`` of each of its partitions.
 
-    A record is known by its offset and the stint that wrote it: what takes its place after a truncation is another one.
+    A record is identified by its offset and the log branch (``stint``) that wrote it, because after a truncation
+    another record may have the same offset.
     """
     where = ["session_id", "group_id", "partition"]
     reads = events.filter((F.col("kind") == "records_read") & (F.col("count") > 0)).select(
@@ -164,7 +165,7 @@ def _read_again(events: "DataFrame") -> "DataFrame":
 
 
 def _reset_after_expiry(events: "DataFrame") -> "DataFrame":
-    """Resets of members without a position, as ``resets``: the first since the committed offset expired."""
+    """Return resets of members without a position, as ``resets``: the first after the committed offset expired."""
     where = ["session_id", "group_id", "partition"]
     expires = F.col("kind") == "offsets_expired"
     turns = events.filter(expires | (F.col("kind") == "consumer_reset"))
@@ -178,10 +179,10 @@ def _idle(events: "DataFrame") -> "DataFrame":
 
 
 def idle_waits(events: "DataFrame") -> "DataFrame":
-    """Times from an owner's word that it gave a partition up, or lost it, to the next owner's, as ``idle_us``.
+    """Return the times from a partition's revocation or loss to its next assignment, as ``idle_us``.
 
-    They begin with the owner's process, too, where that ends before it could say anything. A member that learns of a
-    loss when somebody else has the partition already ends nobody's ownership.
+    They also start when the owner's process ends without a revocation. A member that learns of a loss after the
+    partition has another owner does not end that ownership.
     """
     where = ["session_id", "group_id", "partition"]
     assigned = F.col("kind") == "partitions_assigned"
@@ -216,13 +217,13 @@ def idle_waits(events: "DataFrame") -> "DataFrame":
 
 
 def _commits() -> "Column":
-    """Commits: each has an event for every partition that it moves."""
+    """Return the number of commits; a commit has an event for every partition."""
     one = F.when(F.col("kind") == "offsets_committed", F.struct("client", "at_us", "by"))
     return F.size(F.collect_set(one)).cast("long")
 
 
 def _failure(kind: str) -> "Column":
-    """The error of the last event of a kind, empty where there is none."""
+    """Return the error of the last event of a kind, empty for none."""
     last = F.max_by("error", F.when(F.col("kind") == kind, F.col("seq")))
     return F.coalesce(last, F.lit("")).alias("failure")
 
@@ -235,31 +236,31 @@ def _records(kind: str) -> "Column":
     return count_records(F.col("kind") == kind)
 
 
-# Lag of a group, its time to catch up, and the cost of its rebalances.
+# Lag of a group, its time to drain, and the cost of its rebalances.
 
 
 SESSION_OVER: Final = "its session with ZooKeeper is over"
-"""Why a broker is fenced that has lost all that it held in ZooKeeper, the office of controller among it."""
+"""``detail`` of the event of a fenced broker whose ZooKeeper session ended, so that it is not the controller."""
 
 
 def group_position_lag(partitions: "DataFrame") -> "DataFrame":
-    """The position lag of each group at the end of each bin, over the partitions that it has read."""
+    """Return the position lag of each group at the end of each bin, over the partitions that it has read."""
     return partitions.groupBy("session_id", "group_id", "bin_began_us", "bin_us").agg(
         F.sum("position_lag").alias("position_lag")
     )
 
 
 def position_lag_peaks(steps: "DataFrame", lags: "DataFrame", faults: "DataFrame") -> "DataFrame":
-    """Each group's greatest position lag, and when it was down again to what is usual.
+    """Return each group's greatest position lag, and the time at which it was back to its usual value.
 
-    ``steps`` has the lag whenever it changed, ``lags`` that at the ends of bins. Usual is the greatest before the first
-    fault, or else the median of the latter. A group that has never lagged has no row.
+    ``steps`` has the lag at each change, ``lags`` at the ends of bins. The usual value is the greatest before the first
+    fault, or else the median of ``lags``. A group without any lag has no row.
     """
     keys, lag = ["session_id", "group_id"], F.col("position_lag")
     first = faults.groupBy("session_id").agg(F.min("began_us").alias("fault_us"))
     medians = lags.groupBy(*keys).agg(F.percentile_approx("position_lag", 0.5).alias("_median"))
     told = steps.join(F.broadcast(first), on="session_id", how="left")
-    # The greatest lag, and the first time that it was that great.
+    # The greatest lag, and the first time of it.
     peaks = told.groupBy(*keys).agg(
         F.max(F.struct("position_lag", (-F.col("at_us")).alias("back"))).alias("_peak"),
         F.max(F.when(F.col("at_us") < F.col("fault_us"), lag).when(F.col("fault_us") > 0, 0)).alias("_calm"),
@@ -284,9 +285,9 @@ def position_lag_peaks(steps: "DataFrame", lags: "DataFrame", faults: "DataFrame
 
 
 def rebalances(events: "DataFrame", waits: "DataFrame") -> "DataFrame":
-    """Each rebalance, with the partitions that got an owner by it and how long they had had none.
+    """Return each rebalance with the partitions that got an owner, and their time without one.
 
-    ``waits`` are times of partitions without an owner. One counts for the newest rebalance when it ended.
+    ``waits`` are times of partitions without an owner. Each counts for the newest rebalance at its end.
     """
     keys = ["session_id", "group_id"]
     order = Window.partitionBy(*keys).orderBy("seq", "_wait")
@@ -314,10 +315,10 @@ def rebalances(events: "DataFrame", waits: "DataFrame") -> "DataFrame":
 
 
 def vacancies(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """When there was no active controller, as intervals.
+    """Return the intervals without an active controller.
 
-    Its process had ended or was paused, or its session with ZooKeeper was over. One that was merely paused is back when
-    it goes on; after all else somebody has to be elected, be it the same node.
+    Its process was down or paused, or its ZooKeeper session had ended. A paused controller returns when it resumes; in
+    all other cases a controller must be elected, which may be the same node.
     """
     kind = F.col("kind")
     order = Window.partitionBy("session_id").orderBy("at_us", "seq")
@@ -342,7 +343,7 @@ def vacancies(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
 
 
 def _office(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """What happened to nodes that may be the controller; ``first`` is who was it as the session began."""
+    """Return the events of nodes that may be the controller; ``first`` is the first active controller."""
     kind = F.col("kind")
     lives = kind.isin("controller_changed", "node_down", "node_paused", "node_resumed")
     expired = (kind == "broker_fenced") & (F.col("detail") == SESSION_OVER)
@@ -355,9 +356,9 @@ def _office(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
 
 
 def failovers(events: "DataFrame", vacant: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """Each change of the active controller, with how long there had been none.
+    """Return each change of the active controller, with the time without one.
 
-    A session that does not say who was the first has it in the epochs: in a later one than the first there was one.
+    If a session does not record the first controller, an epoch greater than 1 shows that there was one.
     """
     order = Window.partitionBy("session_id").orderBy("at_us", "seq")
     changes = (

@@ -1,7 +1,7 @@
-"""Latency of records by client: over the whole session, its phases, each fault and bins of time.
+"""Latency percentiles of records by client: over the whole session, its phases, each fault, and time bins.
 
-``what`` is ``produce`` (sent to acknowledged) or ``end_to_end`` (appended to read). Times are in microseconds. An event
-has records of one latency, here a *batch*, and counts as many times as it has records.
+``what`` is ``produce`` (sent to acknowledged) or ``end_to_end`` (appended to read). Times are in microseconds. All
+records of an event, a *batch*, have the same latency, which is weighted by their number.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,20 +21,19 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Percentiles over several sets of keys, of more values than Spark's own ``percentile`` is quick with.
+# Percentiles over several sets of keys, for more values than Spark's own ``percentile`` handles fast.
 #
-# That has a table of all its values for each group, and falls back to sorting all rows by group where groups are
-# many: over ten million events it takes some four times as long as sorting numbers in arrays, for the same
-# percentiles.
+# Spark keeps a table of all values for each group, and falls back to sorting all rows for many groups: over ten million
+# events it takes about four times as long as sorting numeric arrays.
 
 
 def percentiles(
     rows: "DataFrame", sets: Sequence[Sequence[str]], value: str, weight: str, quantiles: Sequence[float], tasks: int
 ) -> "DataFrame":
-    """A row for each group of each set of keys: ``records`` (the sum of weights), ``low``, ``at`` and ``high``.
+    """Return a row for each group of each set of keys: ``records`` (the sum of weights), ``low``, ``at`` and ``high``.
 
-    ``_set`` is the number of the set; keys that it has not are null. ``at`` has the percentiles, in order. As many
-    ``tasks`` put groups together, and each has all values of its groups in memory.
+    ``_set`` is the number of the set; keys that are not in it are null. ``at`` has the percentiles, in order. ``tasks``
+    is the number of merging tasks; each has all values of its groups in memory.
     """
     send_by_value(weighted_percentiles)
     names = list(dict.fromkeys(name for keys in sets for name in keys))
@@ -56,9 +55,9 @@ def percentiles(
 QUANTILES: Final = (0.5, 0.95, 0.99)
 WHO: Final = ("session_id", "what", "client")
 SLICE: Final = ("phase", "bin_began_us", "bin_us", "fault_id")
-"""What a row is over, beside whom."""
+"""Columns that identify the phase, time bin or fault of a row."""
 LEAST_AROUND_US: Final = 1_000_000
-"""How long before and after a fault is looked at, at least."""
+"""Minimum length of the phases before and after a fault."""
 
 PHASES: Final = ("all", "before", "during", "after")
 _ALL: Final = PHASES.index("all")
@@ -70,12 +69,12 @@ _SLICES: Final = "array<struct<phase:string,bin_began_us:bigint,bin_us:bigint,fa
 def latencies(
     events: "DataFrame", windows: "DataFrame", sessions: "DataFrame", faults: "DataFrame | None" = None
 ) -> "DataFrame":
-    """Latencies in one pass over acknowledgements and reads.
+    """Return latency percentiles, in one pass over acknowledgements and reads.
 
-    A row is over a ``phase``: ``all``, and where there were faults ``during`` when one was active at some moment of the
-    wait, else ``before`` the first or ``after``; or, with a null phase, over the bin of time
+    A row is over a ``phase``: ``all``, and with faults ``during`` if one was active during a part of the wait, else
+    ``before`` the first one or ``after``; or, with a null phase, over the time bin
     ``[bin_began_us, bin_began_us + bin_us)``. With ``faults`` there are also rows with a ``fault_id``, for the batches
-    that lie :func:`around` it.
+    :func:`around` it.
     """
     no_phase, no_bin = F.lit(None).cast("string"), F.lit(None).cast("long")
     slices = F.array(
@@ -107,9 +106,9 @@ def latencies_of_many(
     counted: "DataFrame",
     tasks: int,
 ) -> "DataFrame":
-    """What :func:`latencies` gives, by a way that is long to plan and quick over very many batches.
+    """Return the same as :func:`latencies`, with a plan that is slower to make but fast over very many batches.
 
-    ``counted`` are the tallies of the events. What is sorted in groups is numbers only.
+    ``counted`` are the tallies of the events. Only numbers are sorted in groups.
     """
     groups = numbered(_told(counted), WHO)
     which = dict(zip(_SETS, range(len(_SETS)), strict=True))
@@ -142,12 +141,12 @@ def latencies_of_many(
 
 
 def _coded(known: "DataFrame") -> "DataFrame":
-    """The phase as its place in :data:`PHASES`."""
+    """Replace the phase by its index in :data:`PHASES`."""
     return known.withColumn("phase", _either(F.col("phase"), ((name, place) for place, name in enumerate(PHASES))))
 
 
 def _either(value: "Column", pairs: Iterable[tuple[int | str, int | str]]) -> "Column":
-    """What stands beside a value, null beside none."""
+    """Return the value paired with a column's value; null without a pair."""
     first, *others = pairs
     found = F.when(value == first[0], first[1])
     for known, other in others:
@@ -156,14 +155,14 @@ def _either(value: "Column", pairs: Iterable[tuple[int | str, int | str]]) -> "C
 
 
 def _near(known: "DataFrame", faults: "DataFrame") -> "DataFrame":
-    """Batches with each fault that they lie around, and their phase of it."""
+    """Return batches with each fault that they are around, and their phase of it."""
     spans = F.broadcast(faults.select("session_id", "fault_id", "began_us", "ended_us"))
     phase = around(F.col("began_us"), F.col("ended_us"))
     return known.join(spans, on="session_id", how="inner").withColumn("phase", phase).filter(F.col("phase").isNotNull())
 
 
 def _percentiles(found: str) -> list["Column"]:
-    """Whole microseconds: what lies between two measured latencies is interpolation, not measurement."""
+    """Return percentiles in whole microseconds; a value between two measured latencies is interpolated."""
     return [
         F.round(F.col(found)[index]).cast("long").alias(f"p{round(quantile * 100)}_us")
         for index, quantile in enumerate(QUANTILES)
@@ -176,13 +175,13 @@ def _slice(phase: "Column", begin: "Column", width: "Column", fault: "Column | N
 
 
 def _by_session(faults: "DataFrame") -> "DataFrame":
-    """All faults of a session as one value: there are few, and every batch is held against them."""
+    """Return all faults of a session as one value, because there are few and each batch is compared with all."""
     spans = F.collect_list(F.struct("fault_id", "began_us", "ended_us"))
     return faults.groupBy("session_id").agg(spans.alias("_faults"))
 
 
 def _around_each() -> "Column":
-    """The faults that a batch's wait lies around, as slices."""
+    """Return the faults that a batch is around, as slices."""
     none = F.lit(None).cast("long")
 
     def placed(fault: "Column") -> "Column":
@@ -192,9 +191,9 @@ def _around_each() -> "Column":
 
 
 def around(began: "Column", ended: "Column") -> "Column":
-    """``during`` if a fault was active at some moment of a batch's wait, ``before`` and ``after``, or null.
+    """Return ``during`` if a fault was active during a part of a batch's wait, ``before``, ``after``, or null.
 
-    Before and after are waits that ended, or began, within as much time as the fault lasted, but at least
+    Before and after are waits that ended before it, or started after it, within the fault's duration, at least within
     :data:`LEAST_AROUND_US`.
     """
     told, sent = F.col("at_us"), F.col("at_us") - F.col("latency_us")
@@ -207,7 +206,7 @@ def around(began: "Column", ended: "Column") -> "Column":
 
 
 def phased(events: "DataFrame", windows: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """Batches with their phase and the bin of time in which they ended, ``bin_began_us`` and ``bin_us``."""
+    """Return batches with their phase, and the time bin of their end, ``bin_began_us`` and ``bin_us``."""
     width = F.broadcast(sessions.select("session_id", "bin_us"))
     begin = F.col("at_us") - F.col("at_us") % F.col("bin_us")
     known = _with_phase(batches(events), windows).join(width, on="session_id", how="inner")
@@ -215,7 +214,7 @@ def phased(events: "DataFrame", windows: "DataFrame", sessions: "DataFrame") -> 
 
 
 def batches(events: "DataFrame") -> "DataFrame":
-    """Batches acknowledged or read, with a latency that is known."""
+    """Return batches acknowledged or read with a known latency."""
     known = (F.col("latency_us") >= 0) & (F.col("count") > 0)
     return _told(events).filter(known).select("session_id", "at_us", "what", "client", "count", "latency_us")
 
@@ -230,9 +229,9 @@ def _told(events: "DataFrame") -> "DataFrame":
 def _with_phase(batches: "DataFrame", windows: "DataFrame") -> "DataFrame":
     """Add ``phase``; null in a session without faults.
 
-    Each window is stretched to the beginning of the next, and one that ended before time began stands first. So a
-    batch meets exactly one, the last that began by the end of its wait, and the fault was felt if that window was
-    still open when the wait began.
+    Each window is extended to the start of the next one, after a first window before time 0. So a batch matches exactly
+    one window, the last that started before the end of its wait; the phase is ``during`` if that window had not ended
+    when the wait started.
     """
     beginning = windows.groupBy("session_id").agg(F.lit(-1).alias("began_us"), F.lit(-1).alias("ended_us"))
     order = Window.partitionBy("session_id").orderBy("began_us", "ended_us")

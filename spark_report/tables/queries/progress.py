@@ -1,4 +1,4 @@
-"""Counts, the ledger and throughput, high watermarks with their stalls, and each group's position lag over time."""
+"""Counts, the ledger, throughput, high watermarks and their stalls, and each group's position lag over time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
 HIGH_WATERMARK_KINDS: Final = ("hw_advanced", "became_leader")
-"""Kinds that tell a high watermark: it moves up under a leader, and with a new leader it may move down."""
+"""Kinds with a high watermark: it rises under a leader, and may fall with a new leader."""
 
 PLACE: Final = ("session_id", "partition")
 _READER: Final = ("session_id", "group_id", "partition")
@@ -23,9 +23,9 @@ _TURNS: Final = ("truncation_detected", "consumer_reset")
 
 
 def hw_series(told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """The high watermark of a partition at the end of each bin in which its leader told one.
+    """Return the high watermark of a partition at the end of each bin in which its leader reported one.
 
-    ``told_tops`` is what :func:`tops` gives.
+    ``told_tops`` is the result of :func:`tops`.
     """
     width = F.broadcast(sessions.select("session_id", "bin_us"))
     known = told_tops.filter("told").join(width, on="session_id", how="inner")
@@ -33,16 +33,17 @@ def hw_series(told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
 
 
 def tops(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """The high watermark of each partition in the bins in which somebody told one, or it was deleted (null).
+    """Return the high watermark of each partition in bins in which a leader reported one, or it was deleted (null).
 
-    What a leader of an older epoch than one seen tells is nobody's; ``told`` is whether the true one said anything.
+    Reports of a leader with an older epoch than one already seen are ignored; ``told`` is whether the current leader
+    reported one.
     """
     so_far = _so_far(*PLACE)
     newest = F.col("newest")
     return (
         with_life(events.filter(F.col("kind").isin(*HIGH_WATERMARK_KINDS, _DELETED)), rare)
         .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
-        # By numbers first, which are added up without sorting; by what is in order then, of which there is little.
+        # First aggregate without sorting, then sort the few remaining rows.
         .groupBy(*PLACE, _bin(), "life", F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"))
         .agg(F.max("seq").alias("seq"), F.max_by("hw", "seq").alias("hw"))
         .groupBy(*PLACE, "bin_began_us")
@@ -61,11 +62,11 @@ def tops(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "Data
 def partition_position_lag(
     events: "DataFrame", rare: "DataFrame", counted: "DataFrame", told_tops: "DataFrame", sessions: "DataFrame"
 ) -> "DataFrame":
-    """The position lag of a group at a partition at the end of each bin: HW less what it has read.
+    """Return the position lag of a group at a partition at the end of each bin: HW minus its position.
 
-    ``rare`` are the events that are not traffic, ``counted`` their tallies, ``told_tops`` what :func:`tops` gives.
-    What a partition had before a group first read of it does not count: nobody is behind on it yet. Where a member
-    found its log truncated, or was sent elsewhere by ``auto.offset.reset``, its group has read so far only.
+    ``rare`` are the events that are not traffic, ``counted`` their tallies, ``told_tops`` the result of :func:`tops`.
+    There is no lag before a group first reads of a partition. After a detected truncation, or an offset reset by
+    ``auto.offset.reset``, the new position counts.
     """
     ends = F.broadcast(sessions.select("session_id", "end_us", "bin_us"))
     reads = _reads(events, rare, sessions)
@@ -86,9 +87,9 @@ def partition_position_lag(
 
 
 def position_lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFrame") -> "DataFrame":
-    """The position lag of a group over its partitions, as :func:`partition_position_lag` has it, whenever it changed.
+    """Return the position lag of a group over its partitions at each change, see :func:`partition_position_lag`.
 
-    A row has the lag from ``at_us`` on; at first it is 0. Changes at one time count together.
+    A row has the lag from ``at_us`` on; it is 0 before the first row. Changes at one time are one row.
     """
     readers = F.broadcast(counted.filter(F.col("kind") == "records_read").select(*_READER).distinct())
     order = Window.partitionBy(*PLACE).orderBy("seq")
@@ -122,15 +123,15 @@ def position_lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFra
 
 
 def _behind() -> "Column":
-    """How far ``read`` is behind ``top``; of a partition that was made anew the group has to read first."""
+    """Return how far ``read`` is behind ``top``; 0 in a recreated partition before the group's first read."""
     behind = F.greatest(F.lit(0), F.col("top.hw") - F.col("read.read_to"))
     return F.when((F.col("top.life") == F.col("read.life")) & F.col("top.hw").isNotNull(), behind).otherwise(F.lit(0))
 
 
 def _reads(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """How far groups had read by the end of the bins in which they read, as ``read``: the greatest is the last.
+    """Return the positions of groups at the end of the bins in which they read, as ``read``, ascending in time.
 
-    A turn, where a group was sent elsewhere, begins a count of its own.
+    An offset reset or detected truncation increments ``turn``.
     """
     return (
         _moves(events, rare)
@@ -143,7 +144,7 @@ def _reads(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "Da
 
 
 def _moves(events: "DataFrame", rare: "DataFrame") -> "DataFrame":
-    """Reads, and where groups were sent elsewhere, with ``life``, ``turn`` and the offset ``target`` they lead to."""
+    """Return reads, offset resets and detected truncations, with ``life``, ``turn`` and the new position ``target``."""
     kind = F.col("kind")
     turned = kind.isin(*_TURNS) & (F.col("end_offset") >= 0)
     target = F.when(kind == "consumer_reset", F.col("log_offset")).otherwise(F.col("end_offset"))
@@ -153,12 +154,12 @@ def _moves(events: "DataFrame", rare: "DataFrame") -> "DataFrame":
 
 
 def with_life(moves: "DataFrame", rare: "DataFrame") -> "DataFrame":
-    """Add ``life``: how often a partition of that name had been deleted by then, as ``rare`` tells."""
+    """Add ``life``: the number of earlier deletions of the partition in ``rare``."""
     return _how_often(rare.filter(F.col("kind") == _DELETED), moves, PLACE, "life")
 
 
 def _how_often(marks: "DataFrame", moves: "DataFrame", keys: Sequence[str], name: str) -> "DataFrame":
-    """Add how many of the few ``marks`` with the same ``keys`` there were by then."""
+    """Add the number of earlier ``marks``, of which there are few, with the same ``keys``."""
     order = Window.partitionBy(*keys).orderBy("since_seq")
     spans = marks.select(*keys, F.col("seq").alias("since_seq")).withColumns(
         {"until_seq": F.lead("since_seq").over(order), "nth": F.row_number().over(order)}
@@ -181,33 +182,32 @@ def _so_far(*keys: str) -> "WindowSpec":
     return whole.rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
 
-# When a partition's high watermark stood still with records above it.
+# Stalls of a partition's high watermark with records above it.
 #
-# All windows have one order, so that there is one sort, of rows that are numbers: most events that a broker tells are
-# sorted here.
+# All windows have the same order, so that there is one sort, of numeric rows, because most events are sorted here.
 
 
 STALL_US: Final = 1_000_000
-"""How long a high watermark must stand still with records above it before that is a stall."""
+"""Minimum duration of a stall of the high watermark with records above it."""
 STALL_KINDS: Final = ("appended", "hw_advanced", "became_leader", "partition_deleted")
 """Kinds that :func:`hw_stalls` needs."""
 
 _APPENDED, _MOVED, _LED, _PARTITION_GONE = range(len(STALL_KINDS))
 _NOTHING: Final = -(1 << 62)
-"""In place of an offset of a partition that was deleted."""
+"""Offset value of a deleted partition."""
 _EPOCHS: Final = 1 << 32
-"""More than a partition has in one life."""
+"""More than the leader epochs of a partition in one life."""
 _NEXT: Final = ("at_us", "seq", "what")
 
 
 def hw_stalls(
     events: "DataFrame", rare: "DataFrame", sessions: "DataFrame", groups: "DataFrame | None" = None
 ) -> "DataFrame":
-    """When records waited above a partition's high watermark, and it stood still for :data:`STALL_US` or longer.
+    """Return the intervals of at least :data:`STALL_US` in which records waited above a stalled high watermark.
 
-    ``events`` needs the kinds in :data:`STALL_KINDS` only, ``rare`` those that are not traffic; ``groups`` are
-    numbers for :data:`PLACE`. Whoever leads in an epoch older than one seen is a zombie, and nobody waits for its high
-    watermark. One that was deleted begins anew under its name.
+    ``events`` needs only the kinds in :data:`STALL_KINDS`, ``rare`` those that are not traffic; ``groups`` are numbers
+    for :data:`PLACE`. A leader in an older epoch than one already seen is a zombie, whose high watermark is ignored. A
+    recreated partition starts again.
     """
     told, keys = by_number(_told(with_life(events, rare)), groups), keys_of(PLACE, groups)
     order = Window.partitionBy(*keys).orderBy("at_us", "seq")
@@ -221,7 +221,7 @@ def hw_stalls(
         .withColumns({name: F.coalesce(name, f"_{name}") for name in ("end", "hw")})
         .withColumn("waiting", _waiting(F.col("hw"), F.col("end")))
     )
-    # What happens while records wait is no news, unless the high watermark moves or nothing waits any more.
+    # While records wait, only an advance of the high watermark or the end of waiting is a change.
     turns = known.filter((F.col("what") == _MOVED) | (F.col("waiting") != F.col("waited"))).select(
         *keys, "at_us", "seq", "what", "hw", "waiting"
     )
@@ -230,11 +230,11 @@ def hw_stalls(
 
 
 def _told(moves: "DataFrame") -> "DataFrame":
-    """What each says of the log's end and its high watermark; ``reign`` rises with lives and leader epochs."""
+    """Return the log end and high watermark of each event; ``reign`` increases with lives and leader epochs."""
     kind = F.col("kind")
     what = F.when(kind == STALL_KINDS[_APPENDED], _APPENDED).when(kind == STALL_KINDS[_MOVED], _MOVED)
     end = F.when(kind == STALL_KINDS[_APPENDED], F.col("log_offset") + F.col("count"))
-    # What was known of a partition ends with it.
+    # A deleted partition has no offsets.
     nothing = F.when(kind == STALL_KINDS[_PARTITION_GONE], F.lit(_NOTHING))
     return moves.select(
         *PLACE,
@@ -252,7 +252,7 @@ def _waiting(hw: "Column", end: "Column") -> "Column":
 
 
 def _spans(turns: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """What began to wait, with what ended it, where that took long enough."""
+    """Return the stalls that lasted long enough, with their start and end reasons."""
     open_ = F.col("next_seq").isNull()
     spans = turns.join(F.broadcast(sessions), on="session_id", how="inner").select(
         *PLACE,
@@ -275,7 +275,7 @@ def _spans(turns: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     return duration.filter(F.col("duration_us") >= STALL_US)
 
 
-# Tallies of events that come with every batch, added up once for all tables that count them.
+# Tallies of events that occur with every batch, aggregated once for all tables that count them.
 
 
 KEYS: Final = ("session_id", "kind", "client", "group_id", "partition", "acks", "error", "bin_began_us", "bin_us")
@@ -283,7 +283,7 @@ _COMMIT: Final = "offsets_committed"
 
 
 def plain_tallies(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """Events as tallies of one each: with ``times``, ``seqs`` and the bin of time, ``bin_began_us`` and ``bin_us``."""
+    """Return events as tallies of one each, with ``times``, ``seqs`` and the time bin, ``bin_began_us``, ``bin_us``."""
     width = F.broadcast(sessions.select("session_id", "bin_us"))
     return events.join(width, on="session_id", how="inner").withColumns(
         {
@@ -295,11 +295,11 @@ def plain_tallies(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
 
 
 def tallied(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """The same with those of traffic added up; the others, ``rare``, are as they were.
+    """Return tallies with traffic aggregated; the other events, ``rare``, are unchanged.
 
-    ``times`` is how many events a row stands for, ``count`` their records, ``seqs`` the sum of their sequence numbers;
-    ``seq`` is that of the last, ``at_us`` the time of the first. Whose request a commit was part of is kept, for it has
-    an event for every partition.
+    ``times`` is the number of events of a row, ``count`` their records, ``seqs`` the sum of their sequence numbers;
+    ``seq`` is that of the last, ``at_us`` the time of the first. Commits keep their request's time and sender, because
+    a commit has an event for every partition.
     """
     traffic = plain_tallies(events.filter(F.col("kind").isin(sorted(DATA_KINDS))), sessions)
     added = traffic.groupBy(*KEYS, *(_of_commits(name).alias(f"_{name}") for name in ("at_us", "by"))).agg(
@@ -318,12 +318,12 @@ def _of_commits(name: str) -> "Column":
 
 
 def count_events(condition: "Column") -> "Column":
-    """How many events are so."""
+    """Return the number of events with a condition."""
     return F.coalesce(F.sum(F.when(condition, F.col("times"))), F.lit(0))
 
 
 def count_records(condition: "Column") -> "Column":
-    """How many records the events have that are so."""
+    """Return the number of records of the events with a condition."""
     return F.coalesce(F.sum(F.when(condition, F.col("count"))), F.lit(0))
 
 
@@ -331,20 +331,20 @@ def count_records(condition: "Column") -> "Column":
 
 
 RECOUNTED: Final = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
-"""Ledger terms that the events alone give."""
+"""Ledger terms that can be computed from the events alone."""
 
 COUNTED: Final = (
     *("events", "last_seq", "gapless", "elections_clean", "elections_unclean", "elections_offline"),
     *("isr_shrinks", "isr_expands", "faults", "truncations", "attempts_refused", "violations", "consumed"),
     *RECOUNTED,
 )
-"""The columns of :func:`counts` after ``session_id``."""
+"""Columns of :func:`counts` after ``session_id``."""
 
 
 def counts(tallies: "DataFrame") -> "DataFrame":
-    """One row a session: how many events of each kind that matters, and the ledger recounted, in records.
+    """Return one row per session: counts of important events, and the ledger recounted, in records.
 
-    ``gapless`` says that every sequence number from 0 to the last is there once.
+    ``gapless``: whether every sequence number from 0 to the last occurs once.
     """
     kind = F.col("kind")
     lost = kind == "records_lost"
@@ -352,7 +352,7 @@ def counts(tallies: "DataFrame") -> "DataFrame":
     return tallies.groupBy("session_id").agg(
         F.sum("times").alias("events"),
         last.alias("last_seq"),
-        # The sum tells a hole that a repeated line fills up; counting distinct numbers would sort all events for it.
+        # The sum also detects a gap that is offset by a repeated line, without sorting all events.
         ((F.sum("times") == last + 1) & (F.sum("seqs") * 2 == last * (last + 1))).alias("gapless"),
         *(count_events(election_kind() == name).alias(f"elections_{name}") for name in ("clean", "unclean", "offline")),
         count_events(isr_change().isin("shrink", "swap")).alias("isr_shrinks"),
@@ -373,9 +373,9 @@ def counts(tallies: "DataFrame") -> "DataFrame":
 
 
 def ledger(totals: "DataFrame", results: "DataFrame") -> "DataFrame":
-    """The ledger twice, from the events and as the session's own result gives it. ``agrees`` is null without both.
+    """Return the ledger from the events and from the session's own result; ``agrees`` is null if one is missing.
 
-    ``results`` has a row a session with the terms as columns, or none for a session that got to no result.
+    ``results`` has a row per session with a result, with the terms as columns.
     """
     both = totals.select("session_id", *RECOUNTED).join(
         F.broadcast(results.select("session_id", F.struct(*LEDGER_TERMS).alias("result"))), on="session_id", how="left"
@@ -406,13 +406,13 @@ OUTCOME_KINDS: Final = (
     "produce_refused",
 )
 TIMEOUTS: Final = ("REQUEST_TIMED_OUT", "TimeoutException")
-"""Errors that say no more than that time ran out."""
+"""Errors of timeouts, which leave the outcome unknown."""
 
 _SECOND_US: Final = 1_000_000
 
 
 def throughput(tallies: "DataFrame") -> "DataFrame":
-    """Records by client and bin of time, and how many a second that is."""
+    """Return records by client and time bin, with rates per second."""
     of_clients = tallies.filter(F.col("kind").isin(*OUTCOME_KINDS))
     counted = of_clients.groupBy("session_id", "client", "bin_began_us", "bin_us").agg(
         *(
@@ -427,7 +427,7 @@ def throughput(tallies: "DataFrame") -> "DataFrame":
 
 
 def outcomes(tallies: "DataFrame") -> "DataFrame":
-    """What became of the records that a client sent to a partition with an acks level."""
+    """Return the outcomes of records by client, partition and acks level."""
     kind = F.col("kind")
     late = F.col("error").isin(*TIMEOUTS)
     return (

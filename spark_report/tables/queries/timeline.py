@@ -328,7 +328,7 @@ _DERIVED: Final = ("election", "leader", "change", "fate")
 
 
 def points(events: "DataFrame") -> "DataFrame":
-    """All instants worth a row. ``finding`` names the table; columns that are not that table's mean nothing."""
+    """Return the rows of all tables in :data:`POINT_TABLES`, each with its table in ``finding``."""
     finding = F.coalesce(*(F.when(F.col("kind").isin(*POINT_TABLES[name].kinds), F.lit(name)) for name in POINT_TABLES))
     plain = dict.fromkeys(
         column for table in POINT_TABLES.values() for column in table.columns if column not in _DERIVED
@@ -349,11 +349,11 @@ def points(events: "DataFrame") -> "DataFrame":
 
 
 def election_kind() -> "Column":
-    """``created``, ``clean``, ``unclean`` or ``offline`` (nobody could be elected); null for other events."""
+    """Return ``created``, ``clean``, ``unclean`` or ``offline`` (no eligible replica); null for other events."""
     elected = F.col("kind") == "leader_elected"
     return (
         F.when(F.col("kind") == "partition_offline", F.lit("offline"))
-        # Epoch 0 is the leader a partition is created with; nobody voted.
+        # In epoch 0 the leader is that of the partition's creation, not an elected one.
         .when(elected & (F.col("leader_epoch") == 0), F.lit("created"))
         .when(elected & F.col("clean"), F.lit("clean"))
         .when(elected, F.lit("unclean"))
@@ -361,7 +361,7 @@ def election_kind() -> "Column":
 
 
 def isr_change() -> "Column":
-    """``shrink``, ``expand`` or ``swap`` (both at once); null for other events and changes of order only."""
+    """Return ``shrink``, ``expand`` or ``swap`` (both at once); null for other events and mere reorderings."""
     left = F.size(F.array_except("previous_isr", "isr")) > 0
     joined = F.size(F.array_except("isr", "previous_isr")) > 0
     return F.when(

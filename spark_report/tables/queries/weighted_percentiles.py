@@ -1,7 +1,7 @@
-"""Exact percentiles of very many weighted values in groups, by sorting: what executors run, on Arrow's batches.
+"""Exact percentiles of very many weighted values in groups by sorting, executed on Arrow batches.
 
-A first function sorts what one task has and emits for each group one *run*: its values in order and their weights. A
-second one puts the runs of a group together. The module goes to executors by value, and imports nothing of floodmark.
+A first function sorts the rows of a task and emits one *run* for each group: its values in order and their weights. A
+second function merges the runs of a group. The module is sent to executors by value, and imports no floodmark.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 SET: Final = "_set"
-"""Which of the sets of keys a group is of, by its number."""
+"""Column with the number of a group's set of keys."""
 VALUES: Final = "_values"
 WEIGHTS: Final = "_weights"
 AT_A_TIME: Final = 1 << 20
-"""Rows that are sorted together: some tens of megabytes."""
+"""Rows that are sorted at a time: some tens of megabytes."""
 _ROWS: Final = 1 << 12
 
 Keys = tuple[Any, ...]
@@ -25,7 +25,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def sorting(sets: Sequence[Sequence[str]], schema: pa.Schema, value: str, weight: str) -> Callable[[Batches], Batches]:
-    """A function from rows to runs of ``schema``, of each group of every set of keys."""
+    """Return a function from rows to runs with ``schema``, for each group of every set of keys."""
 
     def sorted_runs(batches: Batches) -> Batches:
         for table in _chunks(batches):
@@ -46,7 +46,7 @@ def sorting(sets: Sequence[Sequence[str]], schema: pa.Schema, value: str, weight
 
 
 def _chunks(batches: Batches) -> Iterator[pa.Table]:
-    """Batches put together until there are enough of their rows."""
+    """Yield batches combined to tables of at least :data:`AT_A_TIME` rows, except the last."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
@@ -60,7 +60,7 @@ def _chunks(batches: Batches) -> Iterator[pa.Table]:
 
 
 def _runs(named: pa.Table, group: Any, values: Any, weights: Any) -> Iterator[dict[str, Any]]:
-    """Columns of the runs of sorted rows, of so many groups at a time; ``named`` has the keys of each group."""
+    """Yield the columns of runs of sorted rows, a number of groups at a time; ``named`` has the keys of each group."""
     fresh = np.empty(len(group), dtype=bool)
     fresh[0] = True
     fresh[1:] = (group[1:] != group[:-1]) | (values[1:] != values[:-1])
@@ -76,24 +76,24 @@ def _runs(named: pa.Table, group: Any, values: Any, weights: Any) -> Iterator[di
 
 
 def _groups(codes: Sequence[tuple[Any, int]]) -> tuple[Any, Any]:
-    """A number for each row's group, from 0 on, and of each group the place of a row of it."""
+    """Return the group number of each row, from 0, and for each group the index of one of its rows."""
     together, groups = codes[0]
     for code, distinct in codes[1:]:
         together, groups = _dense(pa.array(together * distinct + code))
     firsts = np.empty(groups, dtype=np.int64)
     firsts[together] = np.arange(len(together))
-    # Few groups fit into few bits, which are sorted without comparing.
+    # 16-bit numbers are sorted by radix sort, without comparisons.
     return together.astype(np.uint16) if groups <= 1 << 16 else together, firsts
 
 
 def _dense(column: Any) -> tuple[Any, int]:
-    """Numbers from 0 on in place of values, and how many there are."""
+    """Return values encoded as numbers from 0, and the number of distinct values."""
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
 
 
 def merging(schema: pa.Schema, quantiles: Sequence[float], most: int = _ROWS) -> Callable[[Batches], Batches]:
-    """A function from runs, all of a group in one task, to a row a group: records, least, percentiles and greatest."""
+    """Return a function from runs, with a group in one task, to rows: records, minimum, percentiles and maximum."""
     keys = [name for name in schema.names if name not in ("records", "low", "at", "high")]
 
     def merged(batches: Batches) -> Batches:
@@ -119,9 +119,9 @@ def _array(cell: Any) -> Any:
 
 
 def summed_up(runs: Iterable[Run], quantiles: Sequence[float]) -> tuple[int, int, list[float], int]:
-    """How much all weighs, the least value, the percentiles, and the greatest value.
+    """Return the total weight, the minimum, the percentiles, and the maximum of runs.
 
-    A percentile lies between two ranks, as in Spark's ``percentile``: at ``quantile * (weight - 1)``, counted from 0.
+    A percentile is interpolated between ranks, as in Spark's ``percentile``: at ``quantile * (weight - 1)``, from 0.
     """
     own = list(runs)
     values, weights = (np.concatenate([run[part] for run in own]) for part in (0, 1))
