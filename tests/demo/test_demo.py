@@ -56,9 +56,9 @@ def test_it_tells_what_was_lost_why_and_where_to_look(
     (request,) = requests
     assert re.findall(r"held; (\w+) ", told) == ["1", "no", "1", "1", "no"]
     assert err == ""
-    (again,) = [line for line in told.splitlines() if line.startswith("replay one ")]
+    (again,) = [line for line in told.splitlines() if line.startswith("replay ")]
     assert again.endswith(f" replay {request.sessions[0]}")
-    assert re.sub(r"(?m)^(replay one|the TUI) .*$", r"\1", told) == snapshot
+    assert re.sub(r"(?m)^(replay|TUI) .*$", r"\1", told) == snapshot
     full = Path("reports/demo", FULL_TEXT).read_text()
     assert [full.count(f"{name}  ") for chapter in CHAPTERS for name in chapter.playbooks] == [1] * 5
     assert full.count("\ndigest ") == 5
