@@ -285,7 +285,7 @@ def test_a_terminal_of_80_columns_holds_it_without_colour(tmp_path: Path, snapsh
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 80
     assert [line.strip(" │") for line in text.splitlines() if "floodmark open" in line] == snapshot
-    assert "Alerts that fire" in text
+    assert "Alerts fired" in text
 
 
 def test_the_key_figures_say_where_they_come_from(tmp_path: Path) -> None:
