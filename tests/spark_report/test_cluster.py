@@ -46,7 +46,7 @@ def packed(place: Path) -> Path:
 def by_master(sessions: Path, place: Path, url: str) -> Any:
     """By the report's own option."""
     report = (sys.executable, "-m", "spark_report", sessions)
-    assert "is up (Java" in said(place / "cluster", *report, "--master", url, cwd=ROOT)
+    assert "started (Java" in said(place / "cluster", *report, "--master", url, cwd=ROOT)
     return tables_of(place / "cluster", sessions)
 
 
@@ -65,7 +65,7 @@ def submitted(sessions: Path, place: Path, url: str) -> Any:
         PYSPARK_DRIVER_PYTHON=sys.executable,
         PYSPARK_PYTHON=sys.executable,
     )
-    assert "is up (spark-submit)" in told
+    assert "started (spark-submit)" in told
     return tables_of(place / "submitted", sessions)
 
 

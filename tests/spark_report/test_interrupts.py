@@ -74,7 +74,7 @@ def test_ctrl_c_is_one_line_and_leaves_the_earlier_report(tmp_path: Path, snapsh
     said = []
     for line in process.stderr:
         said.append(line)
-        if ("elections, ISR" if EVENING else " is up (") in line:
+        if ("elections, ISR" if EVENING else " started (") in line:
             os.killpg(process.pid, signal.SIGINT)
     assert process.wait() == 130
     assert [line for line in said if not line.startswith("[")] == snapshot

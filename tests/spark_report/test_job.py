@@ -271,7 +271,7 @@ def test_under_spark_submit_the_spark_that_is_there_is_used_and_stopped(
     said_ = capsys.readouterr().err
     assert ended.value.code == 0, said_
     assert (used, stopped) == ([(3, [])], [spark])
-    assert "is up (spark-submit)" in said_
+    assert "started (spark-submit)" in said_
     assert "starting Spark" not in said_
     assert f"  {tmp_path / 'out'}/report.html\n" in said_
 
@@ -301,7 +301,7 @@ def test_the_same_job_runs_under_spark_submit(tmp_path: Path) -> None:
     )
     assert answer.returncode == 0, answer.stderr
     # spark-submit hands all that Python says on to its standard output.
-    assert "is up (spark-submit)" in answer.stdout
+    assert "started (spark-submit)" in answer.stdout
     assert f"  {tmp_path / 'out'}/report.html\n" in answer.stdout
     document = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     assert document["tables"]["sessions"][0]["acked_lost"] == 3

@@ -28,7 +28,7 @@ def test_of_an_own_topic_the_worst_stands_for_all_behind_the_users_rows() -> Non
     assert folded(found, lambda each: each["length"]) == [
         row("orders-1"),
         row("orders-0"),
-        row(f"{OWN}, the worst of 2 partitions", 9),
+        row(f"{OWN}, worst of 2 partitions", 9),
     ]
 
 
