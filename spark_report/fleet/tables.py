@@ -356,18 +356,18 @@ def finding_rates(runs: "DataFrame") -> "DataFrame":
     )
 
 
-# Pairs of faults that are most dangerous together.
+# Pairs of faults with a high probability of findings.
 
 
 MOST_PAIRS: Final = 50
-"""Pairs of a key that are told."""
+"""Most pairs per finding key."""
 
 
 def fault_pairs(runs: "DataFrame") -> "DataFrame":
-    """The table ``fleet_pairs``: runs in which both struck, how many of them found it, and how much more often that is.
+    """Return the table ``fleet_pairs``: runs with both faults, those with the finding, and the lift.
 
-    Told are pairs that found it at least once, the most dangerous of each key: those whose probability is greatest
-    without being chance, by the lower end of its interval.
+    It has the pairs with at least one hit, ranked for each key by the lower end of the probability's interval, so that
+    chance does not decide.
     """
     ended = runs.filter(F.col("error") == "")
     faults = F.sort_array(F.array_distinct("faults"))

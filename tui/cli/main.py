@@ -34,7 +34,7 @@ ASKS: Final = "_FLOODMARK_COMPLETE"
 
 
 class Shell(StrEnum):
-    """Shells with a completion script."""
+    """Shells for which there is a completion script."""
 
     BASH = "bash"
     ZSH = "zsh"

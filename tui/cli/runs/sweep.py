@@ -153,7 +153,7 @@ def _ended(chosen: PlaybookChoice, word: str, request: RunRequest, cell: Cell, o
     name = f"{chosen.playbook.name} [{cell_words(cell)}]"
     made = [f"{path}={value}" for path, value in outcome.job.settings.items()]
     command = command_of(word, outcome.job.seed or 0, made, request.until)
-    if outcome.result is not None:  # a baseline and other documents tell them apart by name
+    if outcome.result is not None:  # baselines and documents distinguish cells by name
         outcome = replace(outcome, result=replace(outcome.result, playbook=name))
     return PlaybookOutcome(name, outcome, name, f"{command} --no-vary")
 
