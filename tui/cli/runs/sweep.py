@@ -284,7 +284,7 @@ def _outcomes(
 def _where(folder: Path, kept: Mapping[int, SavedRun]) -> list[str]:
     report = folder / REPORT
     fleet = str(report) if report.is_file() else f"floodmark fleet {shlex.quote(str(folder))}"
-    recorded = [f"sessions of {counted(len(kept), 'representative run')} under {folder / SESSIONS}"] if kept else []
+    recorded = [f"sessions of {counted(len(kept), 'notable run')} under {folder / SESSIONS}"] if kept else []
     return [*recorded, f"fleet report: {fleet}"]
 
 
