@@ -41,23 +41,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(wanted: CampaignOptions, stage: Callable[[str], None], *, quiet: bool) -> int:
-    def after(spark: "SparkSession", come: Come) -> None:
+    def after(spark: "SparkSession", result: Come) -> None:
         from spark_report.fleet.report import report  # noqa: PLC0415 - imports PySpark
 
-        _keep(wanted.folder, come, stage)
+        _keep(wanted.folder, result, stage)
         formats = [name for name in FORMATS if not (quiet and name == TERMINAL)]
         report([wanted.folder], wanted.folder / FLEET, spark=spark, stage=stage, formats=formats)
 
-    come = CampaignJob(wanted, stage).run(after)
-    return EXIT_INTERRUPTED if come.interrupted else 0
+    result = CampaignJob(wanted, stage).run(after)
+    return EXIT_INTERRUPTED if result.interrupted else 0
 
 
-def _keep(folder: Path, come: Come, stage: Callable[[str], None]) -> None:
+def _keep(folder: Path, result: Come, stage: Callable[[str], None]) -> None:
     """Record the first run of each finding, so that the report can name its playbook."""
     work = read_plan(folder)
     campaign = open_campaign(folder, work, read_head(folder)["playbook"], rows=False)
     try:
-        keep_first(work, campaign, come.groups, lambda number, of: stage(f"recording {number} of {of} runs"))
+        keep_first(work, campaign, result.groups, lambda number, of: stage(f"recording {number} of {of} runs"))
     except (CampaignError, RecordingError, OSError) as error:
         raise ReportError(str(error), code="not_kept") from error
     campaign.keep({})

@@ -320,11 +320,11 @@ class CampaignJob:
         with self._spark() as started, failures_told(started, self._wanted.master):
             self._waves(started.spark, seconds)
             landed()
-            come = self._come(started.spark)
-            write_come(folder, come)
-            if not come.interrupted:
-                after(started.spark, come)
-        return come
+            result = self._come(started.spark)
+            write_come(folder, result)
+            if not result.interrupted:
+                after(started.spark, result)
+        return result
 
     def _take_stock(self) -> None:
         """Read the runs that are done already."""
@@ -433,9 +433,9 @@ class CampaignJob:
         hit = self.landed.first_hit
         if self.interrupted:
             # After Ctrl-C nothing more is computed; finished runs are counted from the files.
-            told = Totals(self.landed.done.count, 0, 0, ())
+            totals_ = Totals(self.landed.done.count, 0, 0, ())
             nothing: tuple[FailureGroup, ...] = ()
-            return Come(told, nothing, Coverage(faults, states), interrupted=True)
+            return Come(totals_, nothing, Coverage(faults, states), interrupted=True)
         runs = read_runs(spark, self._wanted.folder).filter(f"run <= {hit or self._wanted.runs}").persist()
         try:
             return Come(

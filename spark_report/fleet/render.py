@@ -82,7 +82,7 @@ def verdict(story: FleetStory) -> tuple[Tone, str]:
     if story.worse:
         keys = ", ".join(dict.fromkeys(row["key"] for row in story.worse))
         return "alarm", f"Worse than {story.baseline}: {keys}."
-    told: list[str] = []
+    parts: list[str] = []
     tone: Tone = "calm"
     for fleet in story.shown:
         odd = story.summed(fleet, SURPRISING)
@@ -90,17 +90,17 @@ def verdict(story: FleetStory) -> tuple[Tone, str]:
         runs = counted(story.runs.get(fleet, 0) - story.errors.get(fleet, 0), "run")
         if odd is not None:
             tone = "alarm"
-            said = f"surprising findings in {rate(odd)} of {runs}"
+            text = f"surprising findings in {rate(odd)} of {runs}"
         elif found:
             tone = "warning" if tone == "calm" else tone
-            said = (
+            text = (
                 f"nothing surprising in {runs}, {counted(len(found), 'finding')} allowed by the settings or the version"
             )
         else:
-            said = f"nothing found in {runs}"
-        told.append(f"{fleet}: {said}")
+            text = f"nothing found in {runs}"
+        parts.append(f"{fleet}: {text}")
     against = f" Nothing is worse than in {story.baseline}." if story.baseline else ""
-    return tone, "; ".join(told) + "." + against
+    return tone, "; ".join(parts) + "." + against
 
 
 def sentences(story: FleetStory) -> list[str]:
@@ -111,35 +111,35 @@ def sentences(story: FleetStory) -> list[str]:
 def _of_fleet(story: FleetStory, fleet: str) -> list[str]:
     lead = f"{fleet}: " if len(story.shown) > 1 else ""
     worst = next(iter(sorted(story.findings(fleet), key=lambda row: (bool(row["expected"]), -row["low"]))), None)
-    said = []
+    lines = []
     if worst is not None:
         what = "expected" if worst["expected"] else "surprising"
-        said.append(f"Most likely {what}: {worst['key']}, {rate(worst)} of the runs, as in run {worst['run']}.")
-    said += _times(story, fleet)
+        lines.append(f"Most likely {what}: {worst['key']}, {rate(worst)} of the runs, as in run {worst['run']}.")
+    lines += _times(story, fleet)
     pair = next((row for row in _own(story, "fleet_pairs", fleet) if row["key"] == _worst_key(story, fleet)), None)
     if pair is not None and pair["lift"] > 1:
-        said.append(
+        lines.append(
             f"Most dangerous together: {pair['one']} and {pair['other']}, {rate(pair)} of "
             f"{counted(pair['runs'], 'run')} with both, {pair['lift']:.1f} times the overall rate."
         )
     ranked = _own(story, "fleet_settings", fleet)
     if len(ranked) > 1:
         best, last = ranked[0], ranked[-1]
-        said.append(f"Best settings: {chosen(best)}. Worst: {chosen(last)}, as in run {last['run']}.")
+        lines.append(f"Best settings: {chosen(best)}. Worst: {chosen(last)}, as in run {last['run']}.")
     broken = story.errors.get(fleet, 0)
     if broken:
-        said.append(f"{counted(broken, 'run')} ended with an internal error; other probabilities do not include them.")
-    return [lead + line for line in said]
+        lines.append(f"{counted(broken, 'run')} ended with an internal error; other probabilities do not include them.")
+    return [lead + line for line in lines]
 
 
 def _times(story: FleetStory, fleet: str) -> list[str]:
     found = {row["quantile"]: row for row in _own(story, "fleet_times", fleet) if row["measure"] == "recovery_us"}
     if not found:
         return []
-    told = ", ".join(f"{name} {when(row['value_us'])}" for name, row in found.items())
+    times = ", ".join(f"{name} {when(row['value_us'])}" for name, row in found.items())
     never = found["p50"]["never"]
     late = f"; {counted(never, 'run')} had not recovered at the end" if never else ""
-    return [f"Recovery: {told} (run {found['max']['run']}){late}."]
+    return [f"Recovery: {times} (run {found['max']['run']}){late}."]
 
 
 def chosen(row: Row) -> str:
@@ -382,9 +382,9 @@ def _difference(row: Row) -> str:
 
 def _narrowed(whole: View) -> View:
     wide = ("command", "expected", "never", "lossy runs")
-    kept = [place for place, name in enumerate(whole.columns) if name not in wide]
-    rows = tuple(tuple(row[place] for place in kept) for row in whole.rows)
-    return replace(whole, columns=tuple(whole.columns[place] for place in kept), rows=rows)
+    kept = [column for column, name in enumerate(whole.columns) if name not in wide]
+    rows = tuple(tuple(row[column] for column in kept) for row in whole.rows)
+    return replace(whole, columns=tuple(whole.columns[column] for column in kept), rows=rows)
 
 
 # A fleet report as a self-contained HTML file.
@@ -405,12 +405,12 @@ _NOTES: Final = {
 
 def html_page(story: FleetStory) -> str:
     """Return the fleet report as an HTML page."""
-    tone, said = verdict(story)
+    tone, headline = verdict(story)
     return (
         environment()
         .get_template("fleet.html.j2")
         .render(
-            verdict=said,
+            verdict=headline,
             tone=tone,
             sentences=sentences(story),
             facts=_facts(story),
@@ -460,8 +460,8 @@ _SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
 
 def markdown_page(story: FleetStory) -> str:
     """Return the fleet report as Markdown."""
-    tone, said = verdict(story)
-    parts = [f"## {_SIGNS[tone]} {escaped(said)}", "\n".join(f"- {escaped(line)}" for line in sentences(story))]
+    tone, headline = verdict(story)
+    parts = [f"## {_SIGNS[tone]} {escaped(headline)}", "\n".join(f"- {escaped(line)}" for line in sentences(story))]
     for each in views(story):
         cells = [_cells(each.columns, row) for row in each.rows[:MARKDOWN_MOST_ROWS]]
         more = each.count - MARKDOWN_MOST_ROWS
@@ -491,8 +491,8 @@ _FOLDS: Final = ("finding", "settings", "faults", "fleet")
 
 def show_in_terminal(console: Console, story: FleetStory) -> None:
     """Print the fleet report. Names are escaped: they are never interpreted as markup or control codes."""
-    tone, said = verdict(story)
-    console.print(_plain(said, _STYLES[tone]))
+    tone, headline = verdict(story)
+    console.print(_plain(headline, _STYLES[tone]))
     for line in sentences(story):
         console.print(_plain(f"  {line}"))
     for each in views(story, short=True):
@@ -503,8 +503,8 @@ def show_in_terminal(console: Console, story: FleetStory) -> None:
             console.print(_plain(f"and {each.count - TERMINAL_MOST_ROWS} more", "dim"))
     console.print()
     for source in story.sources:
-        words = f"{source.name}: {source.words}"
-        console.print(_plain(words, "dim"))
+        text = f"{source.name}: {source.words}"
+        console.print(_plain(text, "dim"))
         if source.only:
             console.print(_plain(f"  repeat a run: {source.only} RUN", "dim"))
     for reason in first_reasons(story.set_aside, TERMINAL_MOST_ROWS):

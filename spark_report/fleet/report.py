@@ -153,9 +153,9 @@ def _write(folder: Path, story: FleetStory, formats: Sequence[str]) -> None:
 
 def document(story: FleetStory) -> dict[str, Any]:
     """Return the fleet report as a JSON document."""
-    tone, said = verdict(story)
+    tone, headline = verdict(story)
     return {
-        "verdict": said,
+        "verdict": headline,
         "tone": tone,
         "sentences": sentences(story),
         "baseline": story.baseline,

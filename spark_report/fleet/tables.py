@@ -152,9 +152,9 @@ def recovery_times(runs: "DataFrame") -> "DataFrame":
     wanted = F.explode(
         F.array(*[F.struct(F.lit(name).alias("quantile"), F.lit(share).alias("share")) for name, share in QUANTILES])
     )
-    asked = ranked.select("*", wanted.alias("of")).select("*", "of.*")
+    quantiles = ranked.select("*", wanted.alias("of")).select("*", "of.*")
     rank = F.ceil(F.col("runs") * F.col("share") / 100)
-    return asked.filter(F.col("place") == rank).select(
+    return quantiles.filter(F.col("place") == rank).select(
         *("fleet", "measure", "quantile", "runs", "never", "value_us", "run", "seed", "again", "session")
     )
 
@@ -287,10 +287,10 @@ def ranked_settings(runs: "DataFrame") -> "DataFrame":
     ranked = by_settings.withColumns(
         {"rank": F.row_number().over(order), "all": F.count(F.lit(1)).over(Window.partitionBy("fleet"))}
     )
-    told = ranked.filter(
+    kept = ranked.filter(
         (F.col("rank") <= MOST_COMBINATIONS // 2) | (F.col("rank") > F.col("all") - MOST_COMBINATIONS // 2)
     )
-    return told.select(
+    return kept.select(
         *("fleet", "settings", "rank", "runs", "hits"),
         wilson_probability(F.col("hits"), F.col("runs")).alias("probability"),
         wilson_low(F.col("hits"), F.col("runs")).alias("low"),

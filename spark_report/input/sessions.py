@@ -282,12 +282,12 @@ def _damage(path: Somewhere, manifest: session_files.Manifest) -> session_files.
 
 def _foreign_column(path: Somewhere, schema: Any) -> session_files.LayoutError | None:
     for name, kind in {"seq": "int", **COLUMNS}.items():
-        place = schema.get_field_index(name)
-        if place < 0 and name in ("seq", "at_us", "kind"):
+        index = schema.get_field_index(name)
+        if index < 0 and name in ("seq", "at_us", "kind"):
             return session_files.LayoutError(f"{path}: column {name} is missing", code="column_missing")
-        if place >= 0 and schema.field(place).type != ARROW_TYPES[kind]:
+        if index >= 0 and schema.field(index).type != ARROW_TYPES[kind]:
             return session_files.LayoutError(
-                f"{path}: column {name}: found {schema.field(place).type}, expected {ARROW_TYPES[kind]}",
+                f"{path}: column {name}: found {schema.field(index).type}, expected {ARROW_TYPES[kind]}",
                 code="wrong_column_type",
             )
     return None

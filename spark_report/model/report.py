@@ -57,9 +57,9 @@ def differing_settings(sessions: Sequence[SessionInput]) -> dict[str, tuple[Sett
 
 def joined_settings(settings: Iterable[SettingDifference], most: int = 6) -> str:
     """Return settings as text, with commas; of very many the first and the number of the others."""
-    words = [setting.words for setting in settings]
-    more = f", {len(words) - most} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
+    texts = [setting.words for setting in settings]
+    more = f", {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def _of_siblings(sessions: Sequence[SessionInput]) -> dict[str, tuple[SettingDifference, ...]]:
@@ -281,9 +281,9 @@ class SessionStory:
 
     def decided_us(self) -> Callable[[Row], int]:
         """Return a function for the time at which an expectation was decided; its event is emitted a little later."""
-        told = self.recorded.result.get("expectations")
+        results = self.recorded.result.get("expectations")
         found: dict[tuple[str, bool | None], list[int]] = {}
-        for each in told if isinstance(told, list) else ():
+        for each in results if isinstance(results, list) else ():
             if isinstance(each, dict) and type(each.get("at_us")) is int:
                 text, ok = each.get("text"), each.get("ok")
                 if isinstance(text, str) and isinstance(ok, bool | None):
@@ -324,8 +324,8 @@ class _LastAt:
 
     def at(self, offset: int) -> Row | None:
         """Return the last row that covers this offset; None if none does."""
-        place = bisect_right(self._cuts, offset) - 1
-        return self._from_cut[place] if place >= 0 else None
+        index = bisect_right(self._cuts, offset) - 1
+        return self._from_cut[index] if index >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,7 +384,7 @@ def overall(story: ReportStory) -> tuple[Tone, str]:
     """Return the severity of a report, and its result in one sentence."""
     if len(story.sessions) == 1:
         return tone(story.sessions[0]), headline(story.sessions[0])
-    words = []
+    counts = []
     for verdict, word in (
         ("fail", "failed"),
         ("inconclusive", "inconclusive"),
@@ -393,7 +393,7 @@ def overall(story: ReportStory) -> tuple[Tone, str]:
     ):
         count = sum(session.verdict == verdict for session in story.sessions)
         if count:
-            words.append(f"{count} {word}")
+            counts.append(f"{count} {word}")
     lost = sum(row["count"] for session in story.sessions for row in session.lost)
     expected = sum(session.loss_expected for session in story.sessions)
     lossy = sum(bool(session.lost) for session in story.sessions)
@@ -401,7 +401,7 @@ def overall(story: ReportStory) -> tuple[Tone, str]:
     tones = [tone(session) for session in story.sessions]
     worst: Tone = "alarm" if "alarm" in tones else "warning" if "warning" in tones else "calm"
     found = f"{_capital(counted(lost, 'acknowledged record'))} lost{as_expected}"
-    return worst, f"{len(story.sessions)} sessions: {', '.join(words)}. {found}."
+    return worst, f"{len(story.sessions)} sessions: {', '.join(counts)}. {found}."
 
 
 def headline(story: SessionStory) -> str:
@@ -423,7 +423,7 @@ def _about_loss(story: SessionStory) -> str:
 
 def sentences(story: SessionStory) -> list[str]:
     """Return summary sentences, the most important first."""
-    said = [
+    found = [
         *_causes(story),
         _expected(story),
         *_points(story),
@@ -435,12 +435,12 @@ def sentences(story: SessionStory) -> list[str]:
         _controllers(story),
         _elections(story),
     ]
-    said += [_violated(row) for row in story.tables["violations"][:3]]
-    said += [_contradicted(row) for row in story.disagreements[:MOST_DISAGREEMENTS]]
+    found += [_violated(row) for row in story.tables["violations"][:3]]
+    found += [_contradicted(row) for row in story.disagreements[:MOST_DISAGREEMENTS]]
     if len(story.disagreements) > MOST_DISAGREEMENTS:
         more = counted(len(story.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
-        said.append(f"{more} in the table of disagreements.")
-    return [sentence for sentence in said if sentence]
+        found.append(f"{more} in the table of disagreements.")
+    return [sentence for sentence in found if sentence]
 
 
 def _expected(story: SessionStory) -> str:
@@ -467,8 +467,8 @@ def _saved_by(story: SessionStory) -> str:
     lossy = [row for row in story.tables["remedies"] if row["kind"] == "lost"]
     # A change that prevents the loss with this seed but not with another one has the effect "helps".
     saving = [row for row in lossy if row["remaining"] == 0 and row["effect"] in ("saves", "helps")]
-    if said := [row["said_of_it"] for row in saving[:MOST_CAUSES]]:
-        return f"Would have prevented it, with the same seed: {'; '.join(said)}."
+    if texts := [row["said_of_it"] for row in saving[:MOST_CAUSES]]:
+        return f"Would have prevented it, with the same seed: {'; '.join(texts)}."
     return "None of the tried changes prevents the whole loss." if lossy else ""
 
 
@@ -510,20 +510,20 @@ def _loss_sentence(story: SessionStory) -> str:
     if not lost:
         return "No acknowledged record was lost."
     committed = sum(row["count"] for row in story.lost if row["fate"] == "lost" and row["committed"])
-    said = f"{_capital(counted(lost, 'acknowledged record'))} {'was' if lost == 1 else 'were'} lost"
+    text = f"{_capital(counted(lost, 'acknowledged record'))} {'was' if lost == 1 else 'were'} lost"
     if not committed:
-        return f"{said}."
+        return f"{text}."
     if committed == lost:
         which = "it was committed" if lost == 1 else "all of them were committed"
-        return f"{said}; {which}: consumers may have read {'it' if lost == 1 else 'them'}."
-    return f"{said}, {committed:,} of them committed: consumers may have read those."
+        return f"{text}; {which}: consumers may have read {'it' if lost == 1 else 'them'}."
+    return f"{text}, {committed:,} of them committed: consumers may have read those."
 
 
 def _causes(story: SessionStory) -> list[str]:
     causes = list(dict.fromkeys(row["cause"] for row in story.lost))
     more = [f"{counted(len(causes) - MOST_CAUSES, 'more cause')} in the table of losses."]
-    said = [f"Why: {cause.rstrip('.')}." for cause in causes[:MOST_CAUSES]]
-    return said + more if len(causes) > MOST_CAUSES else said
+    sentences_ = [f"Why: {cause.rstrip('.')}." for cause in causes[:MOST_CAUSES]]
+    return sentences_ + more if len(causes) > MOST_CAUSES else sentences_
 
 
 def _faults(story: SessionStory) -> str:
@@ -533,7 +533,7 @@ def _faults(story: SessionStory) -> str:
         return f"{_capital(counted(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} refused."
     if not found:
         return "No fault was injected."
-    told = [
+    texts = [
         f"{row['fault']} on {row['target'] or 'the cluster'} "
         + (
             f"from {rounded_time(row['began_us'])} to the end"
@@ -543,14 +543,14 @@ def _faults(story: SessionStory) -> str:
         for row in found[:3]
     ]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"{_capital(counted(len(found), 'fault'))}: {'; '.join(told)}{more}."
+    return f"{_capital(counted(len(found), 'fault'))}: {'; '.join(texts)}{more}."
 
 
 def _outages(story: SessionStory) -> list[str]:
-    said = []
+    found = []
     if worst := _worst(of_users(story.unavailable("partition")), ("partition",)):
         (partition,), total, spans, first = worst
-        said.append(
+        found.append(
             f"{partition} had no serving leader {_how_long(story, total)}in {counted(spans, 'interval')}; the longest "
             f"starts with: {first['began_by']}"
             + (f", and ends with: {first['ended_by']}." if first["ended_by"] else ".")
@@ -558,11 +558,11 @@ def _outages(story: SessionStory) -> list[str]:
     if worst := _worst(story.unavailable("client"), ("client", "acks", "partition")):
         (client, level, partition), total, spans, first = worst
         answered = f"first error {first['began_by']}" if first["began_by"] else "without any response"
-        said.append(
+        found.append(
             f"{client} with acks={acks(level)} could not write to {partition} {_how_long(story, total)}in "
             f"{counted(spans, 'interval')}; {answered}."
         )
-    return said
+    return found
 
 
 def _own_topics(story: SessionStory) -> str:
@@ -608,9 +608,9 @@ def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], in
 def _controllers(story: SessionStory) -> str:
     """Return a sentence on controller changes; empty if there were none."""
     found = story.tables["controllers"]
-    told = [f"{row['node']} at {rounded_time(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
+    texts = [f"{row['node']} at {rounded_time(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"The controller changed {counted(len(found), 'time')}: {'; '.join(told)}{more}." if found else ""
+    return f"The controller changed {counted(len(found), 'time')}: {'; '.join(texts)}{more}." if found else ""
 
 
 def _elections(story: SessionStory) -> str:

@@ -138,8 +138,8 @@ def errors(story: SessionStory) -> View:
 
 def _lags(story: SessionStory) -> dict[str, str]:
     """Return LAG by group from the session's result, because no event has it; empty without a result."""
-    told = story.recorded.result.get("clients")
-    found = told.get("groups") if isinstance(told, dict) else None
+    clients = story.recorded.result.get("clients")
+    found = clients.get("groups") if isinstance(clients, dict) else None
     return {
         name: "-" if group["lag"] is None else thousands(group["lag"])
         for name, group in (found.items() if isinstance(found, dict) else ())

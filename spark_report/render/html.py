@@ -82,18 +82,18 @@ def _partition(name: str, story: SessionStory, shapes: int) -> Partition:
     lost = sum(row["count"] for row in story.lost)
     out = sum(row["duration_us"] for row in story.unavailable("partition"))
     whole = next(iter(story.tables["partitions"]), None)
-    said = []
+    parts = []
     if lost:
-        said.append(f"{counted(lost, 'record')} lost")
+        parts.append(f"{counted(lost, 'record')} lost")
     if out:
-        said.append(f"{rounded_duration(out)} without a leader")
+        parts.append(f"{rounded_duration(out)} without a leader")
     if whole and whole["under_min_isr_us"]:
-        said.append(f"{rounded_duration(whole['under_min_isr_us'])} under min.insync.replicas")
+        parts.append(f"{rounded_duration(whole['under_min_isr_us'])} under min.insync.replicas")
     if whole and whole["under_replicated_us"]:
-        said.append(f"{rounded_duration(whole['under_replicated_us'])} under-replicated")
-    if not said and len(story.tables["partition_states"]) > 1:
-        said.append(counted(len(story.tables["partition_states"]) - 1, "change"))
-    tone: Tone = "alarm" if lost or out else "warning" if said else "calm"
+        parts.append(f"{rounded_duration(whole['under_replicated_us'])} under-replicated")
+    if not parts and len(story.tables["partition_states"]) > 1:
+        parts.append(counted(len(story.tables["partition_states"]) - 1, "change"))
+    tone: Tone = "alarm" if lost or out else "warning" if parts else "calm"
     views = (
         tables.losses(story),
         tables.unavailability(story),
@@ -105,7 +105,7 @@ def _partition(name: str, story: SessionStory, shapes: int) -> Partition:
         tables.outcomes(story),
     )
     picture = svg(charts.partition_chart(story, name), f"{name} over time", shapes)
-    return Partition(name, tone, ", ".join(said) or _QUIET, _facts(story, whole), picture, tuple(filter(None, views)))
+    return Partition(name, tone, ", ".join(parts) or _QUIET, _facts(story, whole), picture, tuple(filter(None, views)))
 
 
 def _facts(story: SessionStory, whole: Row | None) -> tuple[tuple[str, str], ...]:
@@ -208,11 +208,11 @@ def html_page(story: ReportStory) -> str:
 
 def _page(story: ReportStory, detail: Detail, made: dict[str, _SessionContent]) -> str:
     worst, verdict = overall(story)
-    told = shown_sessions(story, detail.sessions)
-    for one in told:
+    shown = shown_sessions(story, detail.sessions)
+    for one in shown:
         if one.session_id not in made:
             made[one.session_id] = _SessionContent(sections(one), _figures(one))
-    anchors = {one.session_id: f"s{place}" for place, one in enumerate(told)}
+    anchors = {one.session_id: f"s{place}" for place, one in enumerate(shown)}
     short = tables.letters(story)
     return (
         environment()
@@ -224,9 +224,9 @@ def _page(story: ReportStory, detail: Detail, made: dict[str, _SessionContent]) 
             links=[anchors.get(one.session_id, "") for one in story.sessions],
             sessions=[
                 _section(anchors[one.session_id], short[one.session_id], one, detail, made[one.session_id])
-                for one in told
+                for one in shown
             ],
-            left_out=len(story.sessions) - len(told),
+            left_out=len(story.sessions) - len(shown),
             several=len(story.sessions) > 1,
             set_aside=first_reasons(story.set_aside, detail.rows),
             most_rows=detail.rows,
@@ -262,7 +262,7 @@ def _comparison(story: ReportStory) -> dict[str, Any]:
 
 def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, content: _SessionContent) -> dict[str, Any]:
     drawn = {chart.id: chart for chart in _charts(anchor, story, content.figures, detail.shapes)}
-    told, left_out = drill_down(story, detail.partitions, detail.shapes)
+    partitions, left_out = drill_down(story, detail.partitions, detail.shapes)
     found = content.sections
     return {
         "id": anchor,
@@ -278,7 +278,7 @@ def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, cont
         "facts": tables.facts(story),
         "sentences": sentences(story),
         "told": [_with_charts(anchor, one, drawn) for one in found if not one.folded and one.name != "partitions"],
-        "partitions": told,
+        "partitions": partitions,
         "partitions_left_out": left_out,
         "folded": [one for one in found if one.folded],
     }
@@ -287,14 +287,14 @@ def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, cont
 def _with_charts(anchor: str, section: ReportSection, drawn: dict[str, Chart]) -> dict[str, Any]:
     own = [chart for name, chart in drawn.items() if name.startswith(f"{anchor}-{section.name}-")]
     # With a chart, its data is collapsed; without one, the tables are shown.
-    behind = section.name in ("timeline", "latency") and bool(own)
+    collapsed = section.name in ("timeline", "latency") and bool(own)
     return {
         "name": section.name,
         "title": section.title,
         "nothing": "" if any(section.views) else section.nothing,
         "charts": own,
-        "open": [] if behind else [view for view in section.views if view],
-        "behind": [view for view in section.views if view] if behind else [],
+        "open": [] if collapsed else [view for view in section.views if view],
+        "behind": [view for view in section.views if view] if collapsed else [],
     }
 
 
@@ -346,7 +346,7 @@ def _figures(story: SessionStory) -> list[_Drawn]:
             charts.lag_chart(story),
         ),
     ]
-    return [_Drawn(kind, title, said, key, figure) for kind, title, said, key, figure in figures if figure is not None]
+    return [_Drawn(kind, title, text, key, figure) for kind, title, text, key, figure in figures if figure is not None]
 
 
 def _finalize(value: object) -> object:

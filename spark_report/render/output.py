@@ -95,10 +95,10 @@ class Staging:
 
 def _refuse_if_closed(target: Path) -> None:
     """Raise if a directory is not writable, before a report is computed for it."""
-    for place in (target, target / TABLES):
-        if place.is_dir() and not os.access(place, os.W_OK | os.X_OK):
+    for directory in (target, target / TABLES):
+        if directory.is_dir() and not os.access(directory, os.W_OK | os.X_OK):
             raise ReportError(
-                f"{place}: cannot write the report: the directory belongs to {_owner(place)}", code="unwritable"
+                f"{directory}: cannot write the report: the directory belongs to {_owner(directory)}", code="unwritable"
             )
 
 

@@ -131,13 +131,13 @@ def comparison_baseline(story: ReportStory, compared: list[Row]) -> str:
     base = next((one for one in story.sessions if one.session_id == story.baseline), None)
     worse = [row for row in compared if row["judged"] == "regression"]
     better = sum(row["judged"] == "improvement" for row in compared)
-    said = f"Against the baseline {letters(story)[story.baseline]}, {_named(base)}: "
+    text = f"Against the baseline {letters(story)[story.baseline]}, {_named(base)}: "
     if not worse and not better:
-        return f"{said}nothing changed by 5 % or more."
+        return f"{text}nothing changed by 5 % or more."
     worst = max(worse, key=_size, default=None)
     measures = "measure" if len(worse) == 1 else "measures"
     most = f", the most {_lower(_measure(worst).title)}: {_measure(worst).change(worst)}" if worst else ""
-    return f"{said}{len(worse) or 'no'} {measures} worse{most}; {better or 'none'} better."
+    return f"{text}{len(worse) or 'no'} {measures} worse{most}; {better or 'none'} better."
 
 
 def _lower(title: str) -> str:

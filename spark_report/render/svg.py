@@ -213,7 +213,7 @@ def _grid(layout: Figure, downs: dict[str, Scale], box: PlotArea) -> Iterator[st
 def _bars(trace: Figure, across: Scale, down: Scale) -> Iterator[str]:
     half = trace["width"] / 2
     rows = zip(trace["base"], trace["x"], trace["y"], trace["color"], trace["text"], trace["hovertext"], strict=True)
-    for base, length, y, fill, words, hover in rows:
+    for base, length, y, fill, text, hover in rows:
         begin, end = across.inside(base), across.inside(base + length)
         width = max(1.0, round(end - begin, 1))
         above = down(y - half)
@@ -222,12 +222,12 @@ def _bars(trace: Figure, across: Scale, down: Scale) -> Iterator[str]:
             f'<rect x="{begin}" y="{above}" width="{width}" height="{height}" fill="{fill}" class="bar">'
             f"<title>{_plain_lines(hover)}</title></rect>"
         )
-        if words:
-            needed = round(len(_TAG.sub("", words)) * _LETTER + 6)
+        if text:
+            needed = round(len(_TAG.sub("", text)) * _LETTER + 6)
             hidden = " tight" if needed > width else ""
             yield (
                 f'<text class="dark in{hidden}" x="{round(begin + 4, 1)}" y="{round(down(y) + 4, 1)}" '
-                f'data-x="{begin}" data-room="{width} {needed}">{_TAG.sub("", words)}</text>'
+                f'data-x="{begin}" data-room="{width} {needed}">{_TAG.sub("", text)}</text>'
             )
 
 
@@ -245,14 +245,14 @@ def _line(trace: Figure, across: Scale, down: Scale) -> str:
     stroke = trace["line"]
     dash = ' stroke-dasharray="2 3"' if stroke.get("dash") == "dot" else ""
     shown = [
-        (across.inside(x), words) for x, y, words in zip(trace["x"], trace["y"], trace["says"], strict=True)
+        (across.inside(x), text) for x, y, text in zip(trace["x"], trace["y"], trace["says"], strict=True)
         if y is not None
     ]  # fmt: skip
     path = path_of(trace, across, down, stroke.get("shape", "linear"))
     return (
         f'<path d="{path}" stroke="{stroke["color"]}" stroke-width="{stroke["width"]}"{dash} class="line" '
         f'data-name="{trace["name"]}" data-xs="{" ".join(f"{x:g}" for x, _words in shown)}" '
-        f'data-says="{"|".join(words for _x, words in shown)}"/>'
+        f'data-says="{"|".join(text for _x, text in shown)}"/>'
     )
 
 

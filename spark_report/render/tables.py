@@ -98,8 +98,8 @@ def letters(story: ReportStory) -> dict[str, str]:
     """Return session id → its short name: A, B, ... Z, then S27."""
     names = list(string.ascii_uppercase)
     return {
-        one.session_id: names[place] if place < len(names) else f"S{place + 1}"
-        for place, one in enumerate(story.sessions)
+        one.session_id: names[index] if index < len(names) else f"S{index + 1}"
+        for index, one in enumerate(story.sessions)
     }
 
 
@@ -164,12 +164,12 @@ def losses(story: SessionStory) -> View:
 def losses_short(story: SessionStory) -> View:
     """Return lost records without causes for a terminal, which prints the causes as sentences."""
     whole = losses(story)
-    kept = [place for place, name in enumerate(whole.columns) if name not in (SENTENCE, "client")]
+    kept = [index for index, name in enumerate(whole.columns) if name not in (SENTENCE, "client")]
     return replace(
         whole,
         title="Lost records",
-        columns=tuple(whole.columns[place] for place in kept),
-        rows=tuple(tuple(row[place] for place in kept) for row in whole.rows),
+        columns=tuple(whole.columns[index] for index in kept),
+        rows=tuple(tuple(row[index] for index in kept) for row in whole.rows),
     )
 
 

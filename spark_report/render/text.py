@@ -60,8 +60,8 @@ def show_in_terminal(console: Console, story: ReportStory) -> None:
 
 def _terminal_comparison(console: Console, story: ReportStory) -> None:
     compared = compare(story)
-    if said := comparison_baseline(story, compared):
-        console.print(_plain(f"\n{said}", "bold"))
+    if text := comparison_baseline(story, compared):
+        console.print(_plain(f"\n{text}", "bold"))
     beside = len(story.sessions) <= MOST_BESIDE
     views = (
         comparison_changes(story, compared),
@@ -134,13 +134,13 @@ def _bar(began: int, ended: int, end: int) -> str:
 
 def _terminal_table(view: View, most: int = TERMINAL_MOST_ROWS) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    for place, column in enumerate(view.columns):
+    for index, column in enumerate(view.columns):
         # On a narrow terminal names and sentences are wrapped; numbers and enumerated values never are.
-        wraps = (place == 0 and column != "") or column in _LONG
+        wraps = (index == 0 and column != "") or column in _LONG
         justify: Literal["left", "right"] = "right" if column in view.numeric else "left"
         table.add_column(column, justify=justify, header_style="dim", no_wrap=not wraps, overflow="fold")
-    for place, row in enumerate(view.rows[:most]):
-        styles = (_CELLS.get(view.tones.get((place, column), ""), "") for column in range(len(row)))
+    for index, row in enumerate(view.rows[:most]):
+        styles = (_CELLS.get(view.tones.get((index, column), ""), "") for column in range(len(row)))
         table.add_row(*(_plain(value, style) for value, style in zip(row, styles, strict=True)))
     if view.count > most:
         table.caption = f"and {view.count - most} more"
@@ -194,18 +194,18 @@ def _blocks(story: ReportStory) -> Iterator[str]:
     if several_:
         yield from _markdown_comparison(story)
     letters = tables.letters(story)
-    told = shown_sessions(story)
-    for one in told:
+    shown = shown_sessions(story)
+    for one in shown:
         yield from _markdown_session(one, letters[one.session_id] if several_ else "")
-    if len(told) < len(story.sessions):
-        yield f"{counted(len(story.sessions) - len(told), 'less severe session')} in the tables only.\n"
+    if len(shown) < len(story.sessions):
+        yield f"{counted(len(story.sessions) - len(shown), 'less severe session')} in the tables only.\n"
 
 
 def _markdown_comparison(story: ReportStory) -> Iterator[str]:
     compared = compare(story)
     yield _markdown_table(comparison_legend(story), len(story.sessions))
-    if said := comparison_baseline(story, compared):
-        yield f"**{escaped(said)}**\n"
+    if text := comparison_baseline(story, compared):
+        yield f"**{escaped(text)}**\n"
     matrix = comparison_matrix(story, compared)
     for view in (comparison_changes(story, compared), matrix):
         if view:
@@ -217,8 +217,8 @@ def _markdown_comparison(story: ReportStory) -> Iterator[str]:
 def _markdown_session(story: SessionStory, letter: str) -> Iterator[str]:
     name = escaped(story.name)
     if letter:
-        told = f"<code>{escaped(story.settings_words)}</code>\n\n" if story.settings else ""
-        yield f"### {letter}. {name}\n\n{told}{_SIGNS[tone(story)]} {escaped(headline(story))}\n"
+        settings = f"<code>{escaped(story.settings_words)}</code>\n\n" if story.settings else ""
+        yield f"### {letter}. {name}\n\n{settings}{_SIGNS[tone(story)]} {escaped(headline(story))}\n"
     else:
         yield f"**{name}**\n"
     for problem in story.problems:

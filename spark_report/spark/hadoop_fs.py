@@ -273,12 +273,12 @@ class _Shelf:
 
         if not uris:
             return
-        asked = {tuple(_steps(uri)): uri for uri in uris}
+        wanted = {tuple(_steps(uri)): uri for uri in uris}
         content: Column = F.col("content")
         end = F.when(F.col("path").rlike(r"\.json$"), content).otherwise(F.expr(f"substring(content, -{tail})"))
         frame = self._files(*uris).select("path", F.sha2(content, 256).alias("sha256"), end.alias("tail"))
         for row in frame.collect():
-            uri = asked[tuple(_steps(row["path"]))]
+            uri = wanted[tuple(_steps(row["path"]))]
             self._contents[uri] = _FileContent(row["sha256"], bytes(row["tail"]))
 
     def _files(self, *uris: str) -> "DataFrame":
@@ -346,8 +346,8 @@ def _steps(uri: str) -> list[str]:
 
 def _why(error: BaseException) -> str:
     """Return a plain description of a known Hadoop error, else its message in one line without Java class names."""
-    said = first_line(error)
-    for pattern, words in _WORDS:
-        if found := re.search(pattern, said):
-            return words.format(found[1])
-    return _CLASS.sub("", said)
+    message = first_line(error)
+    for pattern, text in _WORDS:
+        if found := re.search(pattern, message):
+            return text.format(found[1])
+    return _CLASS.sub("", message)

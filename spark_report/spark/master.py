@@ -287,10 +287,10 @@ def _version(url: str) -> str:
     builder = DefaultChannelBuilder(url)
     session_id, user = str(uuid4()), proto.UserContext(user_id=builder.userId or "floodmark")
     limits: dict[str, Any] = {"timeout": _ANSWER_SECONDS, "metadata": list(builder.metadata())}
-    asked, service = proto.AnalyzePlanRequest.SparkVersion(), cast("Any", SparkConnectServiceStub)
+    query, service = proto.AnalyzePlanRequest.SparkVersion(), cast("Any", SparkConnectServiceStub)
     with builder.toChannel() as channel:
         stub = service(channel)
-        request = proto.AnalyzePlanRequest(session_id=session_id, user_context=user, spark_version=asked)
+        request = proto.AnalyzePlanRequest(session_id=session_id, user_context=user, spark_version=query)
         version = str(stub.AnalyzePlan(request, **limits).spark_version.version)
         stub.ReleaseSession(proto.ReleaseSessionRequest(session_id=session_id, user_context=user), **limits)
     return version

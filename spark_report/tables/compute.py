@@ -81,9 +81,9 @@ def claimed_anomalies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
 
 def session_claims(session: SessionInput) -> SessionClaims:
     """Return the values of a session's own result that are compared with its events."""
-    told = session.result.get("anomalies")
+    anomalies = session.result.get("anomalies")
     counts: Counter[str] | None = None
-    if session.final_read is not None and isinstance(told, list):
+    if session.final_read is not None and isinstance(anomalies, list):
         counts = Counter()
         for row in claimed_anomalies([session]):
             counts[row["anomaly"]] += row["found"]
@@ -163,8 +163,8 @@ def kept_remedies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
 
 def _explained(sessions: Sequence[SessionInput]) -> Iterator[tuple[SessionInput, Mapping[str, Any]]]:
     for session in sessions:
-        told = session.why.get("findings")
-        for each in told[:MOST_FINDINGS] if isinstance(told, list) else ():
+        findings = session.why.get("findings")
+        for each in findings[:MOST_FINDINGS] if isinstance(findings, list) else ():
             if isinstance(each, dict) and _has(each, number=int, kind=str):
                 yield session, each
 
@@ -190,8 +190,8 @@ def _is_long(value: int) -> bool:
 
 def _objects(sessions: Sequence[SessionInput], name: str) -> Iterator[tuple[SessionInput, Mapping[str, Any]]]:
     for session in sessions:
-        told = session.result.get(name)
-        for each in told[:MOST_FINDINGS] if isinstance(told, list) else ():
+        values = session.result.get(name)
+        for each in values[:MOST_FINDINGS] if isinstance(values, list) else ():
             if isinstance(each, dict):
                 yield session, each
 
@@ -420,8 +420,8 @@ def _instants(rare: "DataFrame") -> "DataFrame":
     """Return the events that rate metrics count."""
     unclean = F.when(timeline.election_kind() == "unclean", F.lit("unclean"))
     shrunk = F.when(timeline.isr_change().isin("shrink", "swap"), F.lit("shrink"))
-    told = rare.withColumn("what", F.coalesce(unclean, shrunk))
-    return told.filter(F.col("what").isNotNull()).select("session_id", "what", "at_us", "seq")
+    counted = rare.withColumn("what", F.coalesce(unclean, shrunk))
+    return counted.filter(F.col("what").isNotNull()).select("session_id", "what", "at_us", "seq")
 
 
 def of_kinds(events: "DataFrame", kinds: Sequence[str]) -> "DataFrame":

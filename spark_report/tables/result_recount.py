@@ -398,10 +398,10 @@ def claimed(result: Mapping[str, Any]) -> ResultClaims:
     kept: dict[BookTerm, int] = {}
     books = result.get("books")
     for book in books if isinstance(books, list) else ():
-        told = _whole_numbers("", book, REPEATS)
-        client, partition = (book.get("client"), book.get("partition")) if told else (None, None)
+        numbers = _whole_numbers("", book, REPEATS)
+        client, partition = (book.get("client"), book.get("partition")) if numbers else (None, None)
         if isinstance(client, str) and isinstance(partition, str):
-            kept |= {(client, partition, term): number for term, number in told.items()}
+            kept |= {(client, partition, term): number for term, number in numbers.items()}
     return ResultClaims(found, kept, ends)
 
 

@@ -89,10 +89,10 @@ def torn(branch: Branch) -> str:
 
 def seal(session: Session, which: str = "the session") -> SessionResult:
     """Settle the session, evaluate it and seal the recording, with progress when it takes a while."""
-    with ProgressLine(people()) as telling:
+    with ProgressLine(people()) as progress_line:
         session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
-            telling.tell(lambda: f"settling and sealing {which}, at {compact_duration(session.cluster.now_us)}")
+            progress_line.tell(lambda: f"settling and sealing {which}, at {compact_duration(session.cluster.now_us)}")
         return session.finish()
 
 

@@ -138,10 +138,10 @@ def alerts(conditions: "DataFrame", instants: "DataFrame", vacant: "DataFrame") 
         for each in RULES
     ]
     own = F.filter(F.array(*rule), lambda each: each["what"] == F.col("what"))
-    told = spans.withColumn("_rule", F.get(own, F.lit(0))).filter(F.col("_rule").isNotNull())
+    ruled = spans.withColumn("_rule", F.get(own, F.lit(0))).filter(F.col("_rule").isNotNull())
     duration = F.col("ended_us") - F.col("began_us")
     fires = duration >= F.col("_rule.for_us")
-    return told.select(
+    return ruled.select(
         "session_id",
         "_rule.alert",
         "_rule.metric",

@@ -290,13 +290,13 @@ def availability(
     """
     nobody, none = F.lit("").alias("client"), F.lit(None).cast("long").alias("acks")
     ends = F.broadcast(sessions.select("session_id", "end_us"))
-    told = answers.groupBy("session_id", "partition", "client", "acks").agg(F.min("at_us").alias("first_us"))
+    clients = answers.groupBy("session_id", "partition", "client", "acks").agg(F.min("at_us").alias("first_us"))
     lasted = F.greatest(F.lit(0), F.col("end_us") - F.col("first_us")).alias("observed_us")
     known = (
         _led(events, ends)
         .select("session_id", F.lit("partition").alias("scope"), "partition", nobody, none, "observed_us")
         .unionByName(
-            told.join(ends, on="session_id", how="inner").select(
+            clients.join(ends, on="session_id", how="inner").select(
                 "session_id", F.lit("client").alias("scope"), "partition", "client", "acks", lasted
             )
         )

@@ -259,9 +259,9 @@ def position_lag_peaks(steps: "DataFrame", lags: "DataFrame", faults: "DataFrame
     keys, lag = ["session_id", "group_id"], F.col("position_lag")
     first = faults.groupBy("session_id").agg(F.min("began_us").alias("fault_us"))
     medians = lags.groupBy(*keys).agg(F.percentile_approx("position_lag", 0.5).alias("_median"))
-    told = steps.join(F.broadcast(first), on="session_id", how="left")
+    with_faults = steps.join(F.broadcast(first), on="session_id", how="left")
     # The greatest lag, and the first time of it.
-    peaks = told.groupBy(*keys).agg(
+    peaks = with_faults.groupBy(*keys).agg(
         F.max(F.struct("position_lag", (-F.col("at_us")).alias("back"))).alias("_peak"),
         F.max(F.when(F.col("at_us") < F.col("fault_us"), lag).when(F.col("fault_us") > 0, 0)).alias("_calm"),
         F.max(F.struct("at_us", "position_lag")).alias("_last"),
@@ -277,7 +277,7 @@ def position_lag_peaks(steps: "DataFrame", lags: "DataFrame", faults: "DataFrame
         (F.col("at_us") > F.col("peak_at_us")) & (F.col("position_lag") <= F.col("usual_position_lag")), F.col("at_us")
     )
     return (
-        told.join(known, on=keys, how="inner")
+        with_faults.join(known, on=keys, how="inner")
         .groupBy(*keys, "peak_position_lag", "peak_at_us", "usual_position_lag", "final_position_lag")
         .agg(F.min(down).alias("drained_us"))
         .withColumn("time_to_drain_us", F.col("drained_us") - F.col("peak_at_us"))
@@ -337,8 +337,8 @@ def vacancies(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
         .withColumn("_ended", F.max(ended).over(term.rowsBetween(Window.unboundedPreceding, Window.currentRow)))
     )
     empty = ~changed & (F.col("_ended") | (kind == "node_paused"))
-    said = F.when(changed, F.lit("became active")).when(empty, F.lit("left")).otherwise(F.lit("returned"))
-    turns = whole.withColumn("empty", empty).withColumn("label", F.concat_ws(" ", "who", said))
+    text = F.when(changed, F.lit("became active")).when(empty, F.lit("left")).otherwise(F.lit("returned"))
+    turns = whole.withColumn("empty", empty).withColumn("label", F.concat_ws(" ", "who", text))
     return intervals(turns, sessions, [], ["empty"]).filter("empty").select("session_id", *SPAN)
 
 

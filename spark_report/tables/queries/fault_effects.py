@@ -380,9 +380,9 @@ def fault_times(
     rows = [_rows(what, frame, renamed) for what, (frame, renamed) in parts.items()]
     whole = reduce(lambda one, other: one.unionByName(other), rows)
     struck = F.broadcast(faults.select("session_id").distinct())
-    told = whole.join(struck, on="session_id", how="left_semi")
+    relevant = whole.join(struck, on="session_id", how="left_semi")
     return rows_by_session(
-        told, lambda _session_id, table: of_session(table.to_pylist()), SCHEMA, sys.modules[__name__]
+        relevant, lambda _session_id, table: of_session(table.to_pylist()), SCHEMA, sys.modules[__name__]
     )
 
 

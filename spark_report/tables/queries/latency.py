@@ -196,11 +196,11 @@ def around(began: "Column", ended: "Column") -> "Column":
     Before and after are waits that ended before it, or started after it, within the fault's duration, at least within
     :data:`LEAST_AROUND_US`.
     """
-    told, sent = F.col("at_us"), F.col("at_us") - F.col("latency_us")
+    acked, sent = F.col("at_us"), F.col("at_us") - F.col("latency_us")
     near = F.greatest(ended - began, F.lit(LEAST_AROUND_US))
     return (
-        F.when((sent < ended) & (began <= told), F.lit("during"))
-        .when((told < began) & (told >= began - near), F.lit("before"))
+        F.when((sent < ended) & (began <= acked), F.lit("during"))
+        .when((acked < began) & (acked >= began - near), F.lit("before"))
         .when((sent >= ended) & (sent < ended + near), F.lit("after"))
     )
 

@@ -103,13 +103,13 @@ def _ask(request: AskRequest) -> int:
         raise _AskError(f"--witness: found {request.witness}, allowed is {allowed}")
     steps = (read_text(request.steps), str(request.steps)) if request.steps is not None else None
     console = people()
-    with ProgressLine(console) as telling:
-        tell: Callable[[str], None] = lambda text: telling.tell(lambda: text)  # noqa: E731
+    with ProgressLine(console) as progress_line:
+        tell: Callable[[str], None] = lambda text: progress_line.tell(lambda: text)  # noqa: E731
         found = _source(request)
         check_wording(playbook_of(found) if isinstance(found, RecordedSession) else found[0], request.question, steps)
         name, standing = _standing(found, at, tell)
         question = prepare(standing, request.question, steps=steps, horizon_us=horizon_us)
-        asked = ask(
+        result = ask(
             standing,
             question,
             seeds=range(1, request.seeds + 1),
@@ -117,8 +117,8 @@ def _ask(request: AskRequest) -> int:
             workers=request.jobs,
             tell=tell,
         )
-    _answer(request, name, asked)
-    return EXIT_CODES[asked.answer.verdict]
+    _answer(request, name, result)
+    return EXIT_CODES[result.answer.verdict]
 
 
 def _answer(request: AskRequest, name: str, asked: SafetyCheckResult) -> None:

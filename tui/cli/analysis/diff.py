@@ -29,10 +29,10 @@ def run_diff(left: str, right: str, *, json: bool, everything: bool) -> int:
     """Compare two sessions, by path or id; return 0 if they are the same, 1 if not, 2 if one cannot be read."""
     try:
         paths = [find_session(text, sessions_root()) for text in (left, right)]
-        with ProgressLine(people()) as telling:
+        with ProgressLine(people()) as progress_line:
 
             def told(done: int, total: int) -> None:
-                telling.tell(lambda: f"comparing: {done * 100 // max(1, total)}% of the events")
+                progress_line.tell(lambda: f"comparing: {done * 100 // max(1, total)}% of the events")
 
             found = compare(paths[0], paths[1], told)
     except SessionError as error:

@@ -70,10 +70,10 @@ def _explore(request: ExploreRequest) -> int:
     moves = Moves(exploration.profile, exploration.bounds, as_module=exploration.as_module)
     search = StateSpaceSearch(moves, symmetry=request.symmetry, fingerprints=request.fingerprints)
     started = time.process_time()
-    with ProgressLine(console) as telling:
+    with ProgressLine(console) as progress_line:
 
         def progress(seen: Explored) -> bool:
-            telling.tell(lambda: f"{seen.distinct} states, depth {seen.depth}, {seen.frontier} in the queue")
+            progress_line.tell(lambda: f"{seen.distinct} states, depth {seen.depth}, {seen.frontier} in the queue")
             return True
 
         explored = search.run(most=request.most, stop_on_first=request.stop_on_first, progress=progress)

@@ -181,30 +181,30 @@ def run_shrink(request: ShrinkRequest) -> int:
 def _shrink(request: ShrinkRequest) -> int:
     budget = _budget(request.budget)
     console = people()
-    with ProgressLine(console) as telling:
-        origin = _origin(request, lambda text: telling.tell(lambda: text))
+    with ProgressLine(console) as progress_line:
+        origin = _origin(request, lambda text: progress_line.tell(lambda: text))
         out = _out(request, origin)
-        telling.tell(lambda: f"running {origin.words}")
+        progress_line.tell(lambda: f"running {origin.words}")
         began = time.process_time()
         found = look(origin, request.keep)
         took = time.process_time() - began
         known = ", known for its Kafka version" if all(each.known for each in found.wrongs) else ""
-        telling.hide()
+        progress_line.hide()
         say(console, f"{origin.words}, seed {origin.seed}: {counted(len(found.draft.steps), 'step')}")
         say(console, f"keeping  {' and '.join(found.keys)}{known}", "bold")
         journal = _journal(request, found, out)
         workers = request.workers or (1 if took < ALONE_S else os.cpu_count() or 1)
         with Bench(found.keys, journal, workers) as bench:
-            shrunk = shrink(found, bench, budget, _teller(request, telling))
+            shrunk = shrink(found, bench, budget, _teller(request, progress_line))
     return _hand_over(request, shrunk, out, journal)
 
 
-def _teller(request: ShrinkRequest, telling: ProgressLine) -> Callable[[DraftSearch, str], None]:
+def _teller(request: ShrinkRequest, progress_line: ProgressLine) -> Callable[[DraftSearch, str], None]:
     def tell(search: DraftSearch, kept: str) -> None:
         if kept and request.plain:
             say(people(), f"{kept:6} {so_far(search)}")
         elif not request.plain:
-            telling.tell(lambda: so_far(search))
+            progress_line.tell(lambda: so_far(search))
 
     return tell
 
@@ -232,10 +232,10 @@ def _hand_over(request: ShrinkRequest, shrunk: Shrunk, out: Path, journal: Journ
 
 def _again(request: ShrinkRequest) -> str:
     """Return the options that must be repeated to resume."""
-    words = [f"--keep {key}" for key in request.keep] + [f"--set {each}" for each in request.settings]
-    words += [f"--seed {request.seed}"] if request.seed is not None else []
-    words += [f"--out {request.out}"] if request.out is not None else []
-    return "".join(f"{word} " for word in words)
+    options = [f"--keep {key}" for key in request.keep] + [f"--set {each}" for each in request.settings]
+    options += [f"--seed {request.seed}"] if request.seed is not None else []
+    options += [f"--out {request.out}"] if request.out is not None else []
+    return "".join(f"{word} " for word in options)
 
 
 def _origin(request: ShrinkRequest, tell: Callable[[str], None]) -> ShrinkSource:

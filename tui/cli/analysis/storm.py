@@ -293,32 +293,32 @@ def _storm(request: StormRequest) -> int:
         return _only(request, plan, campaign, request.only)
     for line in header_lines(name, plan, folder, request.runs):
         say(console, line)
-    with ProgressLine(console) as telling:
+    with ProgressLine(console) as progress_line:
         run = _run_on_spark if by_spark else _run_here
-        come = run(request, plan, campaign, telling)
-        kept = {} if come.interrupted else _keep(plan, campaign, come, telling)
-    _answer(request, name, plan, campaign, come, kept)
-    return _code(come)
+        result = run(request, plan, campaign, progress_line)
+        kept = {} if result.interrupted else _keep(plan, campaign, result, progress_line)
+    _answer(request, name, plan, campaign, result, kept)
+    return _code(result)
 
 
-def _run_here(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, telling: ProgressLine) -> Come:
+def _run_here(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, progress_line: ProgressLine) -> Come:
     return run_campaign(
         campaign,
         plan,
         request.runs,
         workers=request.workers,
         stops=_stops(request),
-        tell=lambda standing: telling.tell(lambda: standing_words(standing)),
+        tell=lambda standing: progress_line.tell(lambda: standing_words(standing)),
     )
 
 
 def _run_on_spark(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, _telling: ProgressLine) -> Come:
     spark = (request.master, request.memory)
-    come = run_on_spark(
+    result = run_on_spark(
         campaign.path, plan, request.runs, *spark, stop_on=_pattern(request), quiet=request.json
     )  # fmt: skip
     campaign.kept |= kept_in(campaign.path)
-    return come
+    return result
 
 
 def _command(request: StormRequest, seed: int) -> str:
@@ -337,11 +337,11 @@ def _stops(request: StormRequest) -> Callable[[RunRow], bool]:
     return lambda row: bool(pattern) and any(fnmatchcase(each.key, pattern) for each in row.found)
 
 
-def _keep(plan: FuzzPlan, campaign: CampaignStore, come: Come, telling: ProgressLine) -> dict[int, SavedRun]:
+def _keep(plan: FuzzPlan, campaign: CampaignStore, result: Come, progress_line: ProgressLine) -> dict[int, SavedRun]:
     """Record the first run of each finding, unless it is recorded already; return them by run number."""
     return keep_first(
-        plan, campaign, come.groups,
-        lambda number, of: telling.tell(lambda: f"recording {number} of {of} runs"),
+        plan, campaign, result.groups,
+        lambda number, of: progress_line.tell(lambda: f"recording {number} of {of} runs"),
     )  # fmt: skip
 
 
@@ -390,9 +390,9 @@ def _answer(
         say(people(), f"stopped after {come.totals.runs} of {request.runs} runs of {name}; the same command resumes")
 
 
-def _code(come: Come) -> int:
-    if come.interrupted:
+def _code(result: Come) -> int:
+    if result.interrupted:
         return INTERRUPTED
-    if come.totals.errors or come.lost:
+    if result.totals.errors or result.lost:
         return INTERNAL
-    return FAILED if come.surprising else OK
+    return FAILED if result.surprising else OK

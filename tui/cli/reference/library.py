@@ -319,13 +319,13 @@ def check(paths: Sequence[str], *, json: bool = False) -> int:
     found = _LibraryCheck()
     console = people()
     files = [each for path in paths for each in _files(path)]
-    with ProgressLine(console) as telling:
+    with ProgressLine(console) as progress_line:
         for each in dict.fromkeys(files):
             if not json:
-                telling.tell(found.words)
+                progress_line.tell(found.words)
             outcome = _check(each, found)
             if not json:
-                telling.hide()
+                progress_line.hide()
                 complain_of(outcome) if isinstance(outcome, PlaybookError) else say(console, outcome)
     if json:
         print_document(to_text([_problem_entry(problem) for problem in found.problems]))

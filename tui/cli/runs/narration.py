@@ -66,10 +66,10 @@ def foretell_all(chosen: Sequence[PlaybookChoice], until_us: int, *, json: bool)
 def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun:
     playbook = chosen.playbook
     print_heading(console, playbook, chosen.seed, playbook.spec.profile.name)
-    with ProgressLine(people()) as telling:
+    with ProgressLine(people()) as progress_line:
 
         def tell(entry: Entry) -> None:
-            telling.hide()
+            progress_line.hide()
             if isinstance(entry, Foretold):
                 for line in predicted_lines(entry):
                     say(console, line)
@@ -82,7 +82,7 @@ def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun
             chosen.seed,
             until_us=until_us,
             tell=tell,
-            progress=lambda session: telling.tell(lambda: progress(session)),
+            progress=lambda session: progress_line.tell(lambda: progress(session)),
         )
     print_end(console, done)
     return done

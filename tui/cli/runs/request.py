@@ -307,7 +307,7 @@ def _fits_together(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> boo
 
 def _grids_fit(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     """Return whether the options are valid with a grid; prints each conflict."""
-    asked = {
+    options = {
         "--no-vary": request.no_vary,
         "--dry-run": request.dry_run,
         "--plain": request.plain,
@@ -316,18 +316,18 @@ def _grids_fit(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     makers = {"--vary": bool(request.vary), "--repeat": request.repeat is not None}
     given = GridOptions(
         [option for option, is_given in makers.items() if is_given],
-        [option for option, is_given in asked.items() if is_given],
+        [option for option, is_given in options.items() if is_given],
         request.seed,
         request.engine is not None,
     )
-    told = refusals(given, chosen)
+    messages = refusals(given, chosen)
     refused = why_not(request.engine, request.master, request.memory, workers="--jobs" if request.jobs else "")
-    told += [refused] if refused else []
+    messages += [refused] if refused else []
     if request.engine is not None and request.fail_fast:
-        told.append("found --engine and --fail-fast together, allowed is one of them: a campaign runs every cell")
-    for line in told:
+        messages.append("found --engine and --fail-fast together, allowed is one of them: a campaign runs every cell")
+    for line in messages:
         complain(line)
-    return not told
+    return not messages
 
 
 def _can_be_dry(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:

@@ -47,35 +47,35 @@ class SessionDriver:
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
         if self.narrating is not None and isinstance(session, Session):
             return self.narrating.run(session)
-        with ProgressLine(people()) as telling:
+        with ProgressLine(people()) as progress_line:
             if isinstance(session, ManualSession):
-                session.on_show = self._shower(telling, session)
+                session.on_show = self._shower(progress_line, session)
             self._rows = 0
             while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
-                self._print(session.drain(), telling, session)
-                telling.tell(lambda: progress(session))
-            telling.tell(lambda: f"{playbook.name}: sealing the session")
+                self._print(session.drain(), progress_line, session)
+                progress_line.tell(lambda: progress(session))
+            progress_line.tell(lambda: f"{playbook.name}: sealing the session")
             if isinstance(session, ManualSession):
-                self._tell_rows(telling, session)
+                self._tell_rows(progress_line, session)
             result = session.finish()
-            self._print(session.drain(), telling, session)
+            self._print(session.drain(), progress_line, session)
         return result
 
-    def _tell_rows(self, telling: ProgressLine, session: ManualSession) -> None:
+    def _tell_rows(self, progress_line: ProgressLine, session: ManualSession) -> None:
         """Print the rows of the step table that are not printed yet."""
-        telling.hide()
+        progress_line.hide()
         self._rows = print_trace(self.console, session.table, self._rows)
 
-    def _shower(self, telling: ProgressLine, session: ManualSession) -> Callable[[ShowResult], None]:
+    def _shower(self, progress_line: ProgressLine, session: ManualSession) -> Callable[[ShowResult], None]:
         def show(shown: ShowResult) -> None:
-            self._tell_rows(telling, session)
+            self._tell_rows(progress_line, session)
             print_shown(self.console, shown)
 
         return show
 
-    def _print(self, events: list[Event], telling: ProgressLine, session: Session | ManualSession) -> None:
+    def _print(self, events: list[Event], progress_line: ProgressLine, session: Session | ManualSession) -> None:
         if self.events is not None and events:
-            telling.hide()
+            progress_line.hide()
             print_events(self.events, events, everything=isinstance(session, ManualSession))
 
 

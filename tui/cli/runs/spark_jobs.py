@@ -65,8 +65,8 @@ def _explain(path: Path) -> bool:
     from playbooks.export.playbook_writer import ExportError  # noqa: PLC0415
 
     try:
-        with ProgressLine(people()) as telling:
-            why = explain_recorded(path, tell=lambda text: telling.tell(lambda: text))
+        with ProgressLine(people()) as progress_line:
+            why = explain_recorded(path, tell=lambda text: progress_line.tell(lambda: text))
         keep(path, why)
     except (WhyError, PlaybookError, ExportError, ReplayMismatchError, session_files.SessionError, OSError) as error:
         say(people(), f"no remedies for {path.name}: {error}", "yellow")
@@ -249,13 +249,13 @@ def run_on_spark(
         *(("--quiet",) if quiet else ()),
     )
     code = run_to_its_end([str(word) for word in command])
-    come = take_come(folder)
-    if come is None and code == INTERRUPTED:
+    result = take_come(folder)
+    if result is None and code == INTERRUPTED:
         say(people(), "stopped; the same command resumes")
-    if come is None or code not in (0, INTERRUPTED):
+    if result is None or code not in (0, INTERRUPTED):
         raise EngineError(code or INTERNAL)
-    come.interrupted = come.interrupted or code == INTERRUPTED  # at least the fleet report is missing
-    return come
+    result.interrupted = result.interrupted or code == INTERRUPTED  # at least the fleet report is missing
+    return result
 
 
 # The progress of a campaign, in one line.

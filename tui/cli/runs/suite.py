@@ -100,9 +100,9 @@ def row(ended: PlaybookOutcome, *, took: bool = True) -> tuple[str, ...]:
 
 def tally(all_ended: Sequence[PlaybookOutcome]) -> str:
     """Return ``3 playbooks: 2 pass, 1 fail``, with the verdicts in the order of :data:`STYLES`."""
-    words = [each.verdict for each in all_ended]
-    counts = [f"{words.count(word)} {word}" for word in STYLES if word in words]
-    return f"{counted(len(words), 'playbook')}: {', '.join(counts)}"
+    verdicts = [each.verdict for each in all_ended]
+    counts = [f"{verdicts.count(word)} {word}" for word in STYLES if word in verdicts]
+    return f"{counted(len(verdicts), 'playbook')}: {', '.join(counts)}"
 
 
 def cause_lines(ended: PlaybookOutcome) -> list[str]:

@@ -69,12 +69,12 @@ def _suite(ended: PlaybookOutcome) -> Element:
 
 def _properties(suite: Element, ended: PlaybookOutcome) -> None:
     result, job = ended.outcome.result, ended.outcome.job
-    told = {"seed": str(job.seed if result is None else result.seed), "verdict": ended.verdict, "file": job.path}
+    values = {"seed": str(job.seed if result is None else result.seed), "verdict": ended.verdict, "file": job.path}
     if result is not None:
-        told |= {"profile": result.profile, "digest": result.digest, "title": result.title}
-    told |= {f"set {path}": value for path, value in job.settings.items()}
+        values |= {"profile": result.profile, "digest": result.digest, "title": result.title}
+    values |= {f"set {path}": value for path, value in job.settings.items()}
     properties = SubElement(suite, "properties")
-    for name, value in told.items():
+    for name, value in values.items():
         SubElement(properties, "property", name=_clean(name), value=_clean(value))
 
 

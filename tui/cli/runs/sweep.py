@@ -230,12 +230,12 @@ def _run(request: RunRequest, asked: CheckedRequest) -> int:
     say_what_runs(console, chosen, grid)
     say(console, f"campaign in {folder}", "dim")
     run = _on_spark if request.engine == SPARK else _here
-    come = run(request, plan, campaign)
-    if come.interrupted:
-        done = f"{come.totals.runs} of {grid.size} runs of {playbook.name}"
+    result = run(request, plan, campaign)
+    if result.interrupted:
+        done = f"{result.totals.runs} of {grid.size} runs of {playbook.name}"
         say(people(), f"stopped after {done}; the same command resumes")
         return INTERRUPTED
-    outcomes = _outcomes(plan, rows_kept(folder), campaign.kept, come.lost)
+    outcomes = _outcomes(plan, rows_kept(folder), campaign.kept, result.lost)
     matrix = matrix_of(varying, outcomes)
     campaign.keep({"runs": len(outcomes), "exit_code": matrix.code})
     print_matrix(console, matrix)
@@ -245,26 +245,26 @@ def _run(request: RunRequest, asked: CheckedRequest) -> int:
 
 
 def _here(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Come:
-    with ProgressLine(people()) as telling:
-        come = run_campaign(
+    with ProgressLine(people()) as progress_line:
+        result = run_campaign(
             campaign,
             plan,
             plan.grid.size,
             workers=request.jobs or cores(),
-            tell=lambda standing: telling.tell(lambda: standing_words(standing)),
+            tell=lambda standing: progress_line.tell(lambda: standing_words(standing)),
         )
-        if not come.interrupted:
+        if not result.interrupted:
             keep_first(
-                plan, campaign, come.groups,
-                lambda number, of: telling.tell(lambda: f"recording {number} of {of} runs"),
+                plan, campaign, result.groups,
+                lambda number, of: progress_line.tell(lambda: f"recording {number} of {of} runs"),
             )  # fmt: skip
-    return come
+    return result
 
 
 def _on_spark(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Come:
-    come = run_on_spark(campaign.path, plan, plan.grid.size, request.master, request.memory, quiet=True)
+    result = run_on_spark(campaign.path, plan, plan.grid.size, request.master, request.memory, quiet=True)
     campaign.kept |= kept_in(campaign.path)
-    return come
+    return result
 
 
 def _outcomes(
@@ -291,11 +291,11 @@ def _where(folder: Path, kept: Mapping[int, SavedRun]) -> list[str]:
 def _command(request: RunRequest, word: str, plan: GridPlan) -> str:
     """Return the command that resumes the campaign, or repeats it elsewhere."""
     own_seeds = SEED in plan.grid.names and request.repeat is None
-    words = ["floodmark", "run", word, *([] if own_seeds else ["--seed", str(plan.seed)])]
+    parts = ["floodmark", "run", word, *([] if own_seeds else ["--seed", str(plan.seed)])]
     for option, values in (("--set", request.settings), ("--vary", request.vary)):
-        words += [part for value in values for part in (option, value)]
+        parts += [part for value in values for part in (option, value)]
     rest = {
         "--repeat": request.repeat, "--until": request.until, "--out": request.out, "--engine": request.engine,
         "--master": request.master, "--memory": request.memory,
     }  # fmt: skip
-    return shlex.join(words + [str(part) for pair in rest.items() if pair[1] is not None for part in pair])
+    return shlex.join(parts + [str(part) for pair in rest.items() if pair[1] is not None for part in pair])

@@ -68,8 +68,8 @@ def _print_finding(console: Console, explained: FindingDiagnosis, *, above: bool
     heading = f"{label} (above)" if above else f"{label:<{LABEL}}{finding.kind}: {finding.sentence}"
     say_wrapped(console, heading, _INDENT, "red")
     if explained.no_return is not None:
-        for name, words in no_return_words(explained.no_return):
-            say_wrapped(console, f"{name:<{LABEL}}{words}", _INDENT)
+        for name, text in no_return_words(explained.no_return):
+            say_wrapped(console, f"{name:<{LABEL}}{text}", _INDENT)
     elif finding.kind == LOST:
         hint = f"not computed: use --finding {explained.number}"
         say_wrapped(console, f"{NO_RETURN:<{LABEL}}{hint}", _INDENT)
@@ -131,16 +131,16 @@ def run_why(request: WhyRequest) -> int:
 
 def _why(request: WhyRequest) -> int:
     console = people()
-    with ProgressLine(console) as telling:
-        case = _case(request, console, telling)
-        telling.tell(lambda: f"running {case.playbook.name}")
+    with ProgressLine(console) as progress_line:
+        case = _case(request, console, progress_line)
+        progress_line.tell(lambda: f"running {case.playbook.name}")
         result = case.run()
         number = request.finding
         if request.at is not None and number:
             number = _closed(case, result, number)
         why = explain(
             case, result, number=number, workers=request.jobs, seeds=request.seeds,
-            tell=lambda text: telling.tell(lambda: text),
+            tell=lambda text: progress_line.tell(lambda: text),
         )  # fmt: skip
     if request.json:
         print_document(to_text(why.to_json()))
@@ -168,7 +168,7 @@ def _at(text: str | None) -> int:
         raise WhyError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}") from None
 
 
-def _case(request: WhyRequest, console: Console, telling: ProgressLine) -> SessionCase:
+def _case(request: WhyRequest, console: Console, progress_line: ProgressLine) -> SessionCase:
     """Load the source: a session's directory, id or bundle, else a playbook.
 
     Raises:
@@ -183,7 +183,7 @@ def _case(request: WhyRequest, console: Console, telling: ProgressLine) -> Sessi
         recorded = read_session(find_session(request.source, root))
         for note in recorded.notes:
             say(console, f"note: {note}", "yellow")
-        return case_of(recorded, lambda text: telling.tell(lambda: text), at_us=_at(request.at))
+        return case_of(recorded, lambda text: progress_line.tell(lambda: text), at_us=_at(request.at))
     if request.at is not None:
         raise WhyError("found --at with a playbook, allowed only with a recorded session")
     chosen = choose(request.source, request.seed, settings_of(request.settings))
@@ -207,8 +207,8 @@ def after_run(
         return None
     case = SessionCase(chosen.playbook, chosen.seed, until_us)
     try:
-        with ProgressLine(people()) as telling:
-            why = explain(case, result, tell=lambda text: telling.tell(lambda: text))
+        with ProgressLine(people()) as progress_line:
+            why = explain(case, result, tell=lambda text: progress_line.tell(lambda: text))
     except KeyboardInterrupt:
         say(people(), f"why      stopped; run again with: {_command(chosen, result)}", "yellow")
         return None

@@ -61,8 +61,8 @@ def _export(request: Export) -> int:
     for note in recorded.notes:
         say(console, f"note: {note}", "yellow")
     try:
-        with ProgressLine(console) as telling:
-            exported = export(recorded, name=request.name or "", tell=lambda text: telling.tell(lambda: text))
+        with ProgressLine(console) as progress_line:
+            exported = export(recorded, name=request.name or "", tell=lambda text: progress_line.tell(lambda: text))
     except ExportError as error:
         complain(str(error))
         return FAILED
@@ -109,13 +109,13 @@ def run_bundle(text: str, out: Path | None, *, force: bool) -> int:
     console = people()
     try:
         session = find_session(text, sessions_root())
-        with ProgressLine(console) as telling:
-            telling.tell(lambda: f"reading {session}")
+        with ProgressLine(console) as progress_line:
+            progress_line.tell(lambda: f"reading {session}")
             recorded = read_session(session)
             for note in recorded.notes:
                 say(console, f"note: {note}", "yellow")
             file = out or Path(f"{recorded.start.session_id}{SUFFIX}")
-            telling.tell(lambda: f"writing {file}")
+            progress_line.tell(lambda: f"writing {file}")
             digest = write_bundle(session, file, force=force)
     except SessionError as error:
         complain(str(error))
@@ -173,11 +173,11 @@ def run_again(recorded: RecordedSession, at_us: int) -> Session | ManualSession:
     console = people()
     for note in recorded.notes:
         say(console, f"note: {note}", "yellow")
-    with ProgressLine(console) as telling:
+    with ProgressLine(console) as progress_line:
         return rerun(
             recorded,
             at_us,
-            lambda done, total: telling.tell(lambda: f"replaying: {done} of {total} events are the same"),
+            lambda done, total: progress_line.tell(lambda: f"replaying: {done} of {total} events are the same"),
         )
 
 
@@ -199,8 +199,8 @@ def _log_end(lineages: Lineages) -> int:
 def _print_peeked(peeked: Peeked) -> None:
     console = answers()
     say(console, heading(peeked), "bold")
-    for name, words in rows(peeked):
-        say(console, f"  {name:<{RECORD_LABEL}}{words}")
+    for name, text in rows(peeked):
+        say(console, f"  {name:<{RECORD_LABEL}}{text}")
 
 
 # ``floodmark groups``: consumer groups of a recorded session, as ``kafka-consumer-groups.sh`` shows them.
@@ -272,10 +272,10 @@ def _one(text: str) -> int:
                 f"{text} is a bundle, which is read-only; unpack it first with: floodmark import {text}",
                 code="is_a_bundle",
             )
-        with ProgressLine(people()) as telling:
+        with ProgressLine(people()) as progress_line:
             done = recover(
                 session,
-                lambda at, total: telling.tell(lambda: f"{session.name}: replaying: {at} of {total} events"),
+                lambda at, total: progress_line.tell(lambda: f"{session.name}: replaying: {at} of {total} events"),
             )
     except (SessionError, RecordingError) as error:
         complain(str(error))
@@ -310,9 +310,10 @@ def run_replay(text: str, *, json: bool) -> int:
         recorded = read_session(find_session(text, sessions_root()))
         for note in recorded.notes:
             say(console, f"note: {note}", "yellow")
-        with ProgressLine(console) as telling:
+        with ProgressLine(console) as progress_line:
             replayed = replay(
-                recorded, lambda done, total: telling.tell(lambda: f"replaying: {done} of {total} events are the same")
+                recorded,
+                lambda done, total: progress_line.tell(lambda: f"replaying: {done} of {total} events are the same"),
             )
     except SessionError as error:
         complain(str(error))
