@@ -433,9 +433,9 @@ class CampaignJob:
         hit = self.landed.first_hit
         if self.interrupted:
             # After Ctrl-C nothing more is computed; finished runs are counted from the files.
-            totals_ = Totals(self.landed.done.count, 0, 0, ())
+            finished = Totals(self.landed.done.count, 0, 0, ())
             nothing: tuple[FailureGroup, ...] = ()
-            return Come(totals_, nothing, Coverage(faults, states), interrupted=True)
+            return Come(finished, nothing, Coverage(faults, states), interrupted=True)
         runs = read_runs(spark, self._wanted.folder).filter(f"run <= {hit or self._wanted.runs}").persist()
         try:
             return Come(

@@ -522,8 +522,8 @@ def _loss_sentence(story: SessionStory) -> str:
 def _causes(story: SessionStory) -> list[str]:
     causes = list(dict.fromkeys(row["cause"] for row in story.lost))
     more = [f"{counted(len(causes) - MOST_CAUSES, 'more cause')} in the table of losses."]
-    sentences_ = [f"Why: {cause.rstrip('.')}." for cause in causes[:MOST_CAUSES]]
-    return sentences_ + more if len(causes) > MOST_CAUSES else sentences_
+    lines = [f"Why: {cause.rstrip('.')}." for cause in causes[:MOST_CAUSES]]
+    return lines + more if len(causes) > MOST_CAUSES else lines
 
 
 def _faults(story: SessionStory) -> str:

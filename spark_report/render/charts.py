@@ -372,8 +372,8 @@ class _Lanes:
         self.traces: list[Figure] = []
         self.headings: list[tuple[int, str]] = []
 
-    def heading(self, words: str) -> None:
-        self.headings.append((len(self.labels), words))
+    def heading(self, text: str) -> None:
+        self.headings.append((len(self.labels), text))
         self.labels.append("")
 
     def bars(self, label: str, trace: Callable[[int], list[Figure]]) -> None:
@@ -424,28 +424,28 @@ def partition_chart(story: SessionStory, partition: str) -> Figure:
 def _partition_lanes(lanes: _Lanes, partition: str) -> None:
     story, axis = lanes.story, lanes.axis
     states = [row for row in story.tables["partition_states"] if row["partition"] == partition]
-    lanes.bars("leader", lambda place: [_leader_bars(place, partition, _joined(states), axis)])
-    lanes.bars("ISR", lambda place: [_isr_bars(place, partition, states, axis)])
-    lanes.bars("service", lambda place: _service_bars(place, partition, story, axis))
+    lanes.bars("leader", lambda lane: [_leader_bars(lane, partition, _joined(states), axis)])
+    lanes.bars("ISR", lambda lane: [_isr_bars(lane, partition, states, axis)])
+    lanes.bars("service", lambda lane: _service_bars(lane, partition, story, axis))
     if story.timeless:
         return
     marks = [row for row in story.tables["hw_series"] if row["partition"] == partition]
     if marks:
-        lanes.bars("HW", lambda place: [_hw_line(place, partition, marks, axis)])
+        lanes.bars("HW", lambda lane: [_hw_line(lane, partition, marks, axis)])
     by_group: dict[str, list[Row]] = {}
     for row in story.tables["partition_position_lag"]:
         if row["partition"] == partition:
             by_group.setdefault(row["group_id"], []).append(row)
     worst = sorted(by_group, key=lambda name: (-max(row["position_lag"] for row in by_group[name]), name))[:MOST_GROUPS]
     if worst:
-        lanes.bars("position lag", lambda place: _lag_lines(place, {name: by_group[name] for name in sorted(worst)}))
+        lanes.bars("position lag", lambda lane: _lag_lines(lane, {name: by_group[name] for name in sorted(worst)}))
 
 
-def _bars(place: int, axis: Axis, found: list[Row], fills: list[str], labels: list[str], hovers: list[str]) -> Figure:
+def _bars(lane: int, axis: Axis, found: list[Row], fills: list[str], labels: list[str], hovers: list[str]) -> Figure:
     spans = [axis.span(row) for row in found]
     return {
         "type": "bar",
-        "y": [place] * len(found),
+        "y": [lane] * len(found),
         "base": [begin for begin, _end in spans],
         "x": [end - begin for begin, end in spans],
         "width": 0.74,
@@ -479,16 +479,16 @@ def _overlapping(story: SessionStory, names: list[str]) -> list[str]:
     return found
 
 
-def _fault_bars(place: int, found: list[Row], axis: Axis) -> Figure:
+def _fault_bars(lane: int, found: list[Row], axis: Axis) -> Figure:
     names = [chart_text(row["target"] or row["fault"]) for row in found]
     hovers = [
         f"{chart_text(row['fault'])} {chart_text(row['target'])}<br>{chart_text(row['detail'])}<br>{axis.when(row)}"
         for row in found
     ]
-    return _bars(place, axis, found, [WARNING] * len(found), names, hovers)
+    return _bars(lane, axis, found, [WARNING] * len(found), names, hovers)
 
 
-def _leader_bars(place: int, partition: str, found: list[Row], axis: Axis) -> Figure:
+def _leader_bars(lane: int, partition: str, found: list[Row], axis: Axis) -> Figure:
     labels = ["no leader" if row["leader"] < 0 else f"{row['leader']} · epoch {row['leader_epoch']}" for row in found]
     fills = [ALARM if row["leader"] < 0 else BROKERS[(row["leader"] - 1) % len(BROKERS)] for row in found]
     hovers = [
@@ -496,10 +496,10 @@ def _leader_bars(place: int, partition: str, found: list[Row], axis: Axis) -> Fi
         + f" in epoch {row['leader_epoch']}<br>{axis.when(row)}"
         for row in found
     ]  # fmt: skip
-    return _bars(place, axis, found, fills, labels, hovers)
+    return _bars(lane, axis, found, fills, labels, hovers)
 
 
-def _isr_bars(place: int, partition: str, found: list[Row], axis: Axis) -> Figure:
+def _isr_bars(lane: int, partition: str, found: list[Row], axis: Axis) -> Figure:
     most = max((row["isr_size"] for row in found), default=0)
     fills = [
         ALARM if row["isr_size"] < (row["min_isr"] or 1) else CALM if row["isr_size"] == most else WARNING
@@ -511,23 +511,23 @@ def _isr_bars(place: int, partition: str, found: list[Row], axis: Axis) -> Figur
         f"{'not known' if row['min_isr'] is None else row['min_isr']}<br>{axis.when(row)}"
         for row in found
     ]
-    return _bars(place, axis, found, fills, labels, hovers)
+    return _bars(lane, axis, found, fills, labels, hovers)
 
 
-def _service_bars(place: int, partition: str, story: SessionStory, axis: Axis) -> list[Figure]:
+def _service_bars(lane: int, partition: str, story: SessionStory, axis: Axis) -> list[Figure]:
     """Return unavailable intervals (thin bars: of clients), and crosses for lost records."""
     traces: list[Figure] = []
     for scope, fill, width in (("partition", ALARM, 0.74), ("client", WARNING, 0.36)):
         found = [row for row in story.unavailable(scope) if row["partition"] == partition]
         labels = ["" if scope == "client" else "unavailable" for _row in found]
         hovers = [f"{_who(row)}: {chart_text(row['began_by'])}<br>{axis.when(row)}" for row in found]
-        traces.append({**_bars(place, axis, found, [fill] * len(found), labels, hovers), "width": width})
+        traces.append({**_bars(lane, axis, found, [fill] * len(found), labels, hovers), "width": width})
     lost, since = [row for row in story.lost if row["partition"] == partition], story.since()
     traces.append(
         {
             "type": "marks",
             "x": [min(axis.at(since(row)), axis.end * 0.995) for row in lost],
-            "y": [place] * len(lost),
+            "y": [lane] * len(lost),
             "marker": {"symbol": "x", "size": 12, "color": ALARM},
             "hovertext": [
                 f"{counted(row['count'], 'record')} {row['fate']}<br>{wrapped(row['cause'])}" for row in lost
@@ -537,21 +537,21 @@ def _service_bars(place: int, partition: str, story: SessionStory, axis: Axis) -
     return traces
 
 
-def _hw_line(place: int, partition: str, found: list[Row], axis: Axis) -> Figure:
+def _hw_line(lane: int, partition: str, found: list[Row], axis: Axis) -> Figure:
     """Return the line of the high watermark: a flat part is a stall, a step down a loss by an unclean leader."""
     x = [(row["bin_began_us"] + row["bin_us"]) / _SECOND_US for row in found]
     values = [row["hw"] for row in found]
     if x[-1] < axis.end:
         x, values = [*x, axis.end], [*values, values[-1]]
-    line = _line(place, [min(at, axis.end) for at in x], values, LINES[0])
+    line = _line(lane, [min(at, axis.end) for at in x], values, LINES[0])
     return {**line, "name": f"{chart_text(partition)}: HW", "says": [thousands(value) for value in line["values"]]}
 
 
-def _lag_lines(place: int, by_group: dict[str, list[Row]]) -> list[Figure]:
+def _lag_lines(lane: int, by_group: dict[str, list[Row]]) -> list[Figure]:
     most = max((row["position_lag"] for found in by_group.values() for row in found), default=0)
     lines = {
         name: _line(
-            place,
+            lane,
             [(row["bin_began_us"] + row["bin_us"]) / _SECOND_US for row in found],
             [row["position_lag"] for row in found],
             LINES[1 + number_],
@@ -565,16 +565,16 @@ def _lag_lines(place: int, by_group: dict[str, list[Row]]) -> list[Figure]:
     ]
 
 
-def _line(place: int, x: Sequence[float], values: list[int], colour: str, most: int = 0) -> Figure:
+def _line(lane: int, x: Sequence[float], values: list[int], colour: str, most: int = 0) -> Figure:
     """Return a line scaled to its lane, with points where its value changes, and at both ends."""
     top = max(most, *values, 1)
     last = len(values) - 1
     kept = [at for at, value in enumerate(values) if at in (0, last) or value != values[at - 1]]
     return {
         "type": "lines",
-        "lane": place,
+        "lane": lane,
         "x": [x[at] for at in kept],
-        "y": [round(place + 0.36 - 0.72 * values[at] / top, 4) for at in kept],
+        "y": [round(lane + 0.36 - 0.72 * values[at] / top, 4) for at in kept],
         "values": [values[at] for at in kept],
         "line": {"color": colour, "width": 1.75, "shape": "hv"},
     }

@@ -102,11 +102,11 @@ def _refuse_if_closed(target: Path) -> None:
             )
 
 
-def _owner(place: Path) -> str:
+def _owner(directory: Path) -> str:
     try:
-        return place.owner()
+        return directory.owner()
     except (KeyError, OSError):
-        return f"user {place.stat().st_uid}"
+        return f"user {directory.stat().st_uid}"
 
 
 def _foreign(target: Path) -> Path | None:

@@ -358,8 +358,8 @@ def _round_marks(low: float, high: float, most: int) -> list[float]:
     return [round((first + place) * step, 9) for place in range(most + 1) if (first + place) * step <= high]
 
 
-def _text(x: float, y: float, words: Any, anchor: str, kind: str = "") -> str:
-    plain = _TAG.sub("", str(words))
+def _text(x: float, y: float, content: Any, anchor: str, kind: str = "") -> str:
+    plain = _TAG.sub("", str(content))
     style = f' class="{kind}"' if kind else ""
     return f'<text x="{round(x, 1)}" y="{round(y, 1)}" text-anchor="{anchor}"{style}>{plain}</text>'
 

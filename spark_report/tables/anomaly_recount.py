@@ -706,15 +706,15 @@ def anomalies(events: Iterable[tuple[Any, ...]], readers: Mapping[str, str]) -> 
 def _ledger(events: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
     """Return the sums in which the table of records differs from the events."""
     counted: Counter[tuple[str, str]] = Counter()
-    told: Counter[tuple[str, str]] = Counter()
+    recorded: Counter[tuple[str, str]] = Counter()
     for event in events:
         if event[2] == IN_LEDGER:
-            told[event[3], event[5]] += event[9]
+            recorded[event[3], event[5]] += event[9]
         elif event[2] in TERMS:
             counted[event[3], TERMS[event[2]]] += event[9]
     rows = []
-    for partition in sorted({partition for partition, _term in counted | told}):
-        found, said = ({term: sums[partition, term] for term in TERMS.values()} for sums in (counted, told))
+    for partition in sorted({partition for partition, _term in counted | recorded}):
+        found, said = ({term: sums[partition, term] for term in TERMS.values()} for sums in (counted, recorded))
         rows += _otherwise("ledger.parquet", partition, found, said)
     return rows
 

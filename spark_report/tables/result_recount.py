@@ -455,8 +455,8 @@ def disagreements(events: Iterable[Event], claims: ResultClaims) -> list[Disagre
     return found + [Disagreement("events", *each) for each in latencies.differences() if timed]
 
 
-def _latency(place: str, client: Any) -> dict[str, int]:
-    return _whole_numbers(f"{place}.latency.", _object(client, "latency"), LATENCY)
+def _latency(path: str, client: Any) -> dict[str, int]:
+    return _whole_numbers(f"{path}.latency.", _object(client, "latency"), LATENCY)
 
 
 def _whole_numbers(place: str, value: Any, names: Iterable[str]) -> dict[str, int]:

@@ -40,7 +40,7 @@ def test_a_cell_says_what_a_broker_holds_and_believes() -> None:
     at = lines[0].index("broker 1")
     begin = next(index for index, line in enumerate(lines) if line.startswith("8 "))
     cell = [line[at : at + 18].strip() for line in lines[begin : begin + 6]]
-    assert cell == ["102/100* e0", "ISR {1,2,3}", "asks {1}", "..99(0) q(0) p(0)", "[0@0]", "2:100 3:100"]
+    assert cell == ["102/100* e0", "ISR {1,2,3}", "want {1}", "..99(0) q(0) p(0)", "[0@0]", "2:100 3:100"]
 
 
 def test_a_follower_that_has_failed_is_marked() -> None:

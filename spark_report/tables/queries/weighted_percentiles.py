@@ -132,9 +132,9 @@ def summed_up(runs: Iterable[Run], quantiles: Sequence[float]) -> tuple[int, int
     return total, int(values[0]), [_at(place, values, upto) for place in places], int(values[-1])
 
 
-def _at(place: float, values: Any, upto: Any) -> float:
-    lower, higher = int(np.floor(place)), int(np.ceil(place))
+def _at(position: float, values: Any, upto: Any) -> float:
+    lower, higher = int(np.floor(position)), int(np.ceil(position))
     low, high = (int(values[np.searchsorted(upto, rank, side="right")]) for rank in (lower, higher))
     if lower == higher or low == high:
         return float(low)
-    return (higher - place) * low + (place - lower) * high
+    return (higher - position) * low + (position - lower) * high

@@ -121,35 +121,35 @@ def _ask(request: AskRequest) -> int:
     return EXIT_CODES[result.answer.verdict]
 
 
-def _answer(request: AskRequest, name: str, asked: SafetyCheckResult) -> None:
-    path, wrong = _witness(request, asked)
+def _answer(request: AskRequest, name: str, result: SafetyCheckResult) -> None:
+    path, wrong = _witness(request, result)
     if request.json:
-        print_document(to_text(to_json(asked, name, str(path or ""))))
+        print_document(to_text(to_json(result, name, str(path or ""))))
     else:
         console = answers()
-        first, *rest = lines(asked)
-        say(console, title(asked, name))
-        say(console, first, _STYLES.get(asked.answer.verdict, "bold red") if console.is_terminal else "")
+        first, *rest = lines(result)
+        say(console, title(result, name))
+        say(console, first, _STYLES.get(result.answer.verdict, "bold red") if console.is_terminal else "")
         for line in rest:
             say(console, line)
     if wrong:
         say(people(), f"no witness: {wrong}", "yellow")
     elif path is not None:
-        say(people(), f"witness  {path}: run it, and it {witness_words(asked.answer)} again")
+        say(people(), f"witness  {path}: run it, and it {witness_words(result.answer)} again")
 
 
-def _witness(request: AskRequest, asked: SafetyCheckResult) -> tuple[Path | None, str]:
+def _witness(request: AskRequest, result: SafetyCheckResult) -> tuple[Path | None, str]:
     """Return the path of the written worst run (None: not written), and the reason if it could not be written."""
     folder = request.witness if request.witness is not None and request.witness.is_dir() else None
     named = request.witness is not None and folder is None
-    if request.no_witness or not (named or asked.answer.verdict in _WITNESSED):
+    if request.no_witness or not (named or result.answer.verdict in _WITNESSED):
         return None, ""
-    usual = (folder or Path()) / f"{asked.standing.playbook().name}-witness.yaml"
+    usual = (folder or Path()) / f"{result.standing.playbook().name}-witness.yaml"
     path = request.witness if named and request.witness is not None else usual
     if path.exists() and not request.force:
         return None, f"{path} already exists; --force overwrites it"
     try:
-        text = witness(asked)
+        text = witness(result)
     except WitnessError as error:
         return None, str(error)
     return (path, "") if write("--witness", path, text) else (None, "")

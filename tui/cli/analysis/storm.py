@@ -375,19 +375,29 @@ def _show(request: StormRequest, plan: FuzzPlan, run: int) -> int:
 
 
 def _answer(
-    request: StormRequest, name: str, plan: FuzzPlan, campaign: CampaignStore, come: Come, kept: dict[int, SavedRun]
+    request: StormRequest,
+    name: str,
+    plan: FuzzPlan,
+    campaign: CampaignStore,
+    run_result: Come,
+    kept: dict[int, SavedRun],
 ) -> None:
-    result = document(campaign, plan, come.totals, come.groups, kept, come.coverage)
+    result = document(campaign, plan, run_result.totals, run_result.groups, kept, run_result.coverage)
     campaign.keep({name: value for name, value in result.items() if name not in campaign.head})
     if request.json:
         print_document(to_text(result))
     else:
-        for line in summary_lines(request.source, plan, come.totals, come.groups, kept, come.coverage):
+        for line in summary_lines(
+            request.source, plan, run_result.totals, run_result.groups, kept, run_result.coverage
+        ):
             say(answers(), line)
-    for reason in come.lost:
+    for reason in run_result.lost:
         complain(reason)
-    if come.interrupted:
-        say(people(), f"stopped after {come.totals.runs} of {request.runs} runs of {name}; the same command resumes")
+    if run_result.interrupted:
+        say(
+            people(),
+            f"stopped after {run_result.totals.runs} of {request.runs} runs of {name}; the same command resumes",
+        )
 
 
 def _code(result: Come) -> int:

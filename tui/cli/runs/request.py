@@ -119,26 +119,26 @@ class GridOptions:
 
 def refusals(asked: GridOptions, chosen: Sequence[PlaybookChoice]) -> list[str]:
     """Return an error message for each conflict between the options."""
-    told = []
+    errors = []
     grid = chosen[0].playbook.grid if len(chosen) == 1 else None
     alone = set(asked.beside) & {"--no-vary", "--dry-run"}
     own_seeds = grid is not None and SEED in grid.names and "--repeat" not in asked.makers
     if asked.seed is not None and own_seeds and not alone:
-        told.append(f"--seed: found {asked.seed}, but the grid of {chosen[0].playbook.path} has an axis of seeds")
+        errors.append(f"--seed: found {asked.seed}, but the grid of {chosen[0].playbook.path} has an axis of seeds")
     if asked.makers:
-        told += [f"found {asked.makers[0]} and {option} together, allowed is one of them" for option in asked.beside]
+        errors += [f"found {asked.makers[0]} and {option} together, allowed is one of them" for option in asked.beside]
         if len(chosen) > 1:
-            told.append(f"{asked.makers[0]}: found {len(chosen)} playbooks, allowed is one: each has its own grid")
+            errors.append(f"{asked.makers[0]}: found {len(chosen)} playbooks, allowed is one: each has its own grid")
     elif asked.engine and len(chosen) > 1:
-        told.append(f"--engine: found {len(chosen)} playbooks, allowed is one with a grid")
+        errors.append(f"--engine: found {len(chosen)} playbooks, allowed is one with a grid")
     elif asked.engine and chosen and grid is None:
-        told.append(f"--engine: {chosen[0].playbook.path} has no grid, allowed is one: --vary or --repeat makes it")
+        errors.append(f"--engine: {chosen[0].playbook.path} has no grid, allowed is one: --vary or --repeat makes it")
     elif asked.engine and alone:
-        told += [f"found --engine and {option} together, allowed is one of them" for option in asked.beside]
+        errors += [f"found --engine and {option} together, allowed is one of them" for option in asked.beside]
     elif grid is not None and not alone:
         why = f"{chosen[0].playbook.path}: its grid runs many sessions at a time; --no-vary runs it once"
-        told += [f"{option}: {why}" for option in asked.beside]
-    return told
+        errors += [f"{option}: {why}" for option in asked.beside]
+    return errors
 
 
 STDOUT = Path("-")

@@ -190,13 +190,13 @@ def _first(lines: list[str]) -> list[str]:
     return [*lines[:FAILURES_SHOWN], f"and {rest} more"] if rest > 0 else lines
 
 
-def _print_table(console: Console, told: SweepTable) -> None:
+def _print_table(console: Console, printed: SweepTable) -> None:
     if console.is_terminal:
-        for line in fitted(told, console.width):
+        for line in fitted(printed, console.width):
             say(console, line)
     else:
-        table(console, told.heads, told.rows)
-    for note in told.notes:
+        table(console, printed.heads, printed.rows)
+    for note in printed.notes:
         say(console, note, "dim")
 
 
