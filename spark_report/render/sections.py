@@ -136,7 +136,7 @@ def comparison_baseline(story: ReportStory, compared: list[Row]) -> str:
         return f"{text}nothing changed by 5 % or more."
     worst = max(worse, key=_size, default=None)
     measures = "measure" if len(worse) == 1 else "measures"
-    most = f", the most {_lower(_measure(worst).title)}: {_measure(worst).change(worst)}" if worst else ""
+    most = f" (largest change: {_lower(_measure(worst).title)}: {_measure(worst).change(worst)})" if worst else ""
     return f"{text}{len(worse) or 'no'} {measures} worse{most}; {better or 'none'} better."
 
 

@@ -139,7 +139,7 @@ class TestPage:
         text = html.html_page(story(tmp_path))
         # And one of the lanes of the partition.
         assert text.count('class="chart scroll"') == text.count('<svg class="still"') == 5 + 1
-        assert text.count("<summary>The data of ") == 2
+        assert text.count("<summary>Data of ") == 2
 
     def test_the_verdict_is_the_heading(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         heading = re.search(r"<h1[^>]*>(.*?)</h1>", html.html_page(story(tmp_path)))
@@ -302,7 +302,7 @@ class TestFiles:
         document = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
         written = {path.stem: pq.read_table(path) for path in (tmp_path / "tables").iterdir()}
         meta = written["losses"].schema.field("count").metadata
-        assert meta == {b"unit": b"records", b"meaning": b"How many."}
+        assert meta == {b"unit": b"records", b"meaning": b"Number of records."}
         assert written.keys() == document["tables"].keys()
         assert {name: table.to_pylist() for name, table in written.items()} == document["tables"]
         assert written["sessions"].schema.equals(TABLES["sessions"].schema)
@@ -481,7 +481,7 @@ class TestClients:
         assert client_tables.producers_short(told).rows[0] == ("orders-0", *["3"] * 8, "3 of 3")
         assert client_tables.groups_short(known).rows[0] == ("orders-0", "-12", *["4"] * 7)
         assert client_tables.members(told).rows[0][-1] == "orders-0"
-        assert client_tables.errors(told).rows[0] == ("orders-0", "orders-0", "attempts refused", "3")
+        assert client_tables.errors(told).rows[0] == ("orders-0", "orders-0", "failed attempts", "3")
 
     def test_steps_taken_by_hand_have_no_clients(self, tmp_path: Path) -> None:
         told = story(tmp_path).sessions[0]
