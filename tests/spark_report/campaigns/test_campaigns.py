@@ -65,7 +65,7 @@ def test_spark_comes_to_the_rows_of_this_machine(
     told: list[str] = []
     CampaignJob(CampaignOptions(folder, 2, spark=spark), told.append).run(lambda _spark, _come: None)
     first = sorted((folder / PARTS).glob("*.parquet"))
-    # A file that cannot be read is put aside, and its runs are done again; the others are not.
+    # A file that cannot be read is put aside, and its runs are repeated; the others are not.
     torn = len(list(rows_in(first[0])))
     first[0].write_bytes(b"torn")
     come = CampaignJob(CampaignOptions(folder, RUNS, spark=spark), told.append).run(lambda _spark, _come: None)
