@@ -202,8 +202,8 @@ def overview(cluster: "Cluster") -> ClusterView:
         faults=(),
         violations=cluster.query.violations(),
         stuck=() if cluster.checker.liveness is None else stuck(cluster.checker.liveness.sight),
-        overdue=cluster.query.overdue(),
-        unjudged=() if cluster.checker.liveness is None else cluster.checker.liveness.unjudged,
+        liveness_violations=cluster.query.liveness_violations(),
+        pending_liveness=() if cluster.checker.liveness is None else cluster.checker.liveness.pending_liveness,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from cluster_model.protocol.events import (
     Appended,
-    BatchDamaged,
+    BatchCorrupted,
     BecameFollower,
     BecameLeader,
     ConsumerReset,
@@ -76,7 +76,7 @@ def _of_partition(event: Event) -> str:
         return f"the ISR of {event.partition} became {list(event.isr)}"
     if isinstance(event, PartitionOffline):
         return f"{event.partition} went offline (no leader)"
-    if isinstance(event, BatchDamaged):
+    if isinstance(event, BatchCorrupted):
         return f"a batch of {event.partition} was corrupted on the disk of broker {event.broker}"
     if isinstance(event, Appended):
         return f"broker {event.broker} appended records of {event.client or 'a client'} at offset {event.log_offset}"

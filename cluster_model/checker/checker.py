@@ -16,7 +16,7 @@ from cluster_model.checker.root_cause.report import Casebook
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
     Appended,
-    BatchDamaged,
+    BatchCorrupted,
     BecameLeader,
     Event,
     HwAdvanced,
@@ -195,10 +195,10 @@ class Checker:
         elif isinstance(event, Truncated | ReplicaDeleted):
             self.ledger.exposed.changed(event)
             self.ledger.log_lost(event)
-        elif isinstance(event, LeaderElected | PartitionOffline | BecameLeader | BatchDamaged):
+        elif isinstance(event, LeaderElected | PartitionOffline | BecameLeader | BatchCorrupted):
             if isinstance(event, BecameLeader):
                 self.ledger.exposed.became_leader(event)
-            elif isinstance(event, BatchDamaged):
+            elif isinstance(event, BatchCorrupted):
                 self.ledger.log_lost(event)
             self.ledger.leader_changed(event.partition, event)
         elif isinstance(event, LogStartMoved):

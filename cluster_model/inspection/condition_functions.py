@@ -260,7 +260,7 @@ class Query:
         self._group(group)
         return self._checker.readings.reread(group)
 
-    def passed_over(self, group: str) -> int:
+    def skipped(self, group: str) -> int:
         """Return the number of records that a group skipped: never delivered, and below its positions."""
         self._group(group)
         return self._checker.casebook.passed_over(group)
@@ -449,11 +449,11 @@ class Query:
         counts = self._checker.invariants.unexpected
         return sum(counts.values()) if invariant is None else counts.get(invariant, 0)
 
-    def overdue(self, property: str | None = None) -> int:  # noqa: A002 - conditions call it so
+    def liveness_violations(self, property: str | None = None) -> int:  # noqa: A002 - conditions call it so
         """Return the number of violated liveness properties, of one name or of all."""
         return 0 if self._checker.liveness is None else self._checker.liveness.count(property)
 
-    def unexpected_overdue(self, property: str | None = None) -> int:  # noqa: A002 - conditions call it so
+    def unexpected_liveness_violations(self, property: str | None = None) -> int:  # noqa: A002 - conditions call it so
         """Return the number of violated liveness properties that are not known for this version."""
         return 0 if self._checker.liveness is None else self._checker.liveness.count(property, unexpected=True)
 

@@ -203,7 +203,7 @@ class Inspected:
     """A record with its batch, transaction and copies."""
 
     record: WrittenRecord
-    stint: int
+    log_branch: int
     """Id of the log branch that holds it; with the offset it identifies the record."""
     batch_start: int
     kind: str
@@ -241,7 +241,7 @@ def _inspected(world: World, checker: Checker, record: WrittenRecord, branch: Li
     committed = checker.ledger.books_of(partition).committed_in(branch.id)
     return Inspected(
         record=record,
-        stint=branch.id,
+        log_branch=branch.id,
         batch_start=batch.base,
         kind=_KINDS[batch.kind],
         producer_epoch=batch.producer_epoch,
@@ -252,12 +252,12 @@ def _inspected(world: World, checker: Checker, record: WrittenRecord, branch: Li
     )
 
 
-def copies(world: World, partition: str, offset: int, stint: int) -> tuple[RecordCopy, ...]:
-    """Return each replica's content at an offset; ``stint`` is the log branch of the record, -1 for none."""
+def copies(world: World, partition: str, offset: int, log_branch: int) -> tuple[RecordCopy, ...]:
+    """Return each replica's content at an offset; ``log_branch`` is the log branch of the record, -1 for none."""
     found = []
     for broker, replica in world.replicas[partition].items():
         log = replica.log
-        holding = _holding(log, offset, stint)
+        holding = _holding(log, offset, log_branch)
         has_record = holding in ("holds", "other")
         found.append(
             RecordCopy(broker, holding, has_record and offset < replica.hw, has_record and offset < log.durable)

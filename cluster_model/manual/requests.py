@@ -325,10 +325,10 @@ class HandConsumer:
             self._epochs[name] = lineage.epoch
             for index in range(start - batch.base, end - batch.base):
                 self.read[name].append([lineage.epoch, batch.name[index] if batch.name else batch.sequence + index])
-        for index, (first, stint) in enumerate(records.extents):
+        for index, (first, log_branch) in enumerate(records.extents):
             start = max(first, records.start)
             end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
-            read = (name, replica.broker, leader_epoch, start, end - start, 0, stint, end)
+            read = (name, replica.broker, leader_epoch, start, end - start, 0, log_branch, end)
             self._context.emit(RecordsRead(NOW, CLIENT, CLIENT, *read))
 
     def _validate(self, params: Params) -> KafkaError:

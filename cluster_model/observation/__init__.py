@@ -32,10 +32,10 @@ from cluster_model.observation.views import (
     LogView,
     OperationView,
     PartitionView,
+    PendingLiveness,
     ProducerView,
     ReplicaView,
     Stuck,
-    Unjudged,
 )
 
 __all__ = [
@@ -55,10 +55,10 @@ __all__ = [
     "LogView",
     "OperationView",
     "PartitionView",
+    "PendingLiveness",
     "ProducerView",
     "ReplicaView",
     "Stuck",
-    "Unjudged",
     "World",
     "fetch_wires",
     "of_broker",

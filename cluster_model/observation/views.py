@@ -274,12 +274,12 @@ class Stuck:
 
     partition: str
     """Partition, empty for the control plane."""
-    why: str
-    what_releases: str
+    reason: str
+    released_by: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unjudged:
+class PendingLiveness:
     """A liveness property that was pending, but not overdue, when a session ended; times in microseconds."""
 
     property: str
@@ -287,9 +287,9 @@ class Unjudged:
     """Partition, empty if it concerns no single one."""
     broker: int
     """Broker that has to fulfil it, -1 for none in particular."""
-    owed_us: int
+    pending_us: int
     """Time for which it has been pending."""
-    missing_us: int
+    remaining_us: int
     """Undisturbed time that was missing until its deadline; -1: no time is enough."""
 
 
@@ -318,9 +318,9 @@ class ClusterView:
     """Partitions of internal topics, if a screen has separated them from ``partitions``."""
     clients: tuple[ClientView, ...] = ()
     stuck: tuple[Stuck, ...] = ()
-    overdue: int = 0
+    liveness_violations: int = 0
     """Number of liveness violations so far."""
-    unjudged: tuple[Unjudged, ...] = ()
+    pending_liveness: tuple[PendingLiveness, ...] = ()
     """Properties pending at the end of the session; empty before."""
 
 

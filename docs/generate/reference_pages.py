@@ -215,8 +215,8 @@ deadline. This page is generated from the properties (`python -m docs.generate l
 
 A check opens when something is not in the state that it must reach, and closes when it is. Its clock starts when nothing disturbs the nodes concerned:
 their faults are healed, their processes run, the links between them work. A broker that stays down, or a fault elsewhere, stops no clock. A missed
-deadline is an event (`liveness_overdue`), a line of `floodmark run`, an entry of `overdue` in the [result](run-result.md), and counts in the conditions
-`overdue()`, `overdue(NAME)` and `unexpected_overdue()`, which excludes known violations of the version:
+deadline is an event (`liveness_violated`), a line of `floodmark run`, an entry of `liveness_violations` in the [result](run-result.md), and counts in the conditions
+`liveness_violations()`, `liveness_violations(NAME)` and `unexpected_liveness_violations()`, which excludes known violations of the version:
 
 ```
 overdue  leader-elected: orders-0: leader 1 is gone; ..., since 12s, bound 10s
@@ -225,8 +225,8 @@ overdue  leader-elected: orders-0: leader 1 is gone; ..., since 12s, bound 10s
 - **Deadlines** are computed from the configuration in force and the version (`cluster_model/checker/liveness/deadlines.py`). Waits that can follow each other
   are added. If no node was told that a connection died (after a link fault, a pause or a power loss), the longest timeout is added; `leader-elected` counts
   from a power loss at once.
-- **Pending checks** at the end, before their deadline, are neither kept nor violated. `unjudged` in the result, and one line of `floodmark run`, list them
-  with the time that was missing (`missing_us`, -1 if no time is enough). So `overdue() == 0` proves nothing about them; a longer `settle:` does. A high
+- **Pending checks** at the end, before their deadline, are neither kept nor violated. `pending_liveness` in the result, and one line of `floodmark run`, list them
+  with the time that was missing (`remaining_us`, -1 if no time is enough). So `liveness_violations() == 0` proves nothing about them; a longer `settle:` does. A high
   watermark that has been behind for less than {seldom} ms is not listed.
 - **Checks run** with the events of the model: at most every {often} ms after a rare event, every {seldom} ms otherwise, every {quiet} ms while
   nothing is disturbed, and at the end. They schedule nothing, so the result does not depend on how a session is advanced.

@@ -313,13 +313,13 @@ def bytes_of(house: House, data: FetchData) -> bytes:
     lineages = house.cluster.lineages[data.partition]
     records = data.records
     out: list[bytes | bytearray] = []
-    for index, (start, stint) in enumerate(records.extents):
+    for index, (start, log_branch) in enumerate(records.extents):
         end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
-        lineage = lineages.by_id[stint]
+        lineage = lineages.by_id[log_branch]
         for batch in lineage.between(start, end):
             if records.cleaned is not None and records.cleaned.gone(batch):
                 continue
-            payload = lineage.payload(batch.base) or _made(house, data.partition, stint, batch, lineages)
+            payload = lineage.payload(batch.base) or _made(house, data.partition, log_branch, batch, lineages)
             out.append(_spoilt(placed(payload, batch.base, lineage.epoch), records, batch))
     return b"".join(out)
 
@@ -340,8 +340,8 @@ def _spoilt(data: bytearray, records: Slice, batch: Batch) -> bytearray:
     return data
 
 
-def _made(house: House, partition: str, stint: int, batch: Batch, lineages: Lineages) -> bytes:
-    key = (partition, stint, batch.base)
+def _made(house: House, partition: str, log_branch: int, batch: Batch, lineages: Lineages) -> bytes:
+    key = (partition, log_branch, batch.base)
     data = house.made.get(key)
     if data is None:
         data = house.made[key] = _make(house, partition, batch, lineages)

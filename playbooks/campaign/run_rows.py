@@ -14,7 +14,7 @@ from playbooks.results.wrongs import (
     ANOMALY,
     EXPECTATION,
     FINDING,
-    OVERDUE,
+    LIVENESS,
     VIOLATION,
     AnyCluster,
     Wrong,
@@ -127,8 +127,8 @@ def _sentences(result: SessionResult) -> Iterable[tuple[str, str]]:
     for seen in result.anomalies:
         if not seen.legal:
             yield Wrong(ANOMALY, seen.name).key, _anomaly(seen)
-    for late in result.overdue:
-        yield Wrong(OVERDUE, late.property).key, late.detail
+    for late in result.liveness_violations:
+        yield Wrong(LIVENESS, late.property).key, late.detail
     for checked in result.expectations:
         if not checked.ok:
             yield Wrong(EXPECTATION, checked.text).key, checked.detail

@@ -107,8 +107,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
         Function("owned", ("group",), 1, NUMBER, "Partitions that a consumer of the group owns by its own state."),
         Function("read", ("group",), 1, NUMBER, "Records returned to the group's applications, repeats included."),
         Function("reread", ("group",), 1, NUMBER, "Records returned to the group's applications a second time."),
-        Function("passed_over", ("group",), 1, NUMBER,
-                 "Records below the group's position that it never received; also skipped(group)."),
+        Function("skipped", ("group",), 1, NUMBER,
+                 "Records below the group's position that it never received."),
         Function("abandoned", ("group",), 1, NUMBER,
                  "Records fetched but unprocessed when an application ended, and received by no other since."),
         Function("rebalances", ("group",), 1, NUMBER, "Assignments of the group that took effect."),
@@ -167,9 +167,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
                  "Violations that are not known of the version."),
         Function("anomalies", ("anomaly",), 0, NUMBER,
                  "Illegal anomalies observed by clients, by their settings; of one name all, legal or not."),
-        Function("overdue", ("property",), 0, NUMBER,
+        Function("liveness_violations", ("property",), 0, NUMBER,
                  "Liveness checks that missed their deadline, all or of one name (docs/reference/liveness.md)."),
-        Function("unexpected_overdue", ("property",), 0, NUMBER,
+        Function("unexpected_liveness_violations", ("property",), 0, NUMBER,
                  "Missed liveness checks that are not known of the version."),
         Function("findings", ("cause",), 0, NUMBER,
                  "Findings about records, one per cause, all or of one cause: findings(unclean-election)."),
@@ -183,7 +183,12 @@ LEN: Final = Function("len", (), 1, NUMBER, "Number of elements of a list: len(i
 
 ALL: Final[dict[str, Function]] = FUNCTIONS | {LEN.name: LEN}
 
-ALSO: Final = {"state": "group_state", "skipped": "passed_over"}
+ALSO: Final = {
+    "state": "group_state",
+    "passed_over": "skipped",
+    "overdue": "liveness_violations",
+    "unexpected_overdue": "unexpected_liveness_violations",
+}
 """Alias of a function → its name."""
 
 Run = Callable[[Any], Any]

@@ -89,8 +89,8 @@ def loses(world: World, ledger: Ledger, partition: str, given_up: Sequence[Recor
     if partition not in world.records:
         return True
     gone = [*ledger.lost_in(partition), *ledger.missing_in(partition)]
-    for stint, start, end in gone:
-        epoch = world.lineages[partition].by_id[stint].epoch
+    for log_branch, start, end in gone:
+        epoch = world.lineages[partition].by_id[log_branch].epoch
         there = [(place.log_offset, place.log_offset + place.count) for place in given_up
                  if (place.partition, place.leader_epoch) == (partition, epoch)]  # fmt: skip
         if subtract([(start, end)], union(there)):
@@ -123,11 +123,11 @@ def _of_losses(result: SessionResult) -> tuple[Finding, ...]:
 # The trace events that can decide whether a record survives.
 
 
-SIGNS: Final = ("fault_injected", "node_down", "node_paused", "batch_damaged")
+SIGNS: Final = ("fault_injected", "node_down", "node_paused", "batch_corrupted")
 """Event kinds that could have warned an operator."""
 
 DECIDING: Final = (
-    "fault_injected", "batch_damaged", "truncated", "partition_deleted", "replica_deleted", "leader_elected",
+    "fault_injected", "batch_corrupted", "truncated", "partition_deleted", "replica_deleted", "leader_elected",
     "became_leader", "partition_offline", "step_taken", "isr_changed", "elr_changed", "node_down", "node_paused",
     "node_resumed", "node_up", "fault_healed", "broker_fenced", "broker_registered", "became_follower",
     "controller_changed",

@@ -97,13 +97,15 @@ class NoReturn:
             "kind": self.kind,
             "record": self.wanted.to_json(),
             "event": self.event_kind,
-            "words": self.words,
-            "actions": [{"kind": each.kind, "words": each.words} for each in self.actions],
+            "description": self.words,
+            "actions": [{"kind": each.kind, "description": each.words} for each in self.actions],
             "first_sign": self.sign,
         }
         document["without_unclean"] = self.clean.to_json() if self.clean is not None else None
         if self.by_hand:
-            last = [{"kind": each.kind, "words": each.words, "before_step": self.step(at)} for each, at in self.last]
+            last = [
+                {"kind": each.kind, "description": each.words, "before_step": self.step(at)} for each, at in self.last
+            ]
             places = {"step": self.at_us, "acked_step": self.acked_us, "sign_step": self.sign_us}
             return document | {name: self.step(place) for name, place in places.items()} | {"last": last}
         return document | {

@@ -191,7 +191,7 @@ def _groups(result: SessionResult, query: object, spec: ClusterSpec) -> list[Inf
             lag = ("position_lag", "it had read everything", "it was behind at the end")
         for name, none, some in (
             lag,
-            ("passed_over", "it received every record", "records that it never received"),
+            ("skipped", "it received every record", "records that it never received"),
         ):
             argument = scalar(group.name, inside=True)
             number = parse(f"{name}({argument})").value(query)

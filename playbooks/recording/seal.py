@@ -46,7 +46,7 @@ class LedgerRow(NamedTuple):
     records: int
     acks: int
     error: str
-    place: str
+    location: str
     log_offset: int
     leader_epoch: int
     committed: bool
@@ -94,7 +94,7 @@ def sums(table: Iterable[LedgerRow]) -> dict[str, int]:
         found["sent"] += row.records
         if row.outcome != OPEN:
             found[row.outcome] += row.records
-        if row.place == LOST:
+        if row.location == LOST:
             found["acked_lost"] += row.records
             found["committed_lost"] += row.records * row.committed
     return found

@@ -206,8 +206,8 @@ class GroupBook:
             self.rebalances, self.idle_us, self.truncations, self.resets, tuple(self.commit_errors.items()),
             tuple(
                 [
-                    (name, tuple([(stint, each.save()) for stint, each in stints.items()]))
-                    for name, stints in self.handed.items()
+                    (name, tuple([(log_branch, each.save()) for log_branch, each in log_branches.items()]))
+                    for name, log_branches in self.handed.items()
                 ]
             ),
             tuple(self.owners.items()), tuple(self.idle_since.items()), tuple(self.expired), self.stalls.save(),
@@ -223,7 +223,10 @@ class GroupBook:
         book.latencies = PartitionLatencies(latencies)
         book.expired, book.stalls = dict.fromkeys(expired), ReadStalls.loaded(stalls)
         book.members = {name: MemberBook.loaded(each) for name, each in members}
-        book.handed = {name: {stint: DeliveredOffsets(ranges) for stint, ranges in stints} for name, stints in handed}
+        book.handed = {
+            name: {log_branch: DeliveredOffsets(ranges) for log_branch, ranges in log_branches}
+            for name, log_branches in handed
+        }
         book.commit_errors, book.owners, book.idle_since = dict(errors), dict(owners), dict(idle)
         return book
 
@@ -673,10 +676,10 @@ def _read(books: ClientBooks, event: Any) -> None:
     member.read += event.count
     member.latencies.add(event.latency_us, event.count)
     group.latencies.add(event.partition, event.latency_us, event.count)
-    stints = group.handed.setdefault(event.partition, {})
-    handed = stints.get(event.stint)
+    log_branches = group.handed.setdefault(event.partition, {})
+    handed = log_branches.get(event.log_branch)
     if handed is None:
-        handed = stints[event.stint] = DeliveredOffsets()
+        handed = log_branches[event.log_branch] = DeliveredOffsets()
     member.reread += handed.add(event.log_offset, event.log_offset + event.count)
     _moved(books, event, read_up_to(event))
 

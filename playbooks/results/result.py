@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from cluster_model.checker.anomalies import AnomalyReport
 from cluster_model.checker.root_cause import SKIPPED, Finding
-from cluster_model.observation import BookView, ClusterView, LedgerView, PartitionView, Stuck, Unjudged
+from cluster_model.observation import BookView, ClusterView, LedgerView, PartitionView, PendingLiveness, Stuck
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
     AdminAnswered,
     FaultSkipped,
     GuardActed,
     InvariantViolated,
-    LivenessOverdue,
+    LivenessViolated,
     RecordsLost,
     StepTaken,
 )
@@ -91,9 +91,9 @@ class SessionResult:
     """When clients were out of service, and when partitions had no leader."""
     anomalies: tuple[AnomalyReport, ...] = ()
     """Anomalies that clients could observe, illegal first."""
-    overdue: tuple[LivenessOverdue, ...] = ()
+    liveness_violations: tuple[LivenessViolated, ...] = ()
     """Liveness checks that missed their deadline."""
-    unjudged: tuple[Unjudged, ...] = ()
+    pending_liveness: tuple[PendingLiveness, ...] = ()
     """Liveness checks still pending at the end, with a later deadline."""
     stuck: tuple[Stuck, ...] = ()
     """Partitions that are stuck at the end, as Kafka specifies."""
@@ -125,7 +125,7 @@ class SessionResult:
                 for each in self.expectations
             ],
             "ledger": _ledger(self.ledger),
-            "books": [_book(each) for each in self.ledger.books],
+            "ledger_by_partition": [_book(each) for each in self.ledger.books],
             "clients": self.clients.to_json(),
             "unavailable": self.unavailable.to_json(),
             "violations": [
@@ -142,10 +142,10 @@ class SessionResult:
                 }
                 for each in self.violations
             ],
-            "overdue": [_overdue(each) for each in self.overdue],
-            "unjudged": [asdict(each) for each in self.unjudged],
+            "liveness_violations": [_overdue(each) for each in self.liveness_violations],
+            "pending_liveness": [asdict(each) for each in self.pending_liveness],
             "stuck": [
-                {"partition": each.partition, "why": each.why, "what_releases": each.what_releases}
+                {"partition": each.partition, "reason": each.reason, "released_by": each.released_by}
                 for each in self.stuck
             ],
             "losses": [_loss(each) for each in self.losses],
@@ -174,7 +174,7 @@ class Findings:
     guards: list[GuardActed]
     skipped: list[FaultSkipped]
     availability: Availability
-    overdue: list[LivenessOverdue] = field(default_factory=list)
+    liveness_violations: list[LivenessViolated] = field(default_factory=list)
 
     @classmethod
     def none(cls, bounds: Mapping[str, int]) -> "Findings":
@@ -191,8 +191,8 @@ class Findings:
                 self.losses.append(event)
             elif event.kind == "invariant_violated":
                 self.violations.append(event)
-            elif event.kind == "liveness_overdue":
-                self.overdue.append(event)
+            elif event.kind == "liveness_violated":
+                self.liveness_violations.append(event)
             elif event.kind == "guard_acted":
                 self.guards.append(event)
             elif event.kind in ("step_taken", "admin_answered") and event.error in KafkaError.__members__:
@@ -203,7 +203,7 @@ class Findings:
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
         found = (tuple(self.violations), tuple(self.losses), tuple(self.refused))
-        rest = (tuple(self.guards), tuple(self.skipped), self.availability.save(), tuple(self.overdue))
+        rest = (tuple(self.guards), tuple(self.skipped), self.availability.save(), tuple(self.liveness_violations))
         return (self.events, *found, self.clients.save(), *rest)
 
     @classmethod
@@ -298,8 +298,8 @@ def conclude(
         guards=tuple(findings.guards),
         skipped=tuple(findings.skipped),
         unavailable=drawn_up(findings.availability, findings.clients, view),
-        overdue=tuple(findings.overdue),
-        unjudged=view.unjudged,
+        liveness_violations=tuple(findings.liveness_violations),
+        pending_liveness=view.pending_liveness,
         stuck=view.stuck,
     )
 
@@ -321,7 +321,7 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
     }
 
 
-def _overdue(late: LivenessOverdue) -> dict[str, Any]:
+def _overdue(late: LivenessViolated) -> dict[str, Any]:
     """Return a missed liveness check: detected at ``at_us``, due ``bound_us`` after ``since_us``."""
     return {
         "property": late.property,
@@ -359,7 +359,7 @@ def _loss(lost: RecordsLost) -> dict[str, Any]:
 def _guard(acted: GuardActed) -> dict[str, Any]:
     return {
         "guard": acted.rule,
-        "what": acted.detail,
+        "action": acted.detail,
         "at_us": acted.at_us,
         "fault": acted.fault,
         "target": acted.target,

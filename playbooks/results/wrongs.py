@@ -21,12 +21,12 @@ VIOLATION: Final = "violation"
 """A violated safety invariant; the name is that of the invariant."""
 ANOMALY: Final = "anomaly"
 """An anomaly that clients observed and that their settings do not allow."""
-OVERDUE: Final = "overdue"
+LIVENESS: Final = "liveness"
 """A liveness property that missed its deadline; the name is that of the property."""
 EXPECTATION: Final = "expectation"
 """An expectation of the playbook that failed; the name is its text."""
 
-KINDS: Final = (FINDING, VIOLATION, ANOMALY, OVERDUE, EXPECTATION)
+KINDS: Final = (FINDING, VIOLATION, ANOMALY, LIVENESS, EXPECTATION)
 """All kinds, in the order in which they are listed."""
 
 
@@ -60,7 +60,7 @@ def _each(result: SessionResult) -> list[tuple[str, str, bool]]:
         *((FINDING, f"{each.kind}/{each.cause}", False) for each in result.findings),
         *((VIOLATION, each.invariant, bool(each.known)) for each in result.violations),
         *((ANOMALY, each.name, False) for each in result.anomalies if not each.legal),
-        *((OVERDUE, each.property, bool(each.known)) for each in result.overdue),
+        *((LIVENESS, each.property, bool(each.known)) for each in result.liveness_violations),
         *((EXPECTATION, each.text, False) for each in result.expectations if not each.ok),
     ]
 

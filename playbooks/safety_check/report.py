@@ -172,7 +172,7 @@ def _expected(effect: Effect) -> list[str]:
     for group, felt in future.readers.items():
         name = scalar(group, inside=True)
         if felt.skipped or felt.reread:
-            lines.append(f"  - passed_over({name}) == {felt.skipped} and reread({name}) == {felt.reread}")
+            lines.append(f"  - skipped({name}) == {felt.skipped} and reread({name}) == {felt.reread}")
     for (client, _acks, partition), spans in effect.writes.items():
         longest_us = max(end - start for start, end in spans)
         lines.append(f"  # {client} was out of service at {partition} for up to {short_seconds(longest_us)} more")

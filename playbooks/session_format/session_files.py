@@ -476,11 +476,11 @@ FINAL_READ_COLUMNS: Final[dict[str, str]] = {
     "partition": "str",
     "caught_up": "bool",
     "log_start": "int",
-    "stint": "int",
+    "log_branch": "int",
     "log_offset": "int",
     "end_offset": "int",
 }
-"""A partition without records has one row, with -1 for stint and offsets.
+"""A partition without records has one row, with -1 for log branch and offsets.
 
 ``caught_up``: the read reached the end of the leader's log. ``log_start``: records below it were deleted on purpose.
 """

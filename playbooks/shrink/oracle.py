@@ -14,7 +14,7 @@ from cluster_model.protocol.events import (
     FaultInjected,
     FaultSkipped,
     InvariantViolated,
-    LivenessOverdue,
+    LivenessViolated,
     StepTaken,
 )
 from cluster_model.util.quantities import listed
@@ -26,7 +26,7 @@ from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name
 from playbooks.parser.loader import loads
 from playbooks.results.result import SessionResult
-from playbooks.results.wrongs import ANOMALY, EXPECTATION, FINDING, OVERDUE, VIOLATION, Wrong, wrongs_of
+from playbooks.results.wrongs import ANOMALY, EXPECTATION, FINDING, LIVENESS, VIOLATION, Wrong, wrongs_of
 from playbooks.shrink.candidate import PATH
 
 HELD: Final = "held"
@@ -105,8 +105,8 @@ class _Watch:
                     self.refused[self._places[event.by]] = None
             elif isinstance(event, InvariantViolated):
                 self._came(f"{VIOLATION}:{event.invariant}", event.at_us)
-            elif isinstance(event, LivenessOverdue):
-                self._came(f"{OVERDUE}:{event.property}", event.at_us)
+            elif isinstance(event, LivenessViolated):
+                self._came(f"{LIVENESS}:{event.property}", event.at_us)
 
     def _came(self, key: str, at_us: int) -> None:
         if key in self._waiting:
@@ -180,7 +180,7 @@ def _run(session: Session | ManualSession, watch: _Watch, *, cut: bool) -> bool:
 
 
 _WORST: tuple[tuple[str, str], ...] = (
-    (FINDING, f"{LOST_FINDING}/"), (VIOLATION, ""), (FINDING, ""), (ANOMALY, ""), (OVERDUE, ""), (EXPECTATION, ""),
+    (FINDING, f"{LOST_FINDING}/"), (VIOLATION, ""), (FINDING, ""), (ANOMALY, ""), (LIVENESS, ""), (EXPECTATION, ""),
 )  # fmt: skip
 """Kinds of keys, the worst first."""
 
@@ -226,7 +226,7 @@ def asserted(key: str) -> str:
     kind, _, name = key.partition(":")
     if kind == FINDING:
         return f"findings({name.partition('/')[2]}) >= 1"
-    called = {VIOLATION: "violations", ANOMALY: "anomalies", OVERDUE: "overdue"}
+    called = {VIOLATION: "violations", ANOMALY: "anomalies", LIVENESS: "liveness_violations"}
     return f"{called[kind]}({name}) >= 1" if kind in called else ""
 
 
@@ -241,8 +241,8 @@ def sentence(result: SessionResult, key: str) -> str:
         return next(
             (f"{name}, {each.found} times" for each in result.anomalies if each.name == name and not each.legal), ""
         )
-    if kind == OVERDUE:
-        return next((each.detail for each in result.overdue if each.property == name), "")
+    if kind == LIVENESS:
+        return next((each.detail for each in result.liveness_violations if each.property == name), "")
     return next(
         (f"{each.text}: {each.detail}" for each in result.expectations if each.text == name and not each.ok), ""
     )

@@ -299,8 +299,8 @@ def _told(result: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for each in _objects(result, "anomalies"):
         if each.get("legal") is False:
             yield f"anomaly:{each.get('anomaly')}", UNJUDGED, str(each.get("anomaly"))
-    for each in _objects(result, "overdue"):
-        yield f"overdue:{each.get('property')}", str(each.get("known") or ""), str(each.get("detail", ""))
+    for each in _objects(result, "liveness_violations"):
+        yield f"liveness:{each.get('property')}", str(each.get("known") or ""), str(each.get("detail", ""))
     for each in _objects(result, "expectations"):
         if each.get("ok") is False:
             yield f"expectation:{each.get('text')}", "", str(each.get("detail", ""))

@@ -225,7 +225,7 @@ class SessionStory:
     @property
     def lost(self) -> list[Row]:
         """Permanent losses; in a session without an end the records missing so far."""
-        lost = [row for row in self.tables["losses"] if row["fate"] == "lost"]
+        lost = [row for row in self.tables["losses"] if row["status"] == "lost"]
         if lost or self.recorded.manifest:
             return lost
         return self._missing
@@ -245,7 +245,7 @@ class SessionStory:
 
     @property
     def _missing(self) -> list[Row]:
-        return [row for row in self.tables["losses"] if row["fate"] == "missing"]
+        return [row for row in self.tables["losses"] if row["status"] == "missing"]
 
     @property
     def held(self) -> str:
@@ -452,9 +452,9 @@ def _expected(story: SessionStory) -> str:
 def _points(story: SessionStory) -> list[str]:
     """Return a sentence for each point of no return."""
     return [
-        f"Point of no return{_of_finding(story, row)}: {'; '.join(row['said'])}."
+        f"Point of no return{_of_finding(story, row)}: {'; '.join(row['explanation'])}."
         for row in story.tables["points_of_no_return"][:MOST_CAUSES]
-        if row["said"]
+        if row["explanation"]
     ]
 
 
@@ -467,7 +467,7 @@ def _saved_by(story: SessionStory) -> str:
     lossy = [row for row in story.tables["remedies"] if row["kind"] == "lost"]
     # A change that prevents the loss with this seed but not with another one has the effect "helps".
     saving = [row for row in lossy if row["remaining"] == 0 and row["effect"] in ("saves", "helps")]
-    if texts := [row["said_of_it"] for row in saving[:MOST_CAUSES]]:
+    if texts := [row["summary"] for row in saving[:MOST_CAUSES]]:
         return f"Would have prevented it, with the same seed: {'; '.join(texts)}."
     return "None of the tried changes prevents the whole loss." if lossy else ""
 
@@ -476,7 +476,7 @@ def _contradicted(row: Row) -> str:
     """Return a sentence on a value in which a result file differs from the events."""
     where = f" of {row['partition']}" if row["partition"] else ""
     what = f"{row['name'].replace('_', ' ')}{where}"
-    return f"Disagreement: {row['source']} has {row['told']:,} {what}, the events have {row['found']:,}."
+    return f"Disagreement: {row['source']} has {row['reported']:,} {what}, the events have {row['found']:,}."
 
 
 def _violated(row: Row) -> str:
@@ -503,13 +503,13 @@ def _reason(story: SessionStory) -> str:
 
 
 def _loss_sentence(story: SessionStory) -> str:
-    lost = sum(row["count"] for row in story.lost if row["fate"] == "lost")
-    missing = sum(row["count"] for row in story.lost if row["fate"] == "missing")
+    lost = sum(row["count"] for row in story.lost if row["status"] == "lost")
+    missing = sum(row["count"] for row in story.lost if row["status"] == "missing")
     if not lost and missing:
         return f"{_capital(counted(missing, 'acknowledged record'))} missing by then."
     if not lost:
         return "No acknowledged record was lost."
-    committed = sum(row["count"] for row in story.lost if row["fate"] == "lost" and row["committed"])
+    committed = sum(row["count"] for row in story.lost if row["status"] == "lost" and row["committed"])
     text = f"{_capital(counted(lost, 'acknowledged record'))} {'was' if lost == 1 else 'were'} lost"
     if not committed:
         return f"{text}."

@@ -530,7 +530,7 @@ def _service_bars(lane: int, partition: str, story: SessionStory, axis: Axis) ->
             "y": [lane] * len(lost),
             "marker": {"symbol": "x", "size": 12, "color": ALARM},
             "hovertext": [
-                f"{counted(row['count'], 'record')} {row['fate']}<br>{wrapped(row['cause'])}" for row in lost
+                f"{counted(row['count'], 'record')} {row['status']}<br>{wrapped(row['cause'])}" for row in lost
             ],
         }
     )

@@ -218,7 +218,7 @@ def _told(story: SessionStory) -> list[ReportSection]:
         ),
         *(_open(tables.expectations(story)) if story.failed else ()),
         *_open(tables.violations(story)),
-        *_open(tables.overdue(story)),
+        *_open(tables.liveness_violations(story)),
         ReportSection("anomalies", anomalies.title, (anomalies,), anomalies),
         ReportSection(
             "timeline",

@@ -177,8 +177,8 @@ def points_of_no_return(story: SessionStory) -> View:
     """Return the points of no return, with the actions that would have kept the records until then."""
     columns: dict[str, Callable[[Row], Any]] = {
         "finding": lambda row: row["finding"],
-        "point of no return": lambda row: row["said"][0] if row["said"] else row["point"],
-        SENTENCE: lambda row: ". ".join(text[:1].upper() + text[1:] for text in row["said"][1:]),
+        "point of no return": lambda row: row["explanation"][0] if row["explanation"] else row["point"],
+        SENTENCE: lambda row: ". ".join(text[:1].upper() + text[1:] for text in row["explanation"][1:]),
     }
     return view("points_of_no_return", "Points of no return", story.tables["points_of_no_return"], columns, "finding")
 
@@ -631,8 +631,8 @@ def anomalies(story: SessionStory) -> View:
         "allowed": lambda row: "yes" if row["legal"] else "no",
         "reason": lambda row: row["reason"] or ("" if row["legal"] else "no setting allows it"),
     }
-    found = sorted(story.tables["anomalies_told"], key=lambda row: (row["legal"], -row["found"]))[:MOST_ANOMALIES]
-    return view("anomalies_told", "Client-side anomalies", found, columns, "count")
+    found = sorted(story.tables["reported_anomalies"], key=lambda row: (row["legal"], -row["found"]))[:MOST_ANOMALIES]
+    return view("reported_anomalies", "Client-side anomalies", found, columns, "count")
 
 
 def position_lag_peaks(story: SessionStory) -> View:
@@ -754,7 +754,7 @@ def outcomes(story: SessionStory) -> View:
     return view("outcomes", "Records by partition", story.tables["outcomes"], named, "|".join(list(named)[3:]))
 
 
-def overdue(story: SessionStory) -> View:
+def liveness_violations(story: SessionStory) -> View:
     """Return the violated liveness properties."""
     columns: Columns = {
         "at": lambda row: when(story, row),
@@ -764,7 +764,7 @@ def overdue(story: SessionStory) -> View:
         "found": lambda row: row["detail"],
         "known": lambda row: row["known"] or "",
     }
-    return view("overdue", "Liveness violations", story.tables["overdue"], columns, "at|limit")
+    return view("liveness_violations", "Liveness violations", story.tables["liveness_violations"], columns, "at|limit")
 
 
 def found_causes(story: SessionStory) -> View:

@@ -1,7 +1,7 @@
 """Recount of client-side anomalies and the ledger from events, as one Spark query with a pass in plain Python.
 
 Records are compared as sorted arrays of numbers: a *value* encodes a client and the sequence number of its record, a
-*place* encodes a log branch (``stint``) and an offset.
+*place* encodes a log branch (``log_branch``) and an offset.
 """
 
 import sys
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 # Writes and reads of clients at one partition, collected in a pass over a session's events.
 #
-# An event is a tuple of :data:`FIELDS`. A *process* is one life of a client. A *stint* is the log branch that a broker
-# writes as leader after one ``became_leader``; they are numbered by partition in the order of their first batches. A
+# An event is a tuple of :data:`FIELDS`. A *process* is one life of a client. A *log branch* is what a broker writes as leader
+# after one ``became_leader``; they are numbered by partition in the order of their first batches. A
 # recreated partition is collected separately.
 
 
 FIELDS: Final = (
     *("seq", "at_us", "kind", "partition", "broker", "node", "client", "group_id", "sequence", "count"),
-    *("log_offset", "end_offset", "stint", "latency_us", "leader_epoch"),
+    *("log_offset", "end_offset", "log_branch", "latency_us", "leader_epoch"),
 )
 """Fields of an event, in the order of :class:`Event`; parts of the final read have the kind :data:`LAST`."""
 
@@ -68,7 +68,7 @@ class ReadJump(NamedTuple):
     committed: bool
     """Whether it reads committed data only."""
     seq: int
-    stints: tuple[int, int] | None = None
+    log_branches: tuple[int, int] | None = None
     """The oldest and the newest log branch that it read; None: all branches count."""
 
 
@@ -87,20 +87,20 @@ class PartitionReads:
 
     def __init__(self) -> None:
         self.wrote: list[tuple[int, int, int, str, int]] = []
-        """(stint, offset, end, client, sequence number of the first record), without records that have none."""
+        """(log branch, offset, end, client, sequence number of the first record), without records that have none."""
         self.sent: list[tuple[str, int, int, int]] = []
         """(client, number, end, highest acknowledged offset at that time)."""
         self.acked: list[tuple[str, int, int, int, int]] = []
-        """(client, number, end, stint, offset)."""
+        """(client, number, end, log branch, offset)."""
         self.failed: list[tuple[str, int, int]] = []
         self.unknown: list[tuple[Process, int, int, int, int]] = []
         """(process, number, end, transaction, seq)."""
         self.reads: list[tuple[Process, bool, int, int, int, int]] = []
-        """(process, whether it uses group assignment, stint, offset, end, seq)."""
+        """(process, whether it uses group assignment, log branch, offset, end, seq)."""
         self.given_back: dict[Process, list[tuple[int, int, int]]] = {}
         """(offset, end, seq) each."""
         self.seen: list[tuple[int, int, int, int]] = []
-        """(stint, offset, end, seq), by a read or an acknowledgement."""
+        """(log branch, offset, end, seq), by a read or an acknowledgement."""
         self.last_read: list[tuple[int, int, int]] = []
         self.log_start: int | None = None
         """Log start offset at the final read; None without a final read."""
@@ -109,23 +109,25 @@ class PartitionReads:
         self.high = -1
         self.regressions: dict[str, int] = {}
         self.begins: dict[int, int] = {}
-        """Stint → the first offset that it wrote."""
+        """Log branch → the first offset that it wrote."""
         self._at: dict[Process, tuple[int, int, int]] = {}
         """Process → position, number of its last poll, and log branch."""
         self._committed: dict[str, int] = {}
 
     def read(self, process: Process, poll: int, manner: str, event: tuple[Any, ...]) -> None:
         """Add records delivered to a process; records delivered at one time are one poll."""
-        seq, offset, end, stint = event[0], event[10], event[11], event[12]
+        seq, offset, end, log_branch = event[0], event[10], event[11], event[12]
         known = self._at.get(process)
         if known is not None and known[0] != offset:
             inside = "int-" if known[1] == poll else ""
             anomaly = f"{inside}{'poll-skip' if offset > known[0] else 'nonmonotonic-poll'}"
-            stints = (min(known[2], stint), stint)
-            self.steps.append(ReadJump(anomaly, process[0], known[0] - 1, offset, COMMITTED in manner, seq, stints))
-        self._at[process] = (end, poll, stint)
-        self.reads.append((process, manner.startswith(SUBSCRIBE), stint, offset, end, seq))
-        self.seen.append((stint, offset, end, seq))
+            log_branches = (min(known[2], log_branch), log_branch)
+            self.steps.append(
+                ReadJump(anomaly, process[0], known[0] - 1, offset, COMMITTED in manner, seq, log_branches)
+            )
+        self._at[process] = (end, poll, log_branch)
+        self.reads.append((process, manner.startswith(SUBSCRIBE), log_branch, offset, end, seq))
+        self.seen.append((log_branch, offset, end, seq))
 
     def give_back(self, process: Process, offset: int, end: int, seq: int) -> None:
         """Add records that an application did not process and will read again, which is no anomaly."""
@@ -144,7 +146,7 @@ class _Partition:
 
     def __init__(self) -> None:
         self.books = [PartitionReads()]
-        self.stints = 0
+        self.log_branches = 0
         self.first = 0
         """The first log branch of the current partition of this name."""
         self.writing: dict[int, int] = {}
@@ -202,7 +204,7 @@ class EventWalk:
             self._appended(own, event)
         elif kind == "partition_deleted":
             own.books.append(PartitionReads())
-            own.first = own.stints
+            own.first = own.log_branches
         elif kind == LAST:
             books.log_start = event[9]
             if event[12] >= 0:
@@ -221,13 +223,13 @@ class EventWalk:
             own.books[-1].read(self._process(client), poll, self._readers.get(event[7], ""), event)
 
     def _appended(self, own: _Partition, event: tuple[Any, ...]) -> None:
-        stint = own.writing.get(event[4])
-        if stint is None:
-            stint = own.writing[event[4]] = own.stints
-            own.stints += 1
-            own.books[-1].begins[stint] = event[10]
+        log_branch = own.writing.get(event[4])
+        if log_branch is None:
+            log_branch = own.writing[event[4]] = own.log_branches
+            own.log_branches += 1
+            own.books[-1].begins[log_branch] = event[10]
         if event[8] is not None and event[8] >= 0:
-            own.books[-1].wrote.append((stint, event[10], event[10] + event[9], event[6], event[8]))
+            own.books[-1].wrote.append((log_branch, event[10], event[10] + event[9], event[6], event[8]))
 
     def _told(self, kind: str, own: _Partition, event: tuple[Any, ...]) -> None:
         """Add records that a producer sent, or their outcome."""
@@ -240,10 +242,10 @@ class EventWalk:
         elif kind == "records_unknown":
             books.unknown.append((self._process(client), sequence, end, txn, event[0]))
         elif kind == "records_acked" and (event[12] is None or not 0 <= event[12] < own.first):
-            stint, offset = -1 if event[12] is None else event[12], -1 if event[10] is None else event[10]
-            books.acked.append((client, sequence, end, stint, offset))
-            if stint >= 0 and offset >= 0:
-                books.seen.append((stint, offset, offset + count, event[0]))
+            log_branch, offset = -1 if event[12] is None else event[12], -1 if event[10] is None else event[10]
+            books.acked.append((client, sequence, end, log_branch, offset))
+            if log_branch >= 0 and offset >= 0:
+                books.seen.append((log_branch, offset, offset + count, event[0]))
                 books.pieces.setdefault(self._process(client), []).append(SendRun(sequence, end, offset, txn, event[0]))
                 books.high = max(books.high, offset + count - 1)
 
@@ -290,14 +292,14 @@ class Judge:
         places, values = self._written()
         order = np.argsort(places, kind="stable")
         self._places, self._held = places[order], values[order]
-        ends = [(stint, start, end) for stint, start, end, _seq in books.seen]
+        ends = [(log_branch, start, end) for log_branch, start, end, _seq in books.seen]
         seen = self._seen([*ends, *books.last_read])
         self.found: Found = Counter()
         self._log_offsets, self._log_values = _distinct(seen[0] & _LOW, seen[1])
         seqs = [seq for *_range, seq in books.seen]
         self._all = (seen[0], seen[1], np.array(seqs + [_AT_THE_END] * len(books.last_read), np.int64)[seen[2]])
         self._newest = _newest(*self._all)
-        self._stints = len(np.unique(seen[0] >> _SHIFT))
+        self._log_branches = len(np.unique(seen[0] >> _SHIFT))
         self._read = np.unique(self._handed()[1])
         self._bounds()
 
@@ -324,8 +326,10 @@ class Judge:
 
     def _written(self) -> tuple[Numbers, Numbers]:
         wrote = self._books.wrote
-        places = _spread([(stint, start, end) for stint, start, end, _client, _first in wrote])[0]
-        return places, self._values((client, first, first + end - start) for _stint, start, end, client, first in wrote)
+        places = _spread([(log_branch, start, end) for log_branch, start, end, _client, _first in wrote])[0]
+        return places, self._values(
+            (client, first, first + end - start) for _log_branch, start, end, client, first in wrote
+        )
 
     def _seen(self, ranges: Sequence[tuple[int, int, int]]) -> tuple[Numbers, Numbers, Numbers]:
         """Return the places in ranges that have values, these values, and the range of each."""
@@ -337,7 +341,7 @@ class Judge:
         return wanted[there], self._held[at[there]], which[there]
 
     def _handed(self) -> tuple[Numbers, Numbers, Numbers]:
-        reads = [(stint, start, end) for _who, _group, stint, start, end, _seq in self._books.reads]
+        reads = [(log_branch, start, end) for _who, _group, log_branch, start, end, _seq in self._books.reads]
         return self._seen([*reads, *self._books.last_read])
 
     def _bounds(self) -> None:
@@ -369,7 +373,7 @@ class Judge:
         start = self._books.log_start
         if start is None:
             return
-        ok = np.unique(self._values((client, first, end) for client, first, end, _stint, _at in self._books.acked))
+        ok = np.unique(self._values((client, first, end) for client, first, end, _log_branch, _at in self._books.acked))
         unread = ok[~_among(ok, self._read)]
         below = self._known[self._first < start]
         self._tell("unseen", unread[~_among(unread, below)])
@@ -384,7 +388,7 @@ class Judge:
         books = self._books
         values, which = _spread([(self._code(client), first, end) for client, first, end, _high in books.sent])
         acked = [each for each in books.acked if each[3] >= 0 and each[4] >= 0]
-        told, of_ack = _spread([(self._code(client), first, end) for client, first, end, _stint, _at in acked])
+        told, of_ack = _spread([(self._code(client), first, end) for client, first, end, _log_branch, _at in acked])
         if not len(values) or not len(told):
             return
         highs = np.array([high for *_sent, high in books.sent], np.int64)[which]
@@ -393,7 +397,7 @@ class Judge:
         values, highs = values[order], highs[order]
         at = np.searchsorted(values, told, side="right") - 1
         known = (at >= 0) & (values[np.maximum(at, 0)] == told)
-        shifts = np.array([offset - first for _client, first, _end, _stint, offset in acked], np.int64)[of_ack]
+        shifts = np.array([offset - first for _client, first, _end, _log_branch, offset in acked], np.int64)[of_ack]
         late = known & ((told & _LOW) + shifts <= highs[np.maximum(at, 0)])
         self._tell("realtime-order", told[late])
 
@@ -409,7 +413,7 @@ class Judge:
             if step.target <= step.source:
                 self.found[step.anomaly, step.client] += 1
                 continue
-            offsets, values, seqs = self._newest if self._stints < 2 else self._log_of(step)
+            offsets, values, seqs = self._newest if self._log_branches < 2 else self._log_of(step)
             low, high = np.searchsorted(offsets, [step.source + 1, step.target])
             between = ~_among(values[low:high], self._failed) if step.committed else np.ones(high - low, bool)
             if not self._last:
@@ -421,13 +425,13 @@ class Judge:
 
         From the start of the newest branch on, only that branch counts.
         """
-        if step.stints is None:
+        if step.log_branches is None:
             return self._newest
-        oldest, newest = step.stints
+        oldest, newest = step.log_branches
         places, values, seqs = self._all
-        stints, offsets = places >> _SHIFT, places & _LOW
-        near = (step.source < offsets) & (offsets < step.target) & (oldest <= stints) & (stints <= newest)
-        near &= (stints == newest) | (offsets < self._books.begins.get(newest, _LOW))
+        log_branches, offsets = places >> _SHIFT, places & _LOW
+        near = (step.source < offsets) & (offsets < step.target) & (oldest <= log_branches) & (log_branches <= newest)
+        near &= (log_branches == newest) | (offsets < self._books.begins.get(newest, _LOW))
         return _newest(places[near], values[near], seqs[near])
 
     def _send_order(self) -> None:
@@ -469,9 +473,9 @@ class Judge:
     def _consumed_twice(self) -> None:
         """Find values delivered twice to a process of a group, unless it requested them again."""
         by_process: dict[Process, list[tuple[int, int, int, int]]] = {}
-        for process, grouped, stint, start, end, seq in self._books.reads:
+        for process, grouped, log_branch, start, end, seq in self._books.reads:
             if grouped:
-                by_process.setdefault(process, []).append((stint, start, end, seq))
+                by_process.setdefault(process, []).append((log_branch, start, end, seq))
         for process, reads in by_process.items():
             places, values, which = self._seen([each[:3] for each in reads])
             seqs = np.array([seq for *_range, seq in reads], np.int64)[which]
@@ -542,11 +546,11 @@ def _insert(chain: list[SendRun], piece: SendRun) -> None:
 def _size(books: PartitionReads) -> int:
     """Return the number of records to compare."""
     ranges = [(first, end) for _client, first, end, _high in books.sent]
-    ranges += [(first, end) for _client, first, end, _stint, _offset in books.acked]
+    ranges += [(first, end) for _client, first, end, _log_branch, _offset in books.acked]
     ranges += [(first, end) for _client, first, end in books.failed]
-    ranges += [(start, end) for _stint, start, end, _client, _first in books.wrote]
-    ranges += [(start, end) for _stint, start, end, _seq in books.seen]
-    ranges += [(start, end) for _stint, start, end in books.last_read]
+    ranges += [(start, end) for _log_branch, start, end, _client, _first in books.wrote]
+    ranges += [(start, end) for _log_branch, start, end, _seq in books.seen]
+    ranges += [(start, end) for _log_branch, start, end in books.last_read]
     return sum(abs(end - start) for start, end in ranges)
 
 
@@ -589,10 +593,21 @@ TERMS: Final[dict[str, str]] = {
 
 SCHEMA: Final = (
     "finding string, session_id string, anomaly string, partition string, client string, found bigint, "
-    "source string, name string, told bigint, table string, left_out bigint"
+    "source string, name string, reported bigint, table string, left_out bigint"
 )
 _NUMBERS: Final = frozenset(
-    ("seq", "at_us", "broker", "sequence", "count", "log_offset", "end_offset", "stint", "latency_us", "leader_epoch"),
+    (
+        "seq",
+        "at_us",
+        "broker",
+        "sequence",
+        "count",
+        "log_offset",
+        "end_offset",
+        "log_branch",
+        "latency_us",
+        "leader_epoch",
+    ),
 )
 _BROKEN: Final = (ArithmeticError, MemoryError, ValueError)
 """Exceptions from numbers in a recording that cannot be true."""
@@ -629,11 +644,11 @@ def recounted(
         "partition",
         *(none[name] for name in FIELDS[4:9]),
         F.col("log_start").alias("count"),
-        *("log_offset", "end_offset", "stint"),
+        *("log_offset", "end_offset", "log_branch"),
         none["latency_us"],
         none["leader_epoch"],
     )
-    lost = F.when(F.col("place") == "lost", F.lit("acked_lost"))
+    lost = F.when(F.col("location") == "lost", F.lit("acked_lost"))
     outcome = F.when(F.col("outcome") != "sent", F.col("outcome"))
     terms = F.array_compact(F.array(F.lit("sent"), outcome, lost))
     kept = ledgers.select(
@@ -727,7 +742,7 @@ def _otherwise(source: str, partition: str, found: Mapping[str, int], told: Mapp
             "partition": partition,
             "name": name,
             "found": found.get(name, 0),
-            "told": told.get(name, 0),
+            "reported": told.get(name, 0),
         }
         for name in dict.fromkeys((*found, *told))
         if found.get(name, 0) != told.get(name, 0)

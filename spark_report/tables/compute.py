@@ -100,7 +100,7 @@ def ledger_disagreements(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, 
             "name": row["term"],
             "partition": "",
             "found": row["from_events"],
-            "told": row["from_result"],
+            "reported": row["from_result"],
         }
         for row in ledger
         if row["agrees"] is False
@@ -133,8 +133,8 @@ def kept_points(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
             "point": point["kind"],
             "at_us": at_us if (at_us := _count(point, "at_us")) is not None and at_us >= 0 else None,
             "sentence": _text(finding, "sentence"),
-            "said": _texts(point, "text"),
-            "saving": [_text(each, "words") for each in _list(point, "actions") if isinstance(each, dict)],
+            "explanation": _texts(point, "text"),
+            "saving": [_text(each, "description") for each in _list(point, "actions") if isinstance(each, dict)],
         }
         for session, finding in _explained(sessions)
         if isinstance(point := finding.get("no_return"), dict) and _has(point, kind=str)
@@ -150,13 +150,13 @@ def kept_remedies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
         seen.add(key)
         for place, each in enumerate(remedies, 1):
             if isinstance(each, dict) and _has(each, change=str, verdict=str, before=int):
-                found.append({"session_id": session.session_id, "kind": finding["kind"], "place": place,
+                found.append({"session_id": session.session_id, "kind": finding["kind"], "position": place,
                               "remedy": each["change"], "options": _texts(each, "set"), "effect": each["verdict"],
                               "before": each["before"], "remaining": _count(each, "after"),
                               "price_rejected": _count(each, "rejected"),
                               "price_unavailable_us": _count(each, "unavailable_us"),
                               "seeds_kept": _count(each, "seeds_kept"), "seeds": _count(each, "seeds"),
-                              "said_of_it": _text(each, "text") or each["change"],
+                              "summary": _text(each, "text") or each["change"],
                               "reason": _text(each, "note")})  # fmt: skip
     return found
 
@@ -266,7 +266,7 @@ def compute(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Call
     gather.add("findings", claimed_findings(sessions))
     gather.add("points_of_no_return", kept_points(sessions))
     gather.add("remedies", kept_remedies(sessions))
-    gather.add("anomalies_told", claimed_anomalies(sessions))
+    gather.add("reported_anomalies", claimed_anomalies(sessions))
     gather.add("disagreements", ledger_disagreements(gather.rows("ledger")) + gather.rows("disagreements"))
     return gather.tables()
 

@@ -41,7 +41,7 @@ KINDS: Final = tuple(
 REPEATS: Final = ("duplicates", "reordered")
 """Terms of the ledger that are computed from logs."""
 LAST: Final = "final_read"
-"""Kind of a part of the final read; its ``records`` is the log start offset, and ``stint`` -1 means an empty log."""
+"""Kind of a part of the final read; its ``records`` is the log start offset, ``log_branch`` -1 means an empty log."""
 
 PERCENTILES: Final = {"p50_us": 50, "p95_us": 95, "p99_us": 99}
 LATENCY: Final = ("records", "min_us", *PERCENTILES, "max_us")
@@ -63,7 +63,7 @@ class Event(NamedTuple):
     records: int
     log_offset: int
     end_offset: int
-    stint: int
+    log_branch: int
     latency_us: int
     leader_epoch: int
 
@@ -89,7 +89,7 @@ class ClaimMismatch(NamedTuple):
     partition: str
     name: str
     found: int
-    told: int
+    reported: int
 
 
 class TimedRecords:
@@ -136,8 +136,8 @@ class TimedRecords:
         return found + [(end - start, None)] * (end > start)
 
 
-def with_stints(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield events in order, each append with the number of its log branch (``stint``).
+def with_log_branches(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield events in order, each append with the number of its log branch (``log_branch``).
 
     A branch is what one broker writes as leader after one ``became_leader``; branches are numbered by partition in the
     order of their first append.
@@ -154,7 +154,7 @@ def with_stints(events: Iterable[Event]) -> Iterator[Event]:
         if place not in writing:
             writing[place] = known[event.partition]
             known[event.partition] += 1
-        yield event._replace(stint=writing[place])
+        yield event._replace(log_branch=writing[place])
 
 
 class CounterRecount:
@@ -219,13 +219,13 @@ class LogRecount:
         """Process an event, or a part of the final read."""
         if event.kind == "appended":
             end = event.log_offset + event.records
-            wrote = self._wrote.setdefault((event.partition, event.stint), [])
+            wrote = self._wrote.setdefault((event.partition, event.log_branch), [])
             wrote.append((event.log_offset, end, event.client, event.sequence))
         elif event.kind == LAST:
             self._starts[event.partition] = event.records
             log = self._logs.setdefault(event.partition, [])
-            if event.stint >= 0:
-                log.append((event.log_offset, event.end_offset, event.stint))
+            if event.log_branch >= 0:
+                log.append((event.log_offset, event.end_offset, event.log_branch))
 
     def books(self, claims: "ResultClaims") -> dict[BookTerm, int]:
         """Return the duplicate and reordered records by client and partition, for complete logs."""
@@ -242,7 +242,7 @@ class LogRecount:
 
     def _whole(self, partition: str, leo: int) -> bool:
         end = 0
-        for low, high, _stint in sorted(self._logs.get(partition, ())):
+        for low, high, _log_branch in sorted(self._logs.get(partition, ())):
             if low != end:
                 return False
             end = high
@@ -251,8 +251,8 @@ class LogRecount:
     def _repeats(self, partition: str) -> Counter[tuple[str, str]]:
         found: Counter[tuple[str, str]] = Counter()
         numbers: dict[str, RecordNumbers] = {}
-        for low, high, stint in sorted(self._logs[partition]):
-            wrote = self._wrote.get((partition, stint), [])
+        for low, high, log_branch in sorted(self._logs[partition]):
+            wrote = self._wrote.get((partition, log_branch), [])
             first = max(0, bisect_right(wrote, low, key=lambda batch: batch[0]) - 1)
             for start, end, client, sequence in wrote[first:]:
                 if start >= high:
@@ -317,7 +317,7 @@ class LatencyRecount:
                 ranges = self._sent.setdefault((event.client, event.partition), TimedRecords())
                 ranges.add(event.sequence, event.sequence + event.records, event.at_us)
         elif event.kind == "appended":
-            ranges = self._appended.setdefault((event.partition, event.stint), TimedRecords())
+            ranges = self._appended.setdefault((event.partition, event.log_branch), TimedRecords())
             ranges.add(event.log_offset, event.log_offset + event.records, event.at_us)
         elif event.kind == "records_acked":
             sent = self._sent.get((event.client, event.partition))
@@ -329,7 +329,7 @@ class LatencyRecount:
 
     def _read(self, event: Event) -> list[tuple[int, int | None]]:
         """Return the append times of read records; after compaction that of the newest, as an event has one time."""
-        ranges = self._appended.get((event.partition, event.stint))
+        ranges = self._appended.get((event.partition, event.log_branch))
         if ranges is None:
             return []
         if event.end_offset - event.log_offset == event.records:
@@ -396,7 +396,7 @@ def claimed(result: Mapping[str, Any]) -> ResultClaims:
         ends |= dict.fromkeys((name,), _whole_numbers("", log, ("leo",)).get("leo", -1))
     found |= _whole_numbers("ledger.", result.get("ledger"), REPEATS)
     kept: dict[BookTerm, int] = {}
-    books = result.get("books")
+    books = result.get("ledger_by_partition")
     for book in books if isinstance(books, list) else ():
         numbers = _whole_numbers("", book, REPEATS)
         client, partition = (book.get("client"), book.get("partition")) if numbers else (None, None)
@@ -426,13 +426,13 @@ class Disagreement(NamedTuple):
     partition: str
     name: str
     found: int
-    told: int
+    reported: int
 
 
 def disagreements(events: Iterable[Event], claims: ResultClaims) -> list[Disagreement]:
     """Return the disagreements of a session; its events come in order, followed by the final read."""
     latencies, counters, logs = LatencyRecount(), CounterRecount(), LogRecount()
-    for event in with_stints(events):
+    for event in with_log_branches(events):
         for recount in (latencies, counters, logs):
             recount.take(event)
     books = logs.books(claims)

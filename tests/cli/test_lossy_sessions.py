@@ -62,7 +62,7 @@ def test_a_report_asks_it_and_finds_the_answer_in_its_tables(
     (point,) = compute.kept_points([session])
     assert (point["finding"], point["point"], point["at_us"]) == (1, "event", None)
     remedies = compute.kept_remedies([session])
-    assert [row["place"] for row in remedies] == list(range(1, len(remedies) + 1))
+    assert [row["position"] for row in remedies] == list(range(1, len(remedies) + 1))
     saving = next(row for row in remedies if row["effect"] == "saves")
     assert (saving["before"], saving["remaining"]) == (1, 0)
     assert saving["options"]

@@ -187,7 +187,7 @@ def test_a_session_with_an_operator_is_explained_as_it_was(typed: Type, tmp_path
     finding = json.loads(done.out)["findings"][0]
     # While the followers stand still they can be killed, and are then fenced before the leader that has the records.
     clean = finding["no_return"]["without_unclean"]
-    assert (clean["at_us"], clean["words"]) == (2_500_000, "broker 2 resumed")
+    assert (clean["at_us"], clean["description"]) == (2_500_000, "broker 2 resumed")
     assert [each["kind"] for each in clean["actions"]] == ["stop-lacking"]
     assert finding["remedies"][0]["change"] == "acks=all"
     assert finding["remedies"][0]["verdict"] == "saves"

@@ -38,7 +38,7 @@ class Copy:
     """One record as a leader wrote it, at one offset."""
 
     partition: str
-    stint: int
+    log_branch: int
     offset: int
     number: Number
     topic_id: int
@@ -54,7 +54,7 @@ class Copy:
 
 @dataclass
 class Shape:
-    """What a replica's log covered: (offset, stint) of every record."""
+    """What a replica's log covered: (offset, log branch) of every record."""
 
     records: dict[int, int]
     log_start: int
@@ -71,7 +71,7 @@ class Readable:
         """Whether it has just this record."""
         if any(low <= copy.offset < high for low, high in self.damaged):
             return False
-        return self.records.get(copy.offset) == copy.stint
+        return self.records.get(copy.offset) == copy.log_branch
 
 
 @dataclass
@@ -93,7 +93,7 @@ class PlainLedger:
     deleted_now: str = ""
     """The partition that the event deletes: its state is still there while the event is looked at."""
     _covers: dict[int, tuple[Any, dict[int, int]]] = field(default_factory=dict)
-    """By id of the replica: what its log is made of, and (offset, stint) of every record; few events change a log."""
+    """By id of the replica: what its log is made of, and (offset, log branch) of every record; few events change it."""
 
     def hear(self, event: TraceEvent) -> None:
         """An event, in the state that it left behind."""
@@ -124,8 +124,8 @@ class PlainLedger:
             assert self.outcomes[number] == "pending", (number, self.outcomes[number], event)
             self.outcomes[number] = OUTCOMES[type(event)]
             if isinstance(event, RecordsAcked):
-                if event.stint >= 0:
-                    copy = self.copies[event.partition, event.stint, event.log_offset + index]
+                if event.log_branch >= 0:
+                    copy = self.copies[event.partition, event.log_branch, event.log_offset + index]
                     assert copy.number == number, "acknowledged is what was written there"
                     copy.acked = True
                 elif event.acks == 0:
@@ -133,7 +133,7 @@ class PlainLedger:
 
     def _appended(self, event: Appended) -> None:
         replica = self.world.replicas[event.partition][event.broker]
-        stint = replica.log.lineage_at(event.log_offset).id
+        log_branch = replica.log.lineage_at(event.log_offset).id
         before = [
             copy.number[2]
             for offset, owner in _covered(replica.log)
@@ -144,10 +144,10 @@ class PlainLedger:
         for index in range(event.count):
             number = (event.client, event.partition, event.sequence + index)
             offset = event.log_offset + index
-            copy = Copy(event.partition, stint, offset, number, replica.topic_id)
+            copy = Copy(event.partition, log_branch, offset, number, replica.topic_id)
             record = self.world.records.get(event.partition)
             copy.deleted = record is None or record.topic_id != replica.topic_id or self._is_doomed(event.partition)
-            self.copies[event.partition, stint, offset] = copy
+            self.copies[event.partition, log_branch, offset] = copy
             copy.late = number[2] not in before and any(other > number[2] >= 0 for other in before)
             if event.acks == 0:
                 copy.acked = True
@@ -157,10 +157,10 @@ class PlainLedger:
         """What the log covered until now, and does not any more, unless it was missed already."""
         replica = self.world.replicas[event.partition][event.broker]
         before = self.shapes[id(replica)]
-        for offset, stint in before.records.items():
+        for offset, log_branch in before.records.items():
             if offset < replica.log.log_start:
-                copy = self.copies.get((event.partition, stint, offset))
-                if copy is not None and (event.partition, stint, offset) not in self.absent:
+                copy = self.copies.get((event.partition, log_branch, offset))
+                if copy is not None and (event.partition, log_branch, offset) not in self.absent:
                     copy.deleted = True
 
     def _is_doomed(self, partition: str) -> bool:
@@ -177,7 +177,7 @@ class PlainLedger:
         _absent, lost = self._absent_and_lost()
         for copy in self.copies.values():
             if copy.partition == partition and not copy.deleted and not copy.buried:
-                copy.buried = (copy.partition, copy.stint, copy.offset) in lost
+                copy.buried = (copy.partition, copy.log_branch, copy.offset) in lost
                 copy.deleted = not copy.buried
 
     def _look(self) -> None:
@@ -226,8 +226,8 @@ class PlainLedger:
         covered = self._covered(replica)
         self.shapes[id(replica)] = Shape(covered, log.log_start)
         if replica.leadership is not None:
-            for offset, stint in covered.items():
-                copy = self.copies.get((replica.partition, stint, offset))
+            for offset, log_branch in covered.items():
+                copy = self.copies.get((replica.partition, log_branch, offset))
                 if copy is not None and offset < replica.hw:
                     copy.committed = True
 
@@ -267,8 +267,8 @@ class PlainLedger:
             if leader is None or name == self.deleted_now:
                 continue
             last: dict[Number, int] = {}
-            for offset, stint in self._covered(leader).items():
-                copy = self.copies.get((name, stint, offset))
+            for offset, log_branch in self._covered(leader).items():
+                copy = self.copies.get((name, log_branch, offset))
                 if copy is None or copy.number[2] < 0 or not _left(leader.log, offset):
                     continue
                 if copy.number in last:
@@ -279,9 +279,9 @@ class PlainLedger:
 
 
 def _covered(log: ReplicaLog) -> Iterator[tuple[int, int]]:
-    for stint, start, end in log.pieces(log.log_start, log.leo):
+    for log_branch, start, end in log.pieces(log.log_start, log.leo):
         for offset in range(start, end):
-            yield offset, stint
+            yield offset, log_branch
 
 
 def _left(log: ReplicaLog, offset: int) -> bool:
@@ -316,7 +316,7 @@ def counts_of(world: World, checker: Checker) -> dict[str, dict[tuple[str, str],
             ("missing", ledger.missing_in(partition)),
             ("acked_lost", ledger.lost_in(partition)),
         ):
-            for _stint, run in ledger._runs(partition, intervals):
+            for _log_branch, run in ledger._runs(partition, intervals):
                 numbers = list(range(run.sequence, run.sequence + run.end - run.start))
                 put(term, run.client, partition, numbers)
                 if term == "acked_lost" and run.committed:

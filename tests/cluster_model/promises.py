@@ -40,7 +40,7 @@ class BrokenPromiseError(AssertionError):
 
 
 Place = tuple[int, int, int]
-"""(stint, start, end) of records."""
+"""(log branch, start, end) of records."""
 
 
 class Promises:
@@ -100,9 +100,13 @@ class Promises:
         if self.excused:
             return
         for offset in range(records.start, records.end):
-            stint = replica.log.lineage_at(offset).id
-            before = self._read.setdefault(offset, stint)
-            self._hold(before == stint, STABLE_READS, f"{offset} was read as of stint {before}, and as of {stint}")
+            log_branch = replica.log.lineage_at(offset).id
+            before = self._read.setdefault(offset, log_branch)
+            self._hold(
+                before == log_branch,
+                STABLE_READS,
+                f"{offset} was read as of log branch {before}, and as of {log_branch}",
+            )
 
     def lossy_crash(self, broker: int) -> None:
         """A broker lost data; until it registers anew the controller may not even know that it was gone."""
@@ -147,7 +151,7 @@ class Promises:
         entries = log.epochs.entries
         rising = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(entries))
         self._hold(rising and (not entries or entries[-1][1] <= log.leo), EPOCHS, text)
-        written = [log.lineages.by_id[stint].epoch for _start, stint in log.extents]
+        written = [log.lineages.by_id[log_branch].epoch for _start, log_branch in log.extents]
         self._hold(written == sorted(written), EPOCHS, f"{replica.broker} holds batches of epochs {written}")
 
     def _hw(self, replica: Replica) -> None:
@@ -193,12 +197,16 @@ class Promises:
         if record.leader < 0 or record.leader in self._lossy:
             return
         leader = protocol.replicas[record.leader]
-        for stint, start, end in self.acked:
-            text = f"leader {leader.broker} of epoch {record.leader_epoch} lacks {start} of stint {stint}, acks=all"
-            self._hold(leader.log.holds(stint, start, end), DURABLE, text)
-        for offset, stint in self._read.items():
-            held = offset < leader.log.log_start or leader.log.holds(stint, offset, offset + 1)
-            self._hold(held, STABLE_READS, f"leader {leader.broker} lacks {offset} of stint {stint}, which was read")
+        for log_branch, start, end in self.acked:
+            text = (
+                f"leader {leader.broker} of epoch {record.leader_epoch} lacks {start} of branch {log_branch}, acks=all"
+            )
+            self._hold(leader.log.holds(log_branch, start, end), DURABLE, text)
+        for offset, log_branch in self._read.items():
+            held = offset < leader.log.log_start or leader.log.holds(log_branch, offset, offset + 1)
+            self._hold(
+                held, STABLE_READS, f"leader {leader.broker} lacks {offset} of log branch {log_branch}, which was read"
+            )
         leadership = leader.leadership
         if leadership is not None and leader.leader_epoch == record.leader_epoch:
             if leader.hw >= leadership.epoch_start:

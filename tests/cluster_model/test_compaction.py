@@ -349,9 +349,9 @@ def test_the_dirtiest_log_goes_first() -> None:
     parts = build_parts(spec, Streams(1), lambda _event: None, {1: 0})
     replicas = {name: parts.replicas[f"{name}-0"][1] for name in ("some", "most", "few")}
     for name, replica in replicas.items():
-        stint = replica.log.lineages.begin(1, 0, 0)
+        log_branch = replica.log.lineages.begin(1, 0, 0)
         for at in range(5):
-            replica.log.append_batch(stint, Batch(at, 1, 15_000, 0, "p", -1, at, 1, (f"k{at}=1",)))
+            replica.log.append_batch(log_branch, Batch(at, 1, 15_000, 0, "p", -1, at, 1, (f"k{at}=1",)))
         replica.hw = 5
         replica.cleaner_offset = {"some": 1, "most": 0, "few": 1}[name]
     order = []

@@ -183,7 +183,7 @@ def test_every_replica_has_its_place_for_a_record() -> None:
     assert [each.holding for each in copies(cluster.world, ONE, newest + 1, -1)] == ["behind"] * 3
     assert inspect(cluster.world, cluster.checker, ONE, newest + 1) == ()
     cluster.world.replica(ONE, 1).log.move_start(newest)
-    assert copies(cluster.world, ONE, newest - 1, known.stint)[0].holding == "below"
+    assert copies(cluster.world, ONE, newest - 1, known.log_branch)[0].holding == "below"
 
 
 def test_an_unknown_partition_is_refused_by_name(snapshot: SnapshotAssertion) -> None:

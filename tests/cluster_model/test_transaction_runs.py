@@ -211,7 +211,7 @@ def test_a_commit_that_nobody_answers_is_asked_for_again_and_told_of() -> None:
     run.until("transaction_begun")
     coordinator, node = run.coordinator(), run.node()
     run.cluster.cut(coordinator, node, 9)
-    overdue = run.until("transaction_overdue")
+    overdue = run.until("transaction_timed_out")
     assert overdue.by == "commit"
     acked = run.cluster.query.acked()
     run.run(1)

@@ -13,7 +13,16 @@ from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load
 
-TOLD = ("ledger", "books", "clients", "violations", "overdue", "stuck", "findings", "anomalies")
+TOLD = (
+    "ledger",
+    "ledger_by_partition",
+    "clients",
+    "violations",
+    "liveness_violations",
+    "stuck",
+    "findings",
+    "anomalies",
+)
 """Parts of a result that the digest does not cover, or not as they are told."""
 MOVES = {"event": (1 << 60, 1), "slice": (8_000, 0), "hour": (3_600_000_000, 0)}
 

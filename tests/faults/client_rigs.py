@@ -56,7 +56,7 @@ def whole(cluster: Cluster) -> list[str]:
     for name, count in (
         ("lag", query.lag("billing")),
         ("not owned", 4 - query.owned("billing")),
-        ("passed over", query.passed_over("billing")),
+        ("passed over", query.skipped("billing")),
         ("lost", query.acked_lost() + query.committed_lost()),
         ("without an outcome", query.sent() - query.acked() - query.failed() - query.unknown()),
         ("violations", query.unexpected_violations()),

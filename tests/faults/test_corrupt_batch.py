@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import (
-    BatchDamaged,
+    BatchCorrupted,
     ConsumerFailed,
     CorruptBatchFound,
     IsrChanged,
@@ -64,7 +64,7 @@ def lines(told: Told, broker: int, partition: str = "orders-0") -> Any:
 def test_damage_to_a_follower_is_not_noticed_and_nothing_is_missing(kafka: str, mode: str) -> None:
     told = busy(kafka=kafka, mode=mode)
     inject(told.board, "corrupt_batch", "broker(3)", partition="orders-0")
-    (event,) = told.of(BatchDamaged)
+    (event,) = told.of(BatchCorrupted)
     hw = lines(told, 3).hw
     assert (event.partition, event.broker, event.end_offset, event.detail) == ("orders-0", 3, hw, "value")
     told.run(15)
@@ -79,7 +79,7 @@ def test_damage_to_a_follower_is_not_noticed_and_nothing_is_missing(kafka: str, 
 def test_the_leaders_copy_counts_as_missing_and_in_the_end_as_lost(snapshot: SnapshotAssertion) -> None:
     told = busy()
     inject(told.board, "corrupt_batch", "leader(orders-0)", partition="orders-0", offset=10)
-    (event,) = told.of(BatchDamaged)
+    (event,) = told.of(BatchCorrupted)
     count = event.end_offset - event.log_offset
     assert event.log_offset <= 10 < event.end_offset
     assert told.cluster.query.missing() == count > 0
@@ -140,7 +140,7 @@ def test_a_follower_asks_again_for_ever_and_stays_out_of_the_isr(
     told = behind(kafka=kafka, mode=mode)
     told.run(30)
     (found,) = told.of(CorruptBatchFound)
-    (damaged,) = told.of(BatchDamaged)
+    (damaged,) = told.of(BatchCorrupted)
     assert (found.partition, found.broker, found.log_offset) == ("orders-0", 3, damaged.log_offset)
     assert found.by == "follower"
     assert found.detail == snapshot
@@ -199,7 +199,7 @@ def test_an_answer_that_is_cut_to_size_carries_the_damage_too() -> None:
     inject(told.board, "corrupt_batch", "broker(1)", partition="a-0")
     told.board.heal("crash")
     told.run(35)
-    (damaged,) = told.of(BatchDamaged)
+    (damaged,) = told.of(BatchCorrupted)
     # An answer holds five batches, and is appended as a whole or not at all.
     assert 0 <= damaged.log_offset - lines(told, 3, "a-0").log.leo < 5
     assert [event.log_offset for event in told.of(CorruptBatchFound)] == [damaged.log_offset]
@@ -346,7 +346,7 @@ def start_reader(told: Told) -> None:
 def test_a_consumer_hands_out_what_comes_before_and_then_throws(config: dict[str, Any], what: str, stops: bool) -> None:
     told = reader(config)
     inject(told.board, "corrupt_batch", "leader(t-0)", partition="t-0", offset=50, what=what)
-    (damaged,) = told.of(BatchDamaged)
+    (damaged,) = told.of(BatchCorrupted)
     start_reader(told)
     told.run(15)
     failed = told.of(ConsumerFailed)
@@ -419,10 +419,10 @@ def test_what_cannot_be_damaged_is_refused(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ModelError) as refused:
         told.cluster.harm.damage(5, "orders-0", -1, "value")
     assert refused.value.code == "no_replica"
-    assert told.of(BatchDamaged) == []
+    assert told.of(BatchCorrupted) == []
 
 
-def test_a_batch_damaged_twice_is_one_damage_and_a_wrong_length_stays() -> None:
+def test_a_batch_corrupted_twice_is_one_damage_and_a_wrong_length_stays() -> None:
     told = busy()
     for what in ("value", "length", "value"):
         inject(told.board, "corrupt_batch", "broker(1)", partition="orders-0", offset=10, what=what)

@@ -98,9 +98,9 @@ def test_a_log_is_walked_backwards_as_far_as_is_asked_for() -> None:
     lineages = Lineages()
     log = ReplicaLog(lineages, uses_epochs=True, replaces=True)
     for epoch in range(3):
-        stint = lineages.begin(1, epoch, log.leo)
+        log_branch = lineages.begin(1, epoch, log.leo)
         for _ in range(4):
-            log.append_batch(stint, Batch(log.leo, 3, 10, 0, "p", -1, log.leo, 1))
+            log.append_batch(log_branch, Batch(log.leo, 3, 10, 0, "p", -1, log.leo, 1))
     assert list(backwards(log)) == [(start, end) for _, _, start, end in reversed(list(log.batches()))]
     assert len(list(backwards(log))) == 12
     log.log_start = 13

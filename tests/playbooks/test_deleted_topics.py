@@ -62,5 +62,5 @@ def test_what_was_lost_before_the_deletion_stays_lost(mode: str) -> None:
 
 
 def test_what_is_deleted_is_told_as_deleted() -> None:
-    (book,) = played("3.9", "zookeeper", DELETED).to_json()["books"]
+    (book,) = played("3.9", "zookeeper", DELETED).to_json()["ledger_by_partition"]
     assert [book[term] for term in ("acked", "deleted", "acked_lost", "missing")] == [39, 39, 0, 0]

@@ -65,7 +65,7 @@ def test_what_is_missing_after_retention_goes_by_the_reset_policy(policy: str, g
     mode = "kraft" if kafka == "3.9" else "zookeeper"
     incident = Thin(f"retention-overtakes-{policy}", 101, **{"cluster.kafka": kafka, "cluster.mode": mode})
     incident.finish()
-    assert abs(incident.query.passed_over("billing") - gap) < 30
+    assert abs(incident.query.skipped("billing") - gap) < 30
     back = [event for event in incident.of("consumer_reset", group_id="billing") if event.at_us > 80 * SECOND]
     assert len(back) == 1
     assert incident.of("consumer_failed") == []
@@ -88,7 +88,7 @@ def test_with_commits_after_processing_only_what_was_in_hand_is_read_again() -> 
     while incident.session.advance(incident.session.cluster.now_us + SECOND):
         pass
     assert incident.query.reread("billing") < 6
-    assert incident.query.passed_over("billing") == 0
+    assert incident.query.skipped("billing") == 0
 
 
 @pytest.mark.parametrize(("seed", "kafka"), some([(101, "3.9"), (102, "1.1")], 1))

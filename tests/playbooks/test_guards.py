@@ -72,7 +72,7 @@ def test_a_refused_step_is_told_and_the_verdict_is_the_expectations(snapshot: Sn
     assert result.to_json()["guards"] == [
         {
             "guard": "max_brokers_down",
-            "what": "refused",
+            "action": "refused",
             "at_us": 4 * SECOND,
             "fault": "crash",
             "target": "broker 3",

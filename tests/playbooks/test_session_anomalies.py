@@ -171,7 +171,7 @@ def test_markers_of_transactions_take_no_memory() -> None:
     ranges, letters = entries()
     session.advance(24_000_000)
     later, more = entries()
-    assert session.cluster.query.passed_over("billing") == 0
+    assert session.cluster.query.skipped("billing") == 0
     assert session.cluster.query.read("billing") > 0
     assert later <= ranges + 4
     assert more <= letters + 8

@@ -46,7 +46,7 @@ def finished(source: str) -> tuple[Session, tuple[str, ...]]:
     session = Session.start(loads(source.lstrip(), "silence.yaml"))
     while session.advance(session.cluster.now_us + 1_000_000):
         pass
-    return session, tuple(each.property for each in session.finish().overdue)
+    return session, tuple(each.property for each in session.finish().liveness_violations)
 
 
 @pytest.mark.parametrize(

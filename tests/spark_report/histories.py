@@ -35,7 +35,7 @@ def of_directory(path: Path) -> tuple[list[Event], SessionClaims]:
     last = pq.read_table(path / session_files.FINAL_READ).to_pylist()
     rows += [{**row, "kind": LAST, "count": row["log_start"]} for row in last]
     for row in pq.read_table(path / session_files.LEDGER).to_pylist():
-        lost = ["acked_lost"] if row["place"] == "lost" else []
+        lost = ["acked_lost"] if row["location"] == "lost" else []
         told_of = [] if row["outcome"] == "sent" else [row["outcome"]]
         plain = {"kind": IN_LEDGER, "partition": row["partition"], "count": row["records"]}
         rows += [{**plain, "node": term} for term in ("sent", *told_of, *lost)]

@@ -254,7 +254,7 @@ def _read(session: _Session) -> None:
     latency = session.draw.randrange(min(session.at, 900_000) + 1)
     session.tell(
         "records_read", **where, log_offset=start, count=count, end_offset=start + count, latency_us=latency,
-        stint=session.draw.choice((0, 0, 0, 1)),
+        log_branch=session.draw.choice((0, 0, 0, 1)),
     )  # fmt: skip
 
 
@@ -317,7 +317,7 @@ def _checker(session: _Session) -> None:
     draw, name = session.draw, session.draw.choice(PARTITIONS)
     kind = draw.choice(
         (
-            *("truncated", "invariant_violated", "liveness_overdue", "records_missing", "step_taken", "guard_acted"),
+            *("truncated", "invariant_violated", "liveness_violated", "records_missing", "step_taken", "guard_acted"),
             *("expectation_checked", "corrupt_batch_found"),
         )
     )
@@ -325,7 +325,7 @@ def _checker(session: _Session) -> None:
     fields: dict[str, dict[str, Any]] = {
         "truncated": {**where, "leader_epoch": 1, "log_offset": 3, "end_offset": 9, "hw": 3, "rule": "KIP-101"},
         "invariant_violated": {**where, "invariant": "log-matching", "detail": "two logs", "cause": "x", "known": ""},
-        "liveness_overdue": {**where, "property": "caught-up", "since_us": 3, "bound_us": 9, "known": "KIP-903"},
+        "liveness_violated": {**where, "property": "caught-up", "since_us": 3, "bound_us": 9, "known": "KIP-903"},
         "records_missing": _gone(session, name),
         "step_taken": {"by": "playbook", "target": "broker 1", "detail": "inject crash", "error": draw.choice(ERRORS)},
         "guard_acted": {"rule": "max_faults", "detail": "refused", "fault": "crash", "target": "broker 1"},

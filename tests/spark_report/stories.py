@@ -59,8 +59,8 @@ def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
             {**when, **state, "partition": name, "change": "shrink", "previous_isr": [1, 2, 3], "by": name}
         ],
         "losses": [
-            {**loss, "fate": "missing", "committed": False},
-            {**loss, "at_us": 20, "fate": "lost", "committed": True},
+            {**loss, "status": "missing", "committed": False},
+            {**loss, "at_us": 20, "status": "lost", "committed": True},
         ],
         "violations": [
             {
@@ -151,22 +151,24 @@ def _lasting(name: str) -> dict[str, list[dict[str, Any]]]:
         ],
         "alerts": [{**alert, "severity": severity} for severity in ("page", "warn")],
         "outcomes": [{**dict.fromkeys(sent, 3), "client": name, "partition": name, "acks": 1}],
-        "anomalies_told": [{"anomaly": name, "legal": legal, "reason": name, "found": 2} for legal in (True, False)],
+        "reported_anomalies": [
+            {"anomaly": name, "legal": legal, "reason": name, "found": 2} for legal in (True, False)
+        ],
         "findings": [
             {"kind": name, "cause": name, "sentence": name, "records": 1, "committed_records": 0,
              "partitions_named": [name]}
         ],
         "points_of_no_return": [
-            {"finding": 1, "point": "event", "at_us": 8, "sentence": name, "said": [name, f"until then {name}"],
+            {"finding": 1, "point": "event", "at_us": 8, "sentence": name, "explanation": [name, f"until then {name}"],
              "saving": [name]}
         ],
         "remedies": [
-            {"kind": "lost", "place": place, "remedy": name, "options": [name], "effect": effect, "before": 3,
+            {"kind": "lost", "position": place, "remedy": name, "options": [name], "effect": effect, "before": 3,
              "remaining": left, "price_rejected": 4, "price_unavailable_us": -600_000, "seeds_kept": 5, "seeds": 5,
-             "said_of_it": name, "reason": name}
+             "summary": name, "reason": name}
             for place, (effect, left) in enumerate((("saves", 0), ("refused", 3)), 1)
         ],
-        "overdue": [
+        "liveness_violations": [
             {**at, "property": name, "partition": name, "broker": 1, "detail": name, "since_us": 1, "bound_us": 2,
              "known": name}
         ],

@@ -89,7 +89,7 @@ def test_an_edited_table_of_records_is_told(reported: Reported) -> None:
     told = reported.rows("disagreements")
     assert {row["session_id"] for row in told} == {reported.edited}
     assert {(row["source"], row["partition"]) for row in told} == {("ledger.parquet", "orders-0")}
-    assert all(row["told"] - row["found"] == 2 for row in told)
+    assert all(row["reported"] - row["found"] == 2 for row in told)
     assert "Disagreement: ledger.parquet has" in reported.terminal
     again = [row for row in reported.rows("anomalies") if row["session_id"] == reported.clean]
     assert {row["anomaly"]: row["found"] for row in again if row["anomaly"] in SAME} == dict.fromkeys(SAME, 19)

@@ -164,12 +164,12 @@ def _resets(rows: list[Row]) -> int:
 
 
 def _read_again(rows: list[Row]) -> int:
-    """Records that a group is handed once more: those at the same offset that the same stint wrote."""
+    """Records that a group is handed once more: those at the same offset that the same log branch wrote."""
     had: set[tuple[str, int, int]] = set()
     again = 0
     for row in rows:
         if row["kind"] == "records_read":
-            places = {(row["partition"], row["stint"], row["log_offset"] + place) for place in range(row["count"])}
+            places = {(row["partition"], row["log_branch"], row["log_offset"] + place) for place in range(row["count"])}
             again += len(places & had)
             had |= places
     return again

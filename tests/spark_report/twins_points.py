@@ -31,7 +31,7 @@ def losses(history: History) -> Found:
     columns = "partition client sequence count log_offset leader_epoch acks committed cause"
     found = _copied(history, columns, "records_lost", "records_missing")
     for row in found:
-        row["fate"] = history.rows[row["seq"]]["kind"].removeprefix("records_")
+        row["status"] = history.rows[row["seq"]]["kind"].removeprefix("records_")
     return found
 
 
@@ -40,8 +40,8 @@ def violations(history: History) -> Found:
     return _copied(history, columns, "invariant_violated")
 
 
-def overdue(history: History) -> Found:
-    return _copied(history, "property partition broker detail since_us bound_us known", "liveness_overdue")
+def liveness_violations(history: History) -> Found:
+    return _copied(history, "property partition broker detail since_us bound_us known", "liveness_violated")
 
 
 def truncations(history: History) -> Found:

@@ -27,15 +27,15 @@ def adds_up(session: Path) -> list[LedgerRow]:
     table, result = table_of(session), result_of(session)
     ledger = result["ledger"]
     assert sums(table) == {term: ledger[term] for term in TERMS}
-    assert not any(row.place == "missing" for row in table)
-    lost = [row for row in table if row.place == "lost"]
+    assert not any(row.location == "missing" for row in table)
+    lost = [row for row in table if row.location == "lost"]
     assert all(row.cause for row in lost)
     assert sum(each["count"] for each in result["losses"]) == sum(row.records for row in lost)
     for client, counters in result["clients"]["producers"].items():
         mine = [row for row in table if row.client == client]
         for term in ("acked", "failed", "unknown", "aborted"):
             assert sum(row.records for row in mine if row.outcome == term) == counters[term]
-    agrees(table, result["books"])
+    agrees(table, result["ledger_by_partition"])
     for mine in _by_book(table).values():
         overlap_nowhere(mine)
     return table
@@ -75,9 +75,9 @@ def agrees(table: list[LedgerRow], results: list[dict[str, Any]]) -> None:
         for outcome in ("acked", "failed", "unknown", "aborted"):
             check(outcome, [row for row in mine if row.outcome == outcome])
         check("pending", [row for row in mine if row.outcome == "sent"])
-        check("acked_lost", [row for row in mine if row.place == "lost"])
-        check("committed_lost", [row for row in mine if row.place == "lost" and row.committed])
-        check("deleted", [row for row in mine if row.place == "deleted"])
-        check("missing", [row for row in mine if row.place == "missing"])
-        check("unknown_written", [row for row in mine if row.outcome == "unknown" and row.place == "held"])
-        assert not [row for row in mine if row.outcome == "failed" and row.place == "held"]
+        check("acked_lost", [row for row in mine if row.location == "lost"])
+        check("committed_lost", [row for row in mine if row.location == "lost" and row.committed])
+        check("deleted", [row for row in mine if row.location == "deleted"])
+        check("missing", [row for row in mine if row.location == "missing"])
+        check("unknown_written", [row for row in mine if row.outcome == "unknown" and row.location == "held"])
+        assert not [row for row in mine if row.outcome == "failed" and row.location == "held"]

@@ -32,7 +32,7 @@ from cluster_model.checker.root_cause.findings import (
 )
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
-    BatchDamaged,
+    BatchCorrupted,
     BecameLeader,
     BrokerFenced,
     FaultInjected,
@@ -48,7 +48,14 @@ _BEFORE: Final = (
     FaultInjected.kind, NodeDown.kind, NodePaused.kind, BrokerFenced.kind, IsrChanged.kind, LeaderElected.kind,
 )  # fmt: skip
 """Kinds of events that may precede the acknowledgement."""
-_ENDS: Final = (Truncated.kind, SETTLED, BatchDamaged.kind, ReplicaDeleted.kind, LeaderElected.kind, BecameLeader.kind)
+_ENDS: Final = (
+    Truncated.kind,
+    SETTLED,
+    BatchCorrupted.kind,
+    ReplicaDeleted.kind,
+    LeaderElected.kind,
+    BecameLeader.kind,
+)
 """Kinds of events by which the last log with the records lost them, or a leader without them took over."""
 _NEEDS: Final = {
     UNCLEAN_ELECTION: (LeaderElected.kind,),
@@ -59,7 +66,7 @@ _NEEDS: Final = {
     LAST_REPLICA: (Truncated.kind, LeaderElected.kind),
     POWER_LOSS_UNFLUSHED: (Truncated.kind,),
     DISK_LOST: (Truncated.kind,),
-    DAMAGED_BATCH: (BatchDamaged.kind,),
+    DAMAGED_BATCH: (BatchCorrupted.kind,),
 }
 """Cause → kinds of events that its chain must contain."""
 

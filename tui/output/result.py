@@ -10,14 +10,14 @@ from rich.console import Console
 
 from cluster_model.checker.anomalies import AnomalyReport
 from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, REORDERED, SKIPPED, ChainEvent, Finding
-from cluster_model.observation import BookView, Stuck, Unjudged
+from cluster_model.observation import BookView, PendingLiveness, Stuck
 from cluster_model.protocol.events import (
     DATA_KINDS,
     AdminAnswered,
     Event,
     FaultSkipped,
     GuardActed,
-    LivenessOverdue,
+    LivenessViolated,
     RecordsLost,
     StepTaken,
     describe,
@@ -268,19 +268,23 @@ SHOWN = 5
 
 def print_liveness(console: Console, result: SessionResult) -> None:
     """Print violated and pending liveness checks, and expected stalls, a line each; of many the first."""
-    for late in result.overdue[:SHOWN]:
+    for late in result.liveness_violations[:SHOWN]:
         say(console, f"liveness {overdue_words(late)}", "yellow")
-    if len(result.overdue) > SHOWN:
-        say(console, f"         and {counted(len(result.overdue) - SHOWN, 'more liveness violation')}", "yellow")
-    if result.unjudged:
-        say_parts(console, [(f"pending  {unjudged_words(result.unjudged)}", "dim")], _INDENT)
+    if len(result.liveness_violations) > SHOWN:
+        say(
+            console,
+            f"         and {counted(len(result.liveness_violations) - SHOWN, 'more liveness violation')}",
+            "yellow",
+        )
+    if result.pending_liveness:
+        say_parts(console, [(f"pending  {unjudged_words(result.pending_liveness)}", "dim")], _INDENT)
     for each in result.stuck[:SHOWN]:
         say(console, f"stuck    {stuck_words(each)}", "yellow")
     if len(result.stuck) > SHOWN:
         say(console, f"         and {len(result.stuck) - SHOWN} more stuck", "yellow")
 
 
-def overdue_words(late: LivenessOverdue) -> str:
+def overdue_words(late: LivenessViolated) -> str:
     """Return a liveness violation as one line, with how long it had lasted when detected, in whole milliseconds."""
     where = f"{late.partition}: " if late.partition else ""
     known = f" ({late.known})" if late.known else ""
@@ -290,12 +294,12 @@ def overdue_words(late: LivenessOverdue) -> str:
     )
 
 
-def unjudged_words(unjudged: tuple[Unjudged, ...]) -> str:
+def unjudged_words(unjudged: tuple[PendingLiveness, ...]) -> str:
     """Return one line on checks not due at the end: each property with the settle time that it lacks, in seconds."""
     missing: dict[str, int] = {}
     for each in unjudged:
-        never = each.missing_us < 0 or missing.get(each.property, 0) < 0
-        missing[each.property] = -1 if never else max(missing.get(each.property, 0), each.missing_us)
+        never = each.remaining_us < 0 or missing.get(each.property, 0) < 0
+        missing[each.property] = -1 if never else max(missing.get(each.property, 0), each.remaining_us)
     needs = [
         f"{name} needs {duration_text(-(-us // SECOND) * SECOND)} more of settle"
         if us >= 0
@@ -312,7 +316,7 @@ def _in_milliseconds(span_us: int) -> str:
 def stuck_words(each: Stuck) -> str:
     """Return the reason of an expected stall, and the event that releases it."""
     where = f"{each.partition}: " if each.partition else ""
-    return f"{where}{each.why}; released by {each.what_releases}"
+    return f"{where}{each.reason}; released by {each.released_by}"
 
 
 # The step table of a manual playbook as lines of text: each event, and the state of every broker after it.

@@ -40,7 +40,7 @@ _WEIGHTS: Final = {
     kind: weight
     for weight, kinds in enumerate(
         (
-            ("truncated", "replica_deleted", "batch_damaged"),
+            ("truncated", "replica_deleted", "batch_corrupted"),
             ("leader_elected", "became_leader"),
             ("records_acked", "appended"),
             ("isr_changed",),
@@ -64,7 +64,7 @@ _TITLES: Final = {
     "became_leader": "{broker} leads again",
     "truncated": "{broker} truncates",
     "replica_deleted": "{broker} deletes its log",
-    "batch_damaged": "{broker}: bad batch",
+    "batch_corrupted": "{broker}: bad batch",
     "appended": "{broker} appends them",
     "produce_refused": "produce rejected",
     "produce_retried": "produce retried",
@@ -82,7 +82,7 @@ _CAPTIONS: Final = {
     "became_leader": "without the records",
     "truncated": "records dropped",
     "replica_deleted": "records dropped",
-    "batch_damaged": "unreadable",
+    "batch_corrupted": "unreadable",
 }
 
 UNWRITTEN: Final = "not yet written"
@@ -614,22 +614,22 @@ def _no_return(found: Mapping[str, Any] | None) -> list[str]:
     if found is None:
         return []
     kind = found["kind"]
-    actions = alternatives(each["words"] for each in found["actions"])
+    actions = alternatives(each["description"] for each in found["actions"])
     if kind == "unplaced":
         return ["point of no return: the acknowledgement itself, as no broker ever had them"]
     if kind == "acknowledgement":
         return [f"point of no return: the acknowledgement itself, at {clock(found['at_us'])}"]
     if kind == "open":
         return [f"point of no return: not reached; last chance: {actions}"]
-    texts = [f"point of no return: {clock(found['at_us'])}, {found['words']}"]
+    texts = [f"point of no return: {clock(found['at_us'])}, {found['description']}"]
     if actions:
         texts.append(f"last chance before it: {actions}")
     clean = found.get("without_unclean")
     if clean is not None and clean["kind"] == "event":
-        kept = alternatives(each["words"] for each in clean["actions"])
+        kept = alternatives(each["description"] for each in clean["actions"])
         until = f"; last chance before it: {kept}" if kept else ""
         texts.append(
-            f"point of no return without an unclean election: {clock(clean['at_us'])}, {clean['words']}{until}"
+            f"point of no return without an unclean election: {clock(clean['at_us'])}, {clean['description']}{until}"
         )
     if found["acked_us"] >= 0:
         texts.append(f"first acknowledgement: {clock(found['acked_us'])}")

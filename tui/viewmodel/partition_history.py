@@ -11,7 +11,7 @@ KEPT_CHANGES: Final = 50_000
 """Maximum number of events kept; older state is inferred from the events kept."""
 NODES: Final = frozenset({"node_down", "node_up", "node_paused", "node_resumed"})
 DECISIONS: Final = frozenset({"leader_elected", "partition_offline", "isr_changed", "partition_created"})
-RULES: Final = frozenset({"invariant_violated", "liveness_overdue"})
+RULES: Final = frozenset({"invariant_violated", "liveness_violated"})
 LOSSES: Final = frozenset({"records_missing", "records_lost"})
 _FIRST: Final = "became_leader"
 """Kept at time 0 only, when initial leaders are set without an election."""
@@ -152,9 +152,9 @@ class LogBook:
         for event in events:
             kind = event.kind
             if kind == "records_acked":
-                if event.stint >= 0:
+                if event.log_branch >= 0:
                     start = event.log_offset
-                    entry = (event.stint, start, start + event.count, event.at_us)
+                    entry = (event.log_branch, start, start + event.count, event.at_us)
                     self._acked.setdefault(event.partition, deque(maxlen=KEPT_ACKNOWLEDGEMENTS)).append(entry)
             elif kind == "truncated" and event.end_offset > event.log_offset:
                 cut = ReplicaTruncation(event.at_us, event.broker, event.log_offset, event.end_offset, event.rule)
@@ -163,10 +163,10 @@ class LogBook:
                 self._acked.pop(event.partition, None)
                 self._cuts.pop(event.partition, None)
 
-    def acked_us(self, partition: str, stint: int, offset: int) -> int:
+    def acked_us(self, partition: str, log_branch: int, offset: int) -> int:
         """Return when a record was acknowledged, -1 if that is not known (any more)."""
         for owner, start, end, at_us in reversed(self._acked.get(partition, ())):
-            if owner == stint and start <= offset < end:
+            if owner == log_branch and start <= offset < end:
                 return at_us
         return -1
 

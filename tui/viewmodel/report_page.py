@@ -190,14 +190,14 @@ def _broken(result: SessionResult, width: int) -> list[Row]:
 
 def _late(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Liveness")
-    for late in result.overdue[:MOST]:
+    for late in result.liveness_violations[:MOST]:
         role = "warning" if late.known else "alarm"
         rows += _lines(f"{glyphs.BROKEN} ", role, f"deadline missed: {overdue_words(late)}", role, "", width)
-    rows += _more(len(result.overdue) - MOST, "missed deadline")
+    rows += _more(len(result.liveness_violations) - MOST, "missed deadline")
     for each in result.stuck[:MOST]:
         rows += _lines(f"{glyphs.PAUSED} ", "warning", f"stuck {stuck_words(each)}", "text", "", width)
     rows += _more(len(result.stuck) - MOST, "stuck partition")
-    return rows if result.overdue or result.stuck else [*rows, _quiet("no liveness deadline missed")]
+    return rows if result.liveness_violations or result.stuck else [*rows, _quiet("no liveness deadline missed")]
 
 
 def _seen(result: SessionResult, width: int) -> list[Row]:

@@ -14,7 +14,7 @@ from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.crash_recovery import reading_us, recovery_us
 from cluster_model.log.log_cleaner import to_clean
 from cluster_model.protocol.configs import NEVER, BrokerConfig
-from cluster_model.protocol.events import BatchDamaged, CorruptBatchFound, Event, RecoveryFinished
+from cluster_model.protocol.events import BatchCorrupted, CorruptBatchFound, Event, RecoveryFinished
 from cluster_model.protocol.records import CORRUPT_BATCH, LENGTH, Batch, Damage, with_damage
 from cluster_model.util.ranges import Range, subtract
 
@@ -41,12 +41,12 @@ def damage(replica: Replica, offset: int, kind: str, now: int) -> None:
     if batch is None:
         raise ValueError(f"broker {replica.broker} has no batch of {replica.partition} at offset {offset}")
     replica.damages = with_damage(replica.damages, Damage(batch.base, batch.end, kind))
-    replica.emit(BatchDamaged(now, replica.partition, replica.broker, batch.base, batch.end, kind))
+    replica.emit(BatchCorrupted(now, replica.partition, replica.broker, batch.base, batch.end, kind))
 
 
-def whole(replica: Replica, stint: int) -> list[Range]:
+def whole(replica: Replica, log_branch: int) -> list[Range]:
     """Return the offset ranges of a log branch that this log holds undamaged."""
-    held = replica.log.held(stint)
+    held = replica.log.held(log_branch)
     return subtract(held, [each[:2] for each in replica.damages]) if replica.damages else held
 
 

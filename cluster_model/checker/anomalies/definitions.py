@@ -11,7 +11,7 @@ from cluster_model.checker.anomalies.rules import unread
 from cluster_model.checker.invariants.base import LOSSY, Excuses
 from cluster_model.checker.invariants.durability import DURABILITY
 from cluster_model.observation.cluster_state import World
-from cluster_model.protocol.events import BatchDamaged, LeaderElected, LogStartMoved, PartitionDeleted, TraceEvent
+from cluster_model.protocol.events import BatchCorrupted, LeaderElected, LogStartMoved, PartitionDeleted, TraceEvent
 
 # The settings that decide which anomalies are allowed: producer configurations and topic retention.
 
@@ -92,7 +92,7 @@ class InForce:
         if isinstance(event, LeaderElected):
             if not event.clean:
                 self._unclean[event.partition] = None
-        elif isinstance(event, BatchDamaged):
+        elif isinstance(event, BatchCorrupted):
             self._damaged[event.partition] = None
         elif isinstance(event, LogStartMoved):
             self._deleted[event.partition] = None

@@ -299,7 +299,7 @@ class HistoryBuilder:
         "_copiers",
         "_incarnations",
         "_manner_of",
-        "_newest_stint",
+        "_newest_log_branch",
         "_number",
         "_open",
         "_poll_times",
@@ -315,16 +315,16 @@ class HistoryBuilder:
         anomalies: Anomalies,
         manner_of: Callable[[str, str], str],
         copiers: frozenset[str],
-        newest_stint: Callable[[str], int],
+        newest_log_branch: Callable[[str], int],
     ) -> None:
         """``manner_of`` returns how a client reads as a group member; ``copiers`` are those that write what they read.
 
-        ``newest_stint`` returns how many log branches a partition has had.
+        ``newest_log_branch`` returns how many log branches a partition has had.
         """
         self.anomalies = anomalies
         self._manner_of = manner_of
         self._copiers = copiers
-        self._newest_stint = newest_stint
+        self._newest_log_branch = newest_log_branch
         self._incarnations: dict[str, int] = {}
         self._processes: dict[str, str] = {}
         """Client → the name of its current process, created on first use."""
@@ -357,10 +357,16 @@ class HistoryBuilder:
 
     def acked(self, event: RecordsAcked) -> None:
         """Record a send that was ok; in a transaction the event comes together with the commit."""
-        client, key, sequence, count, stint = event.client, event.partition, event.sequence, event.count, event.stint
+        client, key, sequence, count, log_branch = (
+            event.client,
+            event.partition,
+            event.sequence,
+            event.count,
+            event.log_branch,
+        )
         anomalies = self.anomalies
-        if stint >= 0:
-            if stint < self._started.get(key, 0):
+        if log_branch >= 0:
+            if log_branch < self._started.get(key, 0):
                 return
             anomalies.realtime.acknowledged(client, key, sequence, count, event.log_offset, event.at_us)
         else:
@@ -369,9 +375,9 @@ class HistoryBuilder:
         txn = self._open.get(client) if self._open else None
         if txn is not None:
             operation = txn.number
-            txn.sends.append(Send(key, client, sequence, count, stint, offset))
+            txn.sends.append(Send(key, client, sequence, count, log_branch, offset))
         process = self._processes.get(client) or self.process(client)
-        anomalies.acked(process, key, client, sequence, count, stint, offset, operation, event.at_us)
+        anomalies.acked(process, key, client, sequence, count, log_branch, offset, operation, event.at_us)
 
     def failed(self, event: RecordsFailed) -> None:
         """Record a send that failed."""
@@ -417,7 +423,7 @@ class HistoryBuilder:
         reader = self._readers.get(client)
         if reader is None:
             reader = self._readers[client] = (self.process(client), self._manner_of(client, event.group_id))
-        stint, start, end = event.stint, event.log_offset, event.end_offset
+        log_branch, start, end = event.log_branch, event.log_offset, event.end_offset
         # Each response to a real client is a poll of its own: several of its processes may share one name.
         fresh = self._poll_times.get(client) != now or reader[1].startswith(WIRE)
         if fresh:
@@ -426,9 +432,9 @@ class HistoryBuilder:
         if self._copiers and client in self._copiers:
             if fresh:
                 self._reads[client] = []
-            self._reads.setdefault(client, []).append(ReadOperation(key, stint, start, end))
-        if stint >= self._started.get(key, 0):
-            self.anomalies.polled(reader, key, stint, start, end, now, now)
+            self._reads.setdefault(client, []).append(ReadOperation(key, log_branch, start, end))
+        if log_branch >= self._started.get(key, 0):
+            self.anomalies.polled(reader, key, log_branch, start, end, now, now)
 
     def abandoned(self, event: RecordsAbandoned) -> None:
         """Record that an application left records unprocessed; if it is alive, it reads them again."""
@@ -462,7 +468,7 @@ class HistoryBuilder:
             self._restarted(event)
         elif isinstance(event, PartitionDeleted):
             self.anomalies.deleted(event.partition, event.at_us)
-            self._started[event.partition] = self._newest_stint(event.partition)
+            self._started[event.partition] = self._newest_log_branch(event.partition)
         elif isinstance(event, PartitionsAssigned | PartitionsRevoked | PartitionsLost):
             self._rebalanced(event)
 
@@ -532,13 +538,13 @@ class HistoryBuilder:
 
 
 class Served(NamedTuple):
-    """A range returned by the final read; for a partition without data one entry with stint -1."""
+    """A range returned by the final read; for a partition without data one entry with log branch -1."""
 
     partition: str
     caught_up: bool
     """Whether the read reaches the end of the leader's log."""
     log_start: int
-    stint: int = -1
+    log_branch: int = -1
     log_offset: int = -1
     end_offset: int = -1
 
@@ -550,10 +556,10 @@ def served_by(world: World, key: str) -> list[Served]:
         return [Served(key, caught_up=False, log_start=0)]
     caught_up, start = leader.hw == leader.log.leo, leader.log.log_start
     parts: list[Served] = []
-    for _key, stint, low, high in served(leader):
-        touches = parts and (parts[-1].stint, parts[-1].end_offset) == (stint, low)
+    for _key, log_branch, low, high in served(leader):
+        touches = parts and (parts[-1].log_branch, parts[-1].end_offset) == (log_branch, low)
         first = parts.pop().log_offset if touches else low
-        parts.append(Served(key, caught_up, start, stint, first, high))
+        parts.append(Served(key, caught_up, start, log_branch, first, high))
     return parts or [Served(key, caught_up, start)]
 
 
@@ -578,11 +584,11 @@ def served(leader: Replica) -> Iterator[ReadOperation]:
     transactional = log.lineages.any_transactional(log.extents)
     damaged = [(each.start, each.end) for each in leader.damages]
     if not transactional:
-        for index, (first, stint) in enumerate(log.extents):
+        for index, (first, log_branch) in enumerate(log.extents):
             end = log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo
             low, high = max(first, log.log_start), min(end, leader.hw)
             if low < high:
-                yield from (ReadOperation(key, stint, *part) for part in subtract([(low, high)], damaged))
+                yield from (ReadOperation(key, log_branch, *part) for part in subtract([(low, high)], damaged))
         return
     for lineage, batch, start, end in log.batches_between(log.log_start, leader.hw):
         if batch.kind >= ABORT or (batch.kind == TRANSACTIONAL and log.transactions.is_aborted(batch)):

@@ -13,7 +13,7 @@ from cluster_model.checker.history.fault_history import Deeds, FaultRecord
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
-    BatchDamaged,
+    BatchCorrupted,
     IsrChanged,
     LeaderElected,
     PartitionCreated,
@@ -193,9 +193,9 @@ class LogTruncation(NamedTuple):
     apart: bool
     """Whether the replica, its leader and the controller did not all use the same leader epoch."""
 
-    def took(self, stint: int, start: int, end: int) -> bool:
+    def took(self, log_branch: int, start: int, end: int) -> bool:
         """Return whether it removed any record of a range."""
-        return any(owner == stint and low < end and high > start for owner, low, high in self.taken)
+        return any(owner == log_branch and low < end and high > start for owner, low, high in self.taken)
 
 
 class Join(NamedTuple):
@@ -252,7 +252,7 @@ class ClusterHistory:
         self._world = world
         self.moment = 0
         """Number of rare events so far, which orders them even where virtual time does not pass."""
-        self.acked_in: Callable[[str, int], list[Range]] = lambda partition, stint: []
+        self.acked_in: Callable[[str, int], list[Range]] = lambda partition, log_branch: []
         """Returns the acknowledged offsets of a log branch: only their truncations can explain a loss."""
         self.deeds = Deeds()
         self.witnesses = Witnesses(world)
@@ -274,7 +274,7 @@ class ClusterHistory:
         self._removed: dict[str, dict[int, tuple[int, ReplicaDeleted]]] = {}
         self._early_joins: dict[str, dict[int, Join]] = {}
         """Partition → broker → its newest early join."""
-        self._damages: list[tuple[int, BatchDamaged]] = []
+        self._damages: list[tuple[int, BatchCorrupted]] = []
         self._snapshots: dict[str, PartitionSnapshot] = {}
         """Snapshots, cached until the next rare event."""
         self._saved: tuple[Any, ...] | None = None
@@ -301,7 +301,7 @@ class ClusterHistory:
         elif isinstance(event, Truncated):
             if not self._world.is_stale(event.partition, event.broker):
                 self._truncated(event)
-        elif isinstance(event, BatchDamaged):
+        elif isinstance(event, BatchCorrupted):
             self._damages.append((self.moment, event))
         elif isinstance(event, IsrChanged):
             self._isr_changed(event)
@@ -386,9 +386,9 @@ class ClusterHistory:
         """Return whether a replica lacks acknowledged records because of a truncation."""
         name = truncation.event.partition
         replica = self._world.replicas[name].get(truncation.event.broker)
-        for stint, start, end in truncation.taken:
-            lacked = [(start, end)] if replica is None else subtract([(start, end)], replica.log.held(stint))
-            acked = self.acked_in(name, stint)
+        for log_branch, start, end in truncation.taken:
+            lacked = [(start, end)] if replica is None else subtract([(start, end)], replica.log.held(log_branch))
+            acked = self.acked_in(name, log_branch)
             if any(low < high_acked and high > low_acked for low, high in lacked for low_acked, high_acked in acked):
                 return True
         return False
@@ -448,16 +448,20 @@ class ClusterHistory:
         """Return the election that began an epoch, if it was unclean."""
         return next((each for each in self._unclean.get(partition, ()) if each.leader_epoch == leader_epoch), None)
 
-    def last_cut(self, partition: str, broker: int, stint: int, offsets: Range, until: int) -> Truncated | None:
+    def last_cut(self, partition: str, broker: int, log_branch: int, offsets: Range, until: int) -> Truncated | None:
         """Return the newest truncation up to a moment by which a replica lost any record of a range."""
         for truncation in reversed(self._cuts[partition]):
-            if truncation.moment <= until and truncation.event.broker == broker and truncation.took(stint, *offsets):
+            if (
+                truncation.moment <= until
+                and truncation.event.broker == broker
+                and truncation.took(log_branch, *offsets)
+            ):
                 return truncation.event
         return None
 
-    def cuts_of(self, partition: str, stint: int, offsets: Range) -> list[LogTruncation]:
+    def cuts_of(self, partition: str, log_branch: int, offsets: Range) -> list[LogTruncation]:
         """Return all kept truncations that removed any record of a range, in order."""
-        return [truncation for truncation in self._cuts.get(partition, ()) if truncation.took(stint, *offsets)]
+        return [truncation for truncation in self._cuts.get(partition, ()) if truncation.took(log_branch, *offsets)]
 
     def cuts_at(self, partition: str, offsets: Range, until_us: int) -> list[LogTruncation]:
         """Return all kept truncations up to a time that removed any record at these offsets."""
@@ -473,7 +477,7 @@ class ClusterHistory:
         """Return the last deletion of each broker's replica: broker → (moment, event)."""
         return self._removed.get(partition, {})
 
-    def damage(self, partition: str, broker: int, offsets: Range, until: int) -> tuple[int, BatchDamaged] | None:
+    def damage(self, partition: str, broker: int, offsets: Range, until: int) -> tuple[int, BatchCorrupted] | None:
         """Return when a replica's copy at these offsets was damaged on disk, up to a moment; None if it was not."""
         for moment, event in reversed(self._damages):
             matches = (event.partition, event.broker) == (partition, broker)
@@ -481,7 +485,7 @@ class ClusterHistory:
                 return None if self._truncated_since(moment, event, until) else (moment, event)
         return None
 
-    def _truncated_since(self, since: int, damaged: BatchDamaged, until: int) -> bool:
+    def _truncated_since(self, since: int, damaged: BatchCorrupted, until: int) -> bool:
         """Return whether a damaged batch was truncated between two moments, so that another copy replaced it."""
         return any(
             since < truncation.moment < until

@@ -185,7 +185,7 @@ class AcksOneBounded(Invariant):
             return
         by_id = log.lineages.by_id
         index = log.extent_index(max(start, log.log_start))
-        held = next((at for at, stint in log.extents[index:] if by_id[stint].epoch == event.leader_epoch), -1)
+        held = next((at for at, log_branch in log.extents[index:] if by_id[log_branch].epoch == event.leader_epoch), -1)
         if held < 0:
             return
         detail = (

@@ -124,7 +124,7 @@ class EpochMonotonicity(Invariant):
                 self.promise, event.at_us, partition, broker, detail, offsets=(entries[-1][1], log.leo),
                 epoch=entries[-1][0],
             )  # fmt: skip
-        written = [(log.lineages.by_id[stint].epoch, start) for start, stint in log.extents]
+        written = [(log.lineages.by_id[log_branch].epoch, start) for start, log_branch in log.extents]
         fallen = next((two for one, two in pairwise(written) if one[0] > two[0]), None)
         if fallen is not None:
             detail = f"the log of broker {broker} has batches of epochs {listed(epoch for epoch, _start in written)}"

@@ -49,13 +49,13 @@ Exposed = tuple[tuple[Extent, ...], int]
 class StableReads(Invariant):
     """Invariant stable-reads; exposed records are kept as log branches, so an HW advance costs one comparison."""
 
-    __slots__ = ("_exposed", "ends", "stints")
+    __slots__ = ("_exposed", "ends", "log_branches")
     promise = STABLE_READS
 
     def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._exposed: dict[str, tuple[Extent, ...]] = {}
-        self.stints: dict[str, int] = {}
+        self.log_branches: dict[str, int] = {}
         """Partition → the log branch that its highest exposed HW is in."""
         self.ends: dict[str, int] = {}
         """Partition → the highest HW exposed."""
@@ -69,22 +69,22 @@ class StableReads(Invariant):
         partition, hw = event.partition, event.hw
         if hw <= self.ends.get(partition, 0):
             return
-        if replica.log.extents[-1][1] != self.stints.get(partition, -1):
+        if replica.log.extents[-1][1] != self.log_branches.get(partition, -1):
             self._branch_changed(partition, replica, hw, event)
         self.ends[partition] = hw
 
     def read(self, event: RecordsRead) -> None:
         """Check records that a consumer received."""
         partition = event.partition
-        if event.stint == self.stints.get(partition, -1) and event.end_offset <= self.ends[partition]:
+        if event.log_branch == self.log_branches.get(partition, -1) and event.end_offset <= self.ends[partition]:
             return
-        if event.stint >= 0:
+        if event.log_branch >= 0:
             self._check_read(event)
 
     def _check_read(self, event: RecordsRead) -> None:
         """Check received records of an older log branch, or above the exposed HW."""
         partition = event.partition
-        lineage = self.world.lineages[partition].by_id[event.stint]
+        lineage = self.world.lineages[partition].by_id[event.log_branch]
         record = self.world.records.get(partition)
         if record is None or lineage.topic_id != record.topic_id:
             return
@@ -101,9 +101,9 @@ class StableReads(Invariant):
         extents = self._exposed[partition]  # Present, since records were exposed.
         if start < extents[0][0]:
             return  # Retention deleted the records exposed there.
-        stints = [stint for at, stint in extents if at < end]
-        first = max(index for index, (at, _stint) in enumerate(extents) if at <= start)
-        if set(stints[first:]) != {event.stint}:
+        log_branches = [log_branch for at, log_branch in extents if at < end]
+        first = max(index for index, (at, _log_branch) in enumerate(extents) if at <= start)
+        if set(log_branches[first:]) != {event.log_branch}:
             detail = (
                 f"{event.client} received records of epoch {lineage.epoch} at offset {start}, where different records "
                 "had been exposed"
@@ -113,7 +113,7 @@ class StableReads(Invariant):
     def _branch_changed(self, partition: str, replica: Replica, hw: int, event: HwAdvanced) -> None:
         self._compare(partition, replica, event, self.ends.get(partition, 0))
         extents = _below(replica.log, hw)
-        self._exposed[partition], self.stints[partition] = extents, extents[-1][1]
+        self._exposed[partition], self.log_branches[partition] = extents, extents[-1][1]
 
     def _leader_changed(self, event: LeaderElected | BecameLeader) -> None:
         """Check that a new leader holds all exposed records."""
@@ -131,7 +131,11 @@ class StableReads(Invariant):
             end = min(end, leader.log.leo)
             extents = _below(leader.log, end)
             if extents:
-                self._exposed[partition], self.stints[partition], self.ends[partition] = extents, extents[-1][1], end
+                self._exposed[partition], self.log_branches[partition], self.ends[partition] = (
+                    extents,
+                    extents[-1][1],
+                    end,
+                )
             else:
                 self.forget(partition)
 
@@ -145,8 +149,8 @@ class StableReads(Invariant):
         missing = _first_missing(known, end, leader.log)
         if missing is None:
             return False
-        start, stint = missing
-        epoch = self.world.lineages[partition].by_id[stint].epoch
+        start, log_branch = missing
+        epoch = self.world.lineages[partition].by_id[log_branch].epoch
         if not self.ground.excuses.covers(partition, epoch):
             difference = "holds a different record" if start < leader.log.leo else "holds no record"
             detail = (
@@ -174,17 +178,17 @@ class StableReads(Invariant):
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
-        for table in (self._exposed, self.stints, self.ends):
+        for table in (self._exposed, self.log_branches, self.ends):
             table.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return (tuple(self._exposed.items()), tuple(self.stints.items()), tuple(self.ends.items()))
+        return (tuple(self._exposed.items()), tuple(self.log_branches.items()), tuple(self.ends.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        exposed, stints, ends = saved
-        self._exposed, self.stints, self.ends = dict(exposed), dict(stints), dict(ends)
+        exposed, log_branches, ends = saved
+        self._exposed, self.log_branches, self.ends = dict(exposed), dict(log_branches), dict(ends)
 
 
 def _below(log: ReplicaLog, end: int) -> tuple[Extent, ...]:
@@ -194,15 +198,15 @@ def _below(log: ReplicaLog, end: int) -> tuple[Extent, ...]:
 
 def _first_missing(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[int, int] | None:
     """Return the first exposed (offset, log branch) below ``end`` that a log lacks; retention does not count."""
-    for number, (start, stint) in enumerate(known):
+    for number, (start, log_branch) in enumerate(known):
         stop = min(end, known[number + 1][0] if number + 1 < len(known) else end)
         at = max(start, log.log_start)
         while at < stop:
             if at >= log.leo:
-                return at, stint
+                return at, log_branch
             index = log.extent_index(at)
-            if log.extents[index][1] != stint:
-                return at, stint
+            if log.extents[index][1] != log_branch:
+                return at, log_branch
             at = log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo
     return None
 

@@ -68,7 +68,7 @@ class HighWatermarkCheck:
         hws, ends, highest = self._within.hws.get(partition), self._reads.ends, self._true_hw.highest
         if hws is None or hws.get(broker, 0) > hw or highest.get(partition, 0) > hw or ends.get(partition, 0) >= hw:
             return False
-        if self._reads.stints.get(partition, -1) != log.extents[-1][1] or not self.agree(replica, state):
+        if self._reads.log_branches.get(partition, -1) != log.extents[-1][1] or not self.agree(replica, state):
             return False
         hws[broker] = ends[partition] = highest[partition] = hw
         self._true_hw.epochs[partition] = epoch

@@ -114,7 +114,7 @@ class MinIsr(Invariant):
         """
         log, start, last = replica.log, event.log_offset, event.log_offset + event.count
         written = leadership.epoch_start <= start and log.log_start < last <= log.leo
-        if not written or log.lineage_at(last - 1).id != event.stint:
+        if not written or log.lineage_at(last - 1).id != event.log_branch:
             return
         detail = (
             f"broker {replica.broker} acknowledged {event.count} records of acks=all at offset {start} with its HW at "

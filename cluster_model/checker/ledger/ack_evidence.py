@@ -12,67 +12,67 @@ from cluster_model.util.ranges import Range, RangeSet, subtract
 class AckedRecords:
     """Acknowledged and readable offsets of one partition, by log branch."""
 
-    __slots__ = ("_saved", "by_stint", "committed", "topic_id")
+    __slots__ = ("_saved", "by_log_branch", "committed", "topic_id")
 
     def __init__(self, topic_id: int) -> None:
         self.topic_id = topic_id
-        self.by_stint: dict[int, RangeSet] = {}
+        self.by_log_branch: dict[int, RangeSet] = {}
         self.committed: dict[int, RangeSet] = {}
         """Log branch → offsets, acknowledged or not, that were below the HW of a leader."""
         self._saved: tuple[Any, ...] | None = None
         """Cached result of :meth:`save`, until something changes."""
 
-    def add(self, stint: int, start: int, end: int) -> bool:
+    def add(self, log_branch: int, start: int, end: int) -> bool:
         """Add acknowledged records; return False if they were known."""
         self._saved = None
-        ranges = self.by_stint.get(stint)
+        ranges = self.by_log_branch.get(log_branch)
         if ranges is None:
-            ranges = self.by_stint[stint] = RangeSet()
+            ranges = self.by_log_branch[log_branch] = RangeSet()
         ends = ranges.ends
         if ends and ends[-1] == start:  # nearly always: add() would do the same
             ends[-1] = end
             return True
         return bool(ranges.add(start, end))
 
-    def commit(self, stint: int, start: int, end: int) -> None:
+    def commit(self, log_branch: int, start: int, end: int) -> None:
         """Record that offsets of a log branch could be read by consumers."""
         self._saved = None
-        ranges = self.committed.get(stint)
+        ranges = self.committed.get(log_branch)
         if ranges is None:
-            ranges = self.committed[stint] = RangeSet()
+            ranges = self.committed[log_branch] = RangeSet()
         ends = ranges.ends
         if ends and ends[-1] == start:
             ends[-1] = end
         else:
             ranges.add(start, end)
 
-    def committed_in(self, stint: int) -> list[Range]:
+    def committed_in(self, log_branch: int) -> list[Range]:
         """Return the offsets of a log branch that consumers could read."""
-        ranges = self.committed.get(stint)
+        ranges = self.committed.get(log_branch)
         return [] if ranges is None else ranges.ranges()
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         if self._saved is None:
-            self._saved = (_saved(self.by_stint), _saved(self.committed))
+            self._saved = (_saved(self.by_log_branch), _saved(self.committed))
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         self._saved = None
-        stints, committed = saved
-        self.by_stint, self.committed = _loaded(stints), _loaded(committed)
+        log_branches, committed = saved
+        self.by_log_branch, self.committed = _loaded(log_branches), _loaded(committed)
 
 
 def _saved(table: dict[int, RangeSet]) -> tuple[Any, ...]:
-    return tuple([(stint, ranges.save()) for stint, ranges in table.items()])
+    return tuple([(log_branch, ranges.save()) for log_branch, ranges in table.items()])
 
 
 def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
     table: dict[int, RangeSet] = {}
-    for stint, ranges in saved:
-        table[stint] = RangeSet()
-        table[stint].load(ranges)
+    for log_branch, ranges in saved:
+        table[log_branch] = RangeSet()
+        table[log_branch].load(ranges)
     return table
 
 
@@ -110,10 +110,10 @@ class Exposed:
         if event.hw <= before:
             return  # It must not decrease; exposed records stay exposed.
         log = self._world.replicas[event.partition][event.broker].log
-        start, stint = log.extents[-1]
+        start, log_branch = log.extents[-1]
         if start <= before:  # Almost always: the high watermark is in the newest log branch.
-            self._acked[event.partition].commit(stint, before, event.hw)
-            self._vouch(event.partition, stint, before, event.hw)
+            self._acked[event.partition].commit(log_branch, before, event.hw)
+            self._vouch(event.partition, log_branch, before, event.hw)
         else:
             self._commit(event.partition, log, before, event.hw)
             for passed, low, high in log.pieces(before, event.hw):
@@ -140,8 +140,8 @@ class Exposed:
 
     def _commit(self, partition: str, log: ReplicaLog, start: int, end: int) -> None:
         acked = self._acked[partition]
-        for stint, low, high in log.pieces(start, end):
-            acked.commit(stint, low, high)
+        for log_branch, low, high in log.pieces(start, end):
+            acked.commit(log_branch, low, high)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
@@ -164,10 +164,10 @@ Vouching = tuple[int, int, tuple[int, ...]]
 class _IsrSpan:
     """Consecutive acknowledged offsets of one log branch with the same ISR, still growing."""
 
-    __slots__ = ("end", "isr", "start", "stint")
+    __slots__ = ("end", "isr", "log_branch", "start")
 
-    def __init__(self, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
-        self.stint = stint
+    def __init__(self, log_branch: int, start: int, end: int, isr: tuple[int, ...]) -> None:
+        self.log_branch = log_branch
         self.start = start
         self.end = end
         self.isr = isr
@@ -183,32 +183,32 @@ class Vouched:
         self._open: dict[str, _IsrSpan] = {}
         """Partition → the growing span after the last entry of a log branch, which is entered later."""
 
-    def note(self, partition: str, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
+    def note(self, partition: str, log_branch: int, start: int, end: int, isr: tuple[int, ...]) -> None:
         """Record that records were acknowledged while the leader used this ISR."""
         run = self._open.get(partition)
         if run is not None:
-            if run.end == start and run.stint == stint and run.isr == isr:
+            if run.end == start and run.log_branch == log_branch and run.isr == isr:
                 run.end = end
                 return
             self._close(partition, run)
-        self._open[partition] = _IsrSpan(stint, start, end, isr)
+        self._open[partition] = _IsrSpan(log_branch, start, end, isr)
 
-    def note_rest(self, partition: str, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
+    def note_rest(self, partition: str, log_branch: int, start: int, end: int, isr: tuple[int, ...]) -> None:
         """Record the ISR of the records of a range for which none is known yet."""
         run = self._open.get(partition)
-        if run is not None and run.stint == stint:
+        if run is not None and run.log_branch == log_branch:
             if run.start <= start and end <= run.end:
                 return
             if run.end == start and run.isr == isr:  # nearly always: the next ones
                 run.end = end
                 return
-        known = sorted((low, high) for low, high, _isr in self.entries(partition, stint))
+        known = sorted((low, high) for low, high, _isr in self.entries(partition, log_branch))
         for low, high in subtract([(start, end)], known):
-            self.note(partition, stint, low, high, isr)
+            self.note(partition, log_branch, low, high, isr)
 
     def _close(self, partition: str, run: "_IsrSpan") -> None:
         del self._open[partition]
-        self._record((partition, run.stint), run.start, run.end, run.isr)
+        self._record((partition, run.log_branch), run.start, run.end, run.isr)
 
     def _settle(self) -> None:
         for partition, run in tuple(self._open.items()):
@@ -233,16 +233,16 @@ class Vouched:
         entries.insert(index, (start, end, isr))
         self._entries[key] = tuple(entries)
 
-    def isr_at(self, partition: str, stint: int, offset: int) -> tuple[int, ...]:
+    def isr_at(self, partition: str, log_branch: int, offset: int) -> tuple[int, ...]:
         """Return the ISR at a record's acknowledgement, empty if it was never acknowledged."""
-        entries = self.entries(partition, stint)
+        entries = self.entries(partition, log_branch)
         return next((isr for start, end, isr in reversed(entries) if start <= offset < end), ())
 
-    def entries(self, partition: str, stint: int) -> tuple[Vouching, ...]:
+    def entries(self, partition: str, log_branch: int) -> tuple[Vouching, ...]:
         """Return all entries of a log branch, in order of offset."""
         if self._open:
             self._settle()
-        return self._entries.get((partition, stint), ())
+        return self._entries.get((partition, log_branch), ())
 
     @property
     def count(self) -> int:

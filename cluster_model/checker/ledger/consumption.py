@@ -105,19 +105,19 @@ class ReaderEvents:
         """Record that an application received records."""
         self.changes += 1
         key = (event.group_id, event.partition)
-        stints = self._delivered.get(key)
-        if stints is None:
-            stints = self._delivered[key] = {}
-        handed = stints.get(event.stint)
+        log_branches = self._delivered.get(key)
+        if log_branches is None:
+            log_branches = self._delivered[key] = {}
+        handed = log_branches.get(event.log_branch)
         if handed is None:
-            handed = stints[event.stint] = RangeSet()
+            handed = log_branches[event.log_branch] = RangeSet()
         start, end, ends = event.log_offset, event.end_offset, handed.ends
         if ends and ends[-1] == start:
             ends[-1] = end
             return
-        if ends and event.stint >= 0:
+        if ends and event.log_branch >= 0:
             start, end = handed.bridged(
-                start, end, self._world.lineages[event.partition].by_id[event.stint].markers_only
+                start, end, self._world.lineages[event.partition].by_id[event.log_branch].markers_only
             )
         handed.add(start, end)
 
@@ -189,23 +189,23 @@ class ReaderEvents:
 
         (group, partition, log branch, offsets) each, of one group or of all.
         """
-        for (group, partition), stints in self._delivered.items():
-            if len(stints) < 2 or only not in (None, group):
+        for (group, partition), log_branches in self._delivered.items():
+            if len(log_branches) < 2 or only not in (None, group):
                 continue
             leader = self._world.true_leader(partition) if partition in self._world.records else None
             if leader is None:
                 continue
-            held = [(stint, part) for stint in stints for part in leader.log.held(stint)]
-            current = [self._intersection(stints[stint].ranges(), part) for stint, part in held]
+            held = [(log_branch, part) for log_branch in log_branches for part in leader.log.held(log_branch)]
+            current = [self._intersection(log_branches[log_branch].ranges(), part) for log_branch, part in held]
             newest = max((high for ranges in current for _low, high in ranges), default=0)
-            by_branch = {stint: handed.ranges() for stint, handed in stints.items()}
-            for start, stint in leader.log.extents:
-                end = next((high for low, high in leader.log.held(stint) if low <= start < high), start)
-                stale = sorted(part for other, ranges in by_branch.items() if other != stint for part in ranges)
-                seen = by_branch.get(stint, [])
+            by_branch = {log_branch: handed.ranges() for log_branch, handed in log_branches.items()}
+            for start, log_branch in leader.log.extents:
+                end = next((high for low, high in leader.log.held(log_branch) if low <= start < high), start)
+                stale = sorted(part for other, ranges in by_branch.items() if other != log_branch for part in ranges)
+                seen = by_branch.get(log_branch, [])
                 for low, high in self._intersection(stale, (start, min(end, newest))):
                     for part in subtract([(low, high)], seen):
-                        yield group, partition, stint, part
+                        yield group, partition, log_branch, part
 
     @staticmethod
     def _intersection(ranges: list[Range], part: Range) -> list[Range]:
@@ -222,7 +222,7 @@ class ReaderEvents:
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        handed = [(key, save_all(stints)) for key, stints in self._delivered.items()]
+        handed = [(key, save_all(log_branches)) for key, log_branches in self._delivered.items()]
         tables = (self._created, self._jumps, self._unprocessed, self._commits, self._expired)
         return (tuple(handed), *(tuple(table.items()) for table in tables))
 
@@ -232,7 +232,7 @@ class ReaderEvents:
         self._expired = dict(expired)
         self._created, self._jumps, self._unprocessed = dict(created), dict(jumps), dict(left)
         self._commits = dict(commits)
-        self._delivered = {key: load_all(stints) for key, stints in handed}
+        self._delivered = {key: load_all(log_branches) for key, log_branches in handed}
 
 
 # Offsets that each group's applications read once, again, or not at all.
@@ -273,24 +273,24 @@ class Readings:
         start, end = event.log_offset, event.log_offset + event.count
         if self._abandoned and key in self._abandoned:
             self._redelivered(key, start, end)
-        records = self._records[key].get(event.stint)
+        records = self._records[key].get(event.log_branch)
         if records is None:
-            records = self._records[key][event.stint] = RangeSet()
+            records = self._records[key][event.log_branch] = RangeSet()
         if not records.extend(start, end):  # nearly always: the next ones
             repeated = event.count - length(records.add(start, end))
             if repeated:
                 again, passed = self._reread.get(group, (0, 0))
                 self._reread[group] = (again + repeated, passed)
         if not ranges.extend(start, end):
-            bridges = ranges.ends and event.stint >= 0
+            bridges = ranges.ends and event.log_branch >= 0
             ranges.add(*(self._bridged(ranges, event) if bridges else (start, end)))
 
     def _bridged(self, ranges: RangeSet, event: RecordsRead) -> Range:
         """Return the range extended by adjacent markers, which are never delivered."""
         empty = self._empty
-        key, stint = event.partition, event.stint
+        key, log_branch = event.partition, event.log_branch
         return ranges.bridged(
-            event.log_offset, event.log_offset + event.count, lambda low, high: empty(key, stint, low, high)
+            event.log_offset, event.log_offset + event.count, lambda low, high: empty(key, log_branch, low, high)
         )
 
     def _redelivered(self, key: tuple[str, str], start: int, end: int) -> None:
@@ -352,13 +352,16 @@ class Readings:
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        records = tuple([(key, save_all(stints)) for key, stints in self._records.items()])
+        records = tuple([(key, save_all(log_branches)) for key, log_branches in self._records.items()])
         abandoned = tuple([(key, tuple(ranges)) for key, ranges in self._abandoned.items()])
         return (tuple(self._read.items()), save_all(self._delivered), tuple(self._reread.items()), abandoned, records)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         read, handed, again, abandoned, records = saved
-        self._delivered, self._records = load_all(handed), {key: load_all(stints) for key, stints in records}
+        self._delivered, self._records = (
+            load_all(handed),
+            {key: load_all(log_branches) for key, log_branches in records},
+        )
         self._abandoned = {key: list(ranges) for key, ranges in abandoned}
         self._read, self._reread = dict(read), dict(again)

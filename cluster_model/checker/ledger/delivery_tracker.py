@@ -273,8 +273,8 @@ class Transacted:
     def undone(self, client: str | None = None) -> int:
         """Return the number of acknowledged records of transactions that are aborted in the leader's log."""
         return sum(
-            _overlap(self._acked_in(partition, stint), start, end)
-            for partition, stint, batch, start, end, committed in self._ended()
+            _overlap(self._acked_in(partition, log_branch), start, end)
+            for partition, log_branch, batch, start, end, committed in self._ended()
             if not committed and client in (None, batch.client)
         )
 
@@ -282,22 +282,22 @@ class Transacted:
         """Return the number of aborted records of transactions that are committed in the leader's log."""
         return sum(
             _overlap(self._aborted[batch.client, partition].ranges(), batch.sequence, batch.sequence + batch.records)
-            for partition, _stint, batch, _start, _end, committed in self._ended()
+            for partition, _log_branch, batch, _start, _end, committed in self._ended()
             if committed and client in (None, batch.client) and (batch.client, partition) in self._aborted
         )
 
     def contradicted(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
         """Yield what :meth:`undone` and :meth:`leaked` count: (partition, log branch, batch, start, end, committed)."""
-        for partition, stint, batch, start, end, committed in self._ended():
+        for partition, log_branch, batch, start, end, committed in self._ended():
             if not committed:
-                known = self._acked_in(partition, stint)
+                known = self._acked_in(partition, log_branch)
             else:
                 numbers = self._aborted.get((batch.client, partition))
                 shift = batch.base - batch.sequence
                 known = [] if numbers is None else [(low + shift, high + shift) for low, high in numbers.ranges()]
             for low, high in known:
                 if max(low, start) < min(high, end):
-                    yield partition, stint, batch, max(low, start), min(high, end), committed
+                    yield partition, log_branch, batch, max(low, start), min(high, end), committed
 
     def _ended(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
         """Yield (partition, log branch, batch, start, end, committed) of every batch of an ended transaction."""

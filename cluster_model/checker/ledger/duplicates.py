@@ -22,9 +22,9 @@ class _Copy(NamedTuple):
     """``records`` appended to a log that already held them."""
 
     sequence: int
-    first_stint: int
+    first_log_branch: int
     first: int
-    second_stint: int
+    second_log_branch: int
     second: int
     records: int
 
@@ -33,7 +33,7 @@ class _Late(NamedTuple):
     """``records`` appended to a log after later ones of their client."""
 
     sequence: int
-    stint: int
+    log_branch: int
     offset: int
     records: int
 
@@ -74,7 +74,7 @@ class Repeats:
 
     def _classify(self, key: _ClientPartition, event: Appended, log: ReplicaLog) -> None:
         """Classify each record: a copy of the nearest earlier one of its number, or late if a later one precedes it."""
-        stint = log.lineage_at(event.log_offset).id
+        log_branch = log.lineage_at(event.log_offset).id
         highest = -1
         fresh = [(event.sequence, event.sequence + event.count)]
         shift_back = event.log_offset - event.sequence
@@ -86,13 +86,13 @@ class Repeats:
             highest = max(highest, end + shift - 1)
             left = subtract(fresh, present)
             for low, high in subtract(fresh, left):
-                self._add_copy(key, _Copy(low, lineage.id, low - shift, stint, low + shift_back, high - low))
+                self._add_copy(key, _Copy(low, lineage.id, low - shift, log_branch, low + shift_back, high - low))
             fresh = left
             if not fresh:
                 return
         for low, high in fresh:
             if low < highest:
-                self._add_late(key, _Late(low, stint, low + shift_back, min(high, highest) - low))
+                self._add_late(key, _Late(low, log_branch, low + shift_back, min(high, highest) - low))
 
     def _add_copy(self, key: _ClientPartition, copy: _Copy) -> None:
         copies = self._copies.setdefault(key, [])
@@ -100,8 +100,12 @@ class Repeats:
             last = copies[-1]
             count = last.records
             if last[:5] == (
-                copy.sequence - count, copy.first_stint, copy.first - count, copy.second_stint, copy.second - count,
-            ):  # fmt: skip
+                copy.sequence - count,
+                copy.first_log_branch,
+                copy.first - count,
+                copy.second_log_branch,
+                copy.second - count,
+            ):
                 copies[-1] = last._replace(records=last.records + copy.records)
                 return
         copies.append(copy)
@@ -110,7 +114,7 @@ class Repeats:
         known = self._late.setdefault(key, [])
         if known:
             last = known[-1]
-            if last[:3] == (late.sequence - last.records, late.stint, late.offset - last.records):
+            if last[:3] == (late.sequence - last.records, late.log_branch, late.offset - last.records):
                 known[-1] = last._replace(records=last.records + late.records)
                 return
         known.append(late)
@@ -137,8 +141,8 @@ class Repeats:
         return [
             (copy.sequence + low, copy.sequence + high)
             for copy in self._copies.get((client, partition), ())
-            for one in _held_parts(log, copy.first_stint, copy.first, copy.records)
-            for other in _held_parts(log, copy.second_stint, copy.second, copy.records)
+            for one in _held_parts(log, copy.first_log_branch, copy.first, copy.records)
+            for other in _held_parts(log, copy.second_log_branch, copy.second, copy.records)
             for low, high in _intersection(one, other)
         ]
 
@@ -150,7 +154,7 @@ class Repeats:
         return [
             (late.sequence + low, late.sequence + high)
             for late in self._late.get((client, partition), ())
-            for low, high in _held_parts(log, late.stint, late.offset, late.records)
+            for low, high in _held_parts(log, late.log_branch, late.offset, late.records)
         ]
 
     def copies(self) -> Iterator[tuple[str, str, int, tuple[int, int], tuple[int, int], int]]:
@@ -160,11 +164,11 @@ class Repeats:
             if log is None:
                 continue
             for copy in copies:
-                for one in _held_parts(log, copy.first_stint, copy.first, copy.records):
-                    for other in _held_parts(log, copy.second_stint, copy.second, copy.records):
+                for one in _held_parts(log, copy.first_log_branch, copy.first, copy.records):
+                    for other in _held_parts(log, copy.second_log_branch, copy.second, copy.records):
                         for low, high in _intersection(one, other):
-                            first = (copy.first_stint, copy.first + low)
-                            again = (copy.second_stint, copy.second + low)
+                            first = (copy.first_log_branch, copy.first + low)
+                            again = (copy.second_log_branch, copy.second + low)
                             yield client, partition, copy.sequence + low, first, again, high - low
 
     def late(self) -> Iterator[tuple[str, str, int, tuple[int, int], int]]:
@@ -174,8 +178,8 @@ class Repeats:
             if log is None:
                 continue
             for late in known:
-                for low, high in _held_parts(log, late.stint, late.offset, late.records):
-                    yield client, partition, late.sequence + low, (late.stint, late.offset + low), high - low
+                for low, high in _held_parts(log, late.log_branch, late.offset, late.records):
+                    yield client, partition, late.sequence + low, (late.log_branch, late.offset + low), high - low
 
     def _leader(self, partition: str) -> ReplicaLog | None:
         leader = self._world.true_leader(partition) if partition in self._world.records else None
@@ -202,9 +206,9 @@ class Repeats:
         self._late = {key: list(entries) for key, entries in late}
 
 
-def _held_parts(log: ReplicaLog, stint: int, start: int, count: int) -> Iterator[Range]:
+def _held_parts(log: ReplicaLog, log_branch: int, start: int, count: int) -> Iterator[Range]:
     """Yield the ranges of ``count`` records of a log branch that a log still holds, relative to the first."""
-    for first, last in log.held(stint):
+    for first, last in log.held(log_branch):
         low, high = max(first, start), min(last, start + count)
         if low < high:
             for left, right in log.left(low, high):
@@ -455,8 +459,8 @@ def outran(log: ReplicaLog, epoch: int, again: Batch, offset: int) -> bool:
 def _batches_before(log: ReplicaLog, producer_id: int, epoch: int, offset: int) -> Iterator[Batch]:
     """Yield a producer's batches of an epoch before an offset, newest first."""
     end = offset
-    for start, stint in reversed([extent for extent in log.extents if extent[0] < offset]):
-        lineage = log.lineages.by_id[stint]
+    for start, log_branch in reversed([extent for extent in log.extents if extent[0] < offset]):
+        lineage = log.lineages.by_id[log_branch]
         for index in range(lineage.index_at(end - 1), lineage.index_at(max(start, lineage.start)) - 1, -1):
             batch = lineage.batch(index)
             if (batch.producer_id, batch.producer_epoch) == (producer_id, epoch):

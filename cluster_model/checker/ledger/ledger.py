@@ -27,7 +27,7 @@ from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
     Appended,
-    BatchDamaged,
+    BatchCorrupted,
     BecameLeader,
     Event,
     LeaderElected,
@@ -53,7 +53,7 @@ from cluster_model.util.ranges import Range, RangeSet, length, subtract, union
 class MissingRun(NamedTuple):
     """Consecutive records of one client, acks level and log branch that the leader's log does not hold."""
 
-    stint: int
+    log_branch: int
     start: int
     end: int
     client: str
@@ -140,7 +140,7 @@ def _drop_text(history: ClusterHistory, partition: str, run: MissingRun, trigger
     if isinstance(event, BecameLeader):
         how = f"resumed leadership in epoch {event.leader_epoch}"
         return _leader_text(history, partition, run, trigger, event.broker, how)
-    if isinstance(event, BatchDamaged):
+    if isinstance(event, BatchCorrupted):
         return f"leader {event.broker} holds them in a batch that was corrupted on its disk"
     if isinstance(event, Truncated):
         return f"broker {event.broker} {cut_words(event, committed=run.committed)}, and no other log held them"
@@ -150,7 +150,7 @@ def _drop_text(history: ClusterHistory, partition: str, run: MissingRun, trigger
 def _leader_text(
     history: ClusterHistory, partition: str, run: MissingRun, trigger: LossTrigger, broker: int, how: str
 ) -> str:
-    cut = history.last_cut(partition, broker, run.stint, (run.start, run.end), trigger.moment)
+    cut = history.last_cut(partition, broker, run.log_branch, (run.start, run.end), trigger.moment)
     if cut is not None:
         return f"broker {broker} {cut_words(cut, committed=run.committed)}, and then {how}"
     if history.damaged(partition, broker, (run.start, run.end), trigger.moment):
@@ -194,15 +194,15 @@ class Deleted:
         self._lost_before: dict[tuple[str, str], tuple[RangeSet, RangeSet]] = {}
         """(client, partition) → sequence numbers lost before the deletion, and the committed ones among them."""
 
-    def purge(self, partition: str, stint: int, start: int, end: int, absent: Iterable[Range]) -> None:
+    def purge(self, partition: str, log_branch: int, start: int, end: int, absent: Iterable[Range]) -> None:
         """Record that a replica deleted records of a log branch on purpose, except those ``absent`` before."""
-        purged = self._purged.setdefault((partition, stint), RangeSet())
+        purged = self._purged.setdefault((partition, log_branch), RangeSet())
         for low, high in subtract([(start, end)], union(absent)):
             purged.add(low, high)
 
-    def with_purged(self, partition: str, stint: int, held: Iterable[Range]) -> list[Range]:
+    def with_purged(self, partition: str, log_branch: int, held: Iterable[Range]) -> list[Range]:
         """Return the offsets of a log branch that are accounted for: held by a log, or deleted on purpose."""
-        purged = self._purged.get((partition, stint))
+        purged = self._purged.get((partition, log_branch))
         return union(held if purged is None else (*held, *purged.ranges()))
 
     def bury(self, client: str, partition: str, sequence: int, count: int, *, committed: bool) -> None:
@@ -270,18 +270,18 @@ class Deleted:
 class Doubt:
     """Log branches with possibly missing records, by partition."""
 
-    __slots__ = ("_stints", "_unexamined")
+    __slots__ = ("_log_branches", "_unexamined")
 
     def __init__(self) -> None:
-        self._stints: dict[str, dict[int, LossTrigger | None]] = {}
+        self._log_branches: dict[str, dict[int, LossTrigger | None]] = {}
         """Partition → log branch → the newest truncation that took records of it, if any."""
         self._unexamined: dict[str, None] = {}
 
-    def note(self, partition: str, stints: Iterable[int], trigger: LossTrigger | None = None) -> None:
+    def note(self, partition: str, log_branches: Iterable[int], trigger: LossTrigger | None = None) -> None:
         """Mark log branches whose records may be missing; ``trigger`` is the truncation that took them, if any."""
-        known = self._stints.setdefault(partition, {})
-        for stint in stints:
-            known[stint] = trigger or known.get(stint)
+        known = self._log_branches.setdefault(partition, {})
+        for log_branch in log_branches:
+            known[log_branch] = trigger or known.get(log_branch)
 
     def leader_cut(self, partition: str) -> None:
         """Mark that the leader's log lost records since it was last examined."""
@@ -295,40 +295,40 @@ class Doubt:
         """Return whether the leader's log lost records since it was last examined."""
         return partition in self._unexamined
 
-    def stints(self, partition: str) -> Iterable[int]:
+    def log_branches(self, partition: str) -> Iterable[int]:
         """Return the marked log branches of a partition."""
-        return self._stints.get(partition, ())
+        return self._log_branches.get(partition, ())
 
     @property
     def partitions(self) -> Iterable[str]:
         """Partitions with marked log branches."""
-        return self._stints
+        return self._log_branches
 
-    def cut_of(self, partition: str, stint: int) -> LossTrigger | None:
+    def cut_of(self, partition: str, log_branch: int) -> LossTrigger | None:
         """Return the newest truncation that took records of a log branch, None if there is none."""
-        return self._stints.get(partition, {}).get(stint)
+        return self._log_branches.get(partition, {}).get(log_branch)
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
-        self._stints.pop(partition, None)
+        self._log_branches.pop(partition, None)
         self._unexamined.pop(partition, None)
 
     @property
     def count(self) -> int:
         """Number of marked log branches."""
-        return sum(map(len, self._stints.values()))
+        return sum(map(len, self._log_branches.values()))
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
-            tuple([(partition, tuple(stints.items())) for partition, stints in self._stints.items()]),
+            tuple([(partition, tuple(log_branches.items())) for partition, log_branches in self._log_branches.items()]),
             tuple(self._unexamined),
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        stints, unsure = saved
-        self._stints = {partition: dict(table) for partition, table in stints}
+        log_branches, unsure = saved
+        self._log_branches = {partition: dict(table) for partition, table in log_branches}
         self._unexamined = dict.fromkeys(unsure)
 
 
@@ -383,10 +383,10 @@ class Ledger:
     def deleted(self, event: PartitionDeleted) -> None:
         """Handle the deletion of a partition: records that no log held are lost, the others were deleted on purpose."""
         partition = event.partition
-        for stint, run in self._lost_runs(partition):
+        for log_branch, run in self._lost_runs(partition):
             count = run.end - run.start
             self.deletions.bury(run.client, partition, run.sequence, count, committed=run.committed)
-            self._emit_lost(event.at_us, partition, stint, run)
+            self._emit_lost(event.at_us, partition, log_branch, run)
         self.deletions.dropped(partition, self._acked.pop(partition).topic_id)
         self._missing.pop(partition, None)
         self._suspects.forget(partition)
@@ -410,7 +410,7 @@ class Ledger:
     def acked(self, event: RecordsAcked) -> None:
         """Record that a client's records were acknowledged."""
         self.books.ended(ACKED, event.client, event.partition, event.sequence, event.count)
-        if event.stint >= 0:
+        if event.log_branch >= 0:
             self._acknowledged(event)
         elif event.acks == 0:
             self.books.left(event.client, event.partition, event.sequence, event.count)
@@ -435,28 +435,28 @@ class Ledger:
             self._acked_after_election(event.partition, lineage.id, (event.log_offset, end), leader, event)
 
     def _acknowledged(self, event: RecordsAcked) -> None:
-        partition, stint, start = event.partition, event.stint, event.log_offset
+        partition, log_branch, start = event.partition, event.log_branch, event.log_offset
         end = start + event.count
         if partition in self.deletions.topics:
-            lineage = self._world.lineages[partition].by_id[stint]
+            lineage = self._world.lineages[partition].by_id[log_branch]
             if self.deletions.is_past(partition, lineage):
                 return
-        if not self._acked[partition].add(stint, start, end):
+        if not self._acked[partition].add(log_branch, start, end):
             return
-        self._note_isr_of_rest(partition, stint, start, end)
+        self._note_isr_of_rest(partition, log_branch, start, end)
         leader = self._world.true_leader(partition)
-        if leader is not None and (leader.damages or not leader.log.holds(stint, start, end)):
-            self._acked_after_election(partition, stint, (start, end), leader, event)
+        if leader is not None and (leader.damages or not leader.log.holds(log_branch, start, end)):
+            self._acked_after_election(partition, log_branch, (start, end), leader, event)
 
-    def _note_isr(self, partition: str, stint: int, start: int, end: int) -> None:
+    def _note_isr(self, partition: str, log_branch: int, start: int, end: int) -> None:
         """Remember the ISR at an acknowledgement."""
-        isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
-        self.vouched.note(partition, stint, start, end, isr)
+        isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[log_branch].epoch)
+        self.vouched.note(partition, log_branch, start, end, isr)
 
-    def _note_isr_of_rest(self, partition: str, stint: int, start: int, end: int) -> None:
+    def _note_isr_of_rest(self, partition: str, log_branch: int, start: int, end: int) -> None:
         """Remember the ISR for the records of a range for which it is not known yet."""
-        isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
-        self.vouched.note_rest(partition, stint, start, end, isr)
+        isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[log_branch].epoch)
+        self.vouched.note_rest(partition, log_branch, start, end, isr)
 
     def log_start_moved(self, event: LogStartMoved) -> None:
         """Handle a replica's deletion of its oldest records; those missing at that time stay missing.
@@ -468,39 +468,41 @@ class Ledger:
         leads = self._world.records[event.partition].leader == event.broker
         # Records that the leader held until now were not missing, unless their batch was corrupt.
         missing = self._missing.get(event.partition, ()) if leads else self.missing_in(event.partition)
-        for stint, start, end in self._world.replicas[event.partition][event.broker].log.dropped:
-            absent = [(low, high) for other, low, high in missing if other == stint]
-            self.deletions.purge(event.partition, stint, start, end, absent)
+        for log_branch, start, end in self._world.replicas[event.partition][event.broker].log.dropped:
+            absent = [(low, high) for other, low, high in missing if other == log_branch]
+            self.deletions.purge(event.partition, log_branch, start, end, absent)
         if event.by == OUT_OF_RANGE:
-            self._mark_suspect(event.partition, event.broker, self._acked[event.partition].by_stint, None)
+            self._mark_suspect(event.partition, event.broker, self._acked[event.partition].by_log_branch, None)
 
-    def log_lost(self, event: Truncated | ReplicaDeleted | BatchDamaged) -> None:
+    def log_lost(self, event: Truncated | ReplicaDeleted | BatchCorrupted) -> None:
         """Handle the loss of records from a replica's log."""
         partition = event.partition
         if partition not in self._acked or self._world.is_stale(partition, event.broker):
             return
-        stints: Iterable[int] = self._acked[partition].by_stint
+        log_branches: Iterable[int] = self._acked[partition].by_log_branch
         replica = self._world.replicas[partition][event.broker]
         if self._goes_with_topic(partition):
             self._purge_taken(replica, event)
         if isinstance(event, Truncated):
-            stints = [stint for stint, _start, _end in replica.log.cut]
-        self._mark_suspect(partition, event.broker, stints, LossTrigger(event, self._history.moment))
+            log_branches = [log_branch for log_branch, _start, _end in replica.log.cut]
+        self._mark_suspect(partition, event.broker, log_branches, LossTrigger(event, self._history.moment))
 
-    def _purge_taken(self, replica: Replica, event: Truncated | ReplicaDeleted | BatchDamaged) -> None:
+    def _purge_taken(self, replica: Replica, event: Truncated | ReplicaDeleted | BatchCorrupted) -> None:
         """Count the removed records as deleted with their topic, unless they were unreadable before."""
         cut = isinstance(event, Truncated)
         taken = replica.log.cut if cut else replica.log.pieces(event.log_offset, event.end_offset)
-        damaged = () if isinstance(event, BatchDamaged) else [each[:2] for each in replica.damages]
-        for stint, start, end in taken:
-            self.deletions.purge(event.partition, stint, start, end, damaged)
+        damaged = () if isinstance(event, BatchCorrupted) else [each[:2] for each in replica.damages]
+        for log_branch, start, end in taken:
+            self.deletions.purge(event.partition, log_branch, start, end, damaged)
 
     def _goes_with_topic(self, partition: str) -> bool:
         """Return whether records that a log loses now are deleted on purpose: the topic's deletion is committed."""
         return self._world.being_deleted(topic_of(partition))
 
-    def _mark_suspect(self, partition: str, broker: int, stints: Iterable[int], trigger: LossTrigger | None) -> None:
-        self._suspects.note(partition, stints, trigger)
+    def _mark_suspect(
+        self, partition: str, broker: int, log_branches: Iterable[int], trigger: LossTrigger | None
+    ) -> None:
+        self._suspects.note(partition, log_branches, trigger)
         if broker == self._world.records[partition].leader:
             self._suspects.leader_cut(partition)
 
@@ -514,18 +516,20 @@ class Ledger:
             self._missing.pop(partition, None)
             return
         missing: list[_Interval] = []
-        for stint, ranges in self._acked[partition].by_stint.items():
-            gone = subtract(ranges.ranges(), self.deletions.with_purged(partition, stint, whole(leader, stint)))
-            missing.extend((stint, start, end) for start, end in gone)
-            self._forget_returned(partition, stint, gone)
+        for log_branch, ranges in self._acked[partition].by_log_branch.items():
+            gone = subtract(
+                ranges.ranges(), self.deletions.with_purged(partition, log_branch, whole(leader, log_branch))
+            )
+            missing.extend((log_branch, start, end) for start, end in gone)
+            self._forget_returned(partition, log_branch, gone)
             if gone:
-                self._suspects.note(partition, (stint,))
+                self._suspects.note(partition, (log_branch,))
         self._missing[partition] = tuple(missing)
-        for stint, start, end in missing:
-            self._report_missing(partition, stint, (start, end), trigger)
+        for log_branch, start, end in missing:
+            self._report_missing(partition, log_branch, (start, end), trigger)
 
     def _acked_after_election(
-        self, partition: str, stint: int, acked: Range, leader: Replica, trigger: TraceEvent
+        self, partition: str, log_branch: int, acked: Range, leader: Replica, trigger: TraceEvent
     ) -> None:
         """Report acknowledged records that the current leader does not hold, without recomputing the others.
 
@@ -534,38 +538,40 @@ class Ledger:
         if self._goes_with_topic(partition):
             return
         missing = self._missing.get(partition, ())
-        self._suspects.note(partition, (stint,))
-        for start, end in subtract([acked], self.deletions.with_purged(partition, stint, whole(leader, stint))):
-            if missing and missing[-1][0] == stint and missing[-1][2] == start:
-                missing = (*missing[:-1], (stint, missing[-1][1], end))
+        self._suspects.note(partition, (log_branch,))
+        for start, end in subtract(
+            [acked], self.deletions.with_purged(partition, log_branch, whole(leader, log_branch))
+        ):
+            if missing and missing[-1][0] == log_branch and missing[-1][2] == start:
+                missing = (*missing[:-1], (log_branch, missing[-1][1], end))
             else:
-                missing = (*missing, (stint, start, end))
-            self._emit_missing(partition, stint, (start, end), trigger)
+                missing = (*missing, (log_branch, start, end))
+            self._emit_missing(partition, log_branch, (start, end), trigger)
         self._missing[partition] = missing
 
-    def _forget_returned(self, partition: str, stint: int, gone: list[Range]) -> None:
+    def _forget_returned(self, partition: str, log_branch: int, gone: list[Range]) -> None:
         """Forget the cause of records that the leader holds again; a later loss will have its own."""
-        entries = self._causes.get((partition, stint))
+        entries = self._causes.get((partition, log_branch))
         if entries:
-            self._causes[partition, stint] = [
+            self._causes[partition, log_branch] = [
                 (max(start, low), min(end, high), trigger)
                 for start, end, trigger in entries
                 for low, high in gone
                 if max(start, low) < min(end, high)
             ]
 
-    def _report_missing(self, partition: str, stint: int, gone: Range, trigger: TraceEvent) -> None:
-        known = self._causes.setdefault((partition, stint), [])
+    def _report_missing(self, partition: str, log_branch: int, gone: Range, trigger: TraceEvent) -> None:
+        known = self._causes.setdefault((partition, log_branch), [])
         for fresh in subtract([gone], union((start, end) for start, end, _trigger in known)):
-            self._emit_missing(partition, stint, fresh, trigger)
+            self._emit_missing(partition, log_branch, fresh, trigger)
 
-    def _emit_missing(self, partition: str, stint: int, fresh: Range, trigger: TraceEvent) -> None:
-        lineage = self._world.lineages[partition].by_id[stint]
-        committed = self._acked[partition].committed_in(stint)
+    def _emit_missing(self, partition: str, log_branch: int, fresh: Range, trigger: TraceEvent) -> None:
+        lineage = self._world.lineages[partition].by_id[log_branch]
+        committed = self._acked[partition].committed_in(log_branch)
         loss_trigger = LossTrigger(trigger, self._history.moment)
-        self._causes.setdefault((partition, stint), []).append((*fresh, loss_trigger))
+        self._causes.setdefault((partition, log_branch), []).append((*fresh, loss_trigger))
         for run in runs_of(lineage, *fresh, committed):
-            isr = self.vouched.isr_at(partition, stint, run.start)
+            isr = self.vouched.isr_at(partition, log_branch, run.start)
             cause = sentence(self._history, partition, lineage, run, isr, loss_trigger)
             self._emit(
                 RecordsMissing(
@@ -588,16 +594,16 @@ class Ledger:
             return ()
         if not unsure and leader.leadership is not None:
             return missing
-        held = ((stint, whole(leader, stint)) for stint in self._suspects.stints(partition))
+        held = ((log_branch, whole(leader, log_branch)) for log_branch in self._suspects.log_branches(partition))
         return tuple(self._absent(partition, held))
 
     def _absent(self, partition: str, held: Iterable[tuple[int, list[Range]]]) -> Iterator[_Interval]:
         """Yield the acknowledged records that are neither held nor deleted on purpose."""
-        for stint, ranges in held:
-            acked = self._acked[partition].by_stint.get(stint)
+        for log_branch, ranges in held:
+            acked = self._acked[partition].by_log_branch.get(log_branch)
             if acked is not None:
-                for start, end in subtract(acked.ranges(), self.deletions.with_purged(partition, stint, ranges)):
-                    yield stint, start, end
+                for start, end in subtract(acked.ranges(), self.deletions.with_purged(partition, log_branch, ranges)):
+                    yield log_branch, start, end
 
     @property
     def closed(self) -> bool:
@@ -606,15 +612,18 @@ class Ledger:
 
     def missing(self, partition: str) -> int:
         """Return the number of acknowledged records that the current leader's log does not hold."""
-        return sum(end - start for _stint, start, end in self.missing_in(partition))
+        return sum(end - start for _log_branch, start, end in self.missing_in(partition))
 
     def lost_in(self, partition: str) -> tuple[_Interval, ...]:
         """Return the acknowledged records that no replica's log holds, at the end also those missing, by log branch."""
         if self._closed is not None:
             return self._closed[partition]
         replicas = self._world.replicas[partition].values()
-        stints = self._suspects.stints(partition)
-        held = ((stint, [part for replica in replicas for part in whole(replica, stint)]) for stint in stints)
+        log_branches = self._suspects.log_branches(partition)
+        held = (
+            (log_branch, [part for replica in replicas for part in whole(replica, log_branch)])
+            for log_branch in log_branches
+        )
         return tuple(self._absent(partition, held))
 
     def acked_lost(self, client: str | None = None) -> int:
@@ -630,7 +639,7 @@ class Ledger:
         return self.deletions.buried(client, committed=committed) + sum(
             run.end - run.start
             for partition in self._world.records
-            for _stint, run in self._lost_runs(partition)
+            for _log_branch, run in self._lost_runs(partition)
             if (run.committed or not committed) and client in (None, run.client)
         )
 
@@ -638,17 +647,17 @@ class Ledger:
         return self._runs(partition, self.lost_in(partition))
 
     def _runs(self, partition: str, intervals: Iterable[_Interval]) -> Iterator[tuple[int, MissingRun]]:
-        for stint, start, end in intervals:
-            lineage = self._world.lineages[partition].by_id[stint]
-            for run in runs_of(lineage, start, end, self._acked[partition].committed_in(stint)):
-                yield stint, run
+        for log_branch, start, end in intervals:
+            lineage = self._world.lineages[partition].by_id[log_branch]
+            for run in runs_of(lineage, start, end, self._acked[partition].committed_in(log_branch)):
+                yield log_branch, run
 
     def missing_of(self, client: str | None) -> int:
         """Return the number of missing records, of one client or of all."""
         return sum(
             run.end - run.start
             for partition in self._suspects.partitions
-            for _stint, run in self._runs(partition, self.missing_in(partition))
+            for _log_branch, run in self._runs(partition, self.missing_in(partition))
             if client in (None, run.client)
         )
 
@@ -656,25 +665,27 @@ class Ledger:
         """End the session: missing records are lost. Emit :class:`RecordsLost` for every lost range."""
         closed: dict[str, tuple[_Interval, ...]] = {}
         for partition in self._world.records:
-            self._suspects.note(partition, self._acked[partition].by_stint)  # once, regardless of the events received
+            self._suspects.note(
+                partition, self._acked[partition].by_log_branch
+            )  # once, regardless of the events received
             self._suspects.leader_cut(partition)
-            stints: dict[int, list[Range]] = {}
-            for stint, start, end in (*self.lost_in(partition), *self.missing_in(partition)):
-                stints.setdefault(stint, []).append((start, end))
+            log_branches: dict[int, list[Range]] = {}
+            for log_branch, start, end in (*self.lost_in(partition), *self.missing_in(partition)):
+                log_branches.setdefault(log_branch, []).append((start, end))
             closed[partition] = tuple(
-                (stint, start, end) for stint, ranges in stints.items() for start, end in union(ranges)
+                (log_branch, start, end) for log_branch, ranges in log_branches.items() for start, end in union(ranges)
             )
         self._closed = closed
         for partition in self._world.records:
-            for stint, run in self._lost_runs(partition):
-                self._emit_lost(now, partition, stint, run)
+            for log_branch, run in self._lost_runs(partition):
+                self._emit_lost(now, partition, log_branch, run)
         for client, partition, numbers in self.books.unplaced():
             count = length(numbers)
             cause = f"{count} records of {client} for {partition} were sent with acks=0 and reached no leader"
             self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
 
-    def _emit_lost(self, now: int, partition: str, stint: int, run: MissingRun) -> None:
-        lineage = self._world.lineages[partition].by_id[stint]
+    def _emit_lost(self, now: int, partition: str, log_branch: int, run: MissingRun) -> None:
+        lineage = self._world.lineages[partition].by_id[log_branch]
         cause = self.cause_of(partition, lineage, run)
         self._emit(
             RecordsLost(
@@ -694,9 +705,9 @@ class Ledger:
             return sentence(self._history, partition, lineage, run, isr, cut)
         return "no replica's log holds them any more"
 
-    def acked_in(self, partition: str, stint: int) -> list[Range]:
+    def acked_in(self, partition: str, log_branch: int) -> list[Range]:
         """Return the acknowledged offsets of a log branch."""
-        ranges = self._acked[partition].by_stint.get(stint)
+        ranges = self._acked[partition].by_log_branch.get(log_branch)
         return [] if ranges is None else ranges.ranges()
 
     def books_of(self, partition: str) -> AckedRecords:

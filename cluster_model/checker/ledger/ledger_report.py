@@ -52,13 +52,13 @@ def acknowledged(world: World, ledger: Ledger) -> list[RecordRange]:
 
 
 def _of_partition(world: World, ledger: Ledger, name: str) -> Iterator[RecordRange]:
-    lost = _by_stint(ledger.lost_in(name))
-    missing = _by_stint(ledger.missing_in(name))
-    for stint, ranges in ledger.books_of(name).by_stint.items():
-        lineage = world.lineages[name].by_id[stint]
-        gone = union(lost.get(stint, ()))
-        absent = subtract(union(missing.get(stint, ())), gone)
-        deleted = subtract(subtract(ledger.deletions.with_purged(name, stint, ()), gone), absent)
+    lost = _by_log_branch(ledger.lost_in(name))
+    missing = _by_log_branch(ledger.missing_in(name))
+    for log_branch, ranges in ledger.books_of(name).by_log_branch.items():
+        lineage = world.lineages[name].by_id[log_branch]
+        gone = union(lost.get(log_branch, ()))
+        absent = subtract(union(missing.get(log_branch, ())), gone)
+        deleted = subtract(subtract(ledger.deletions.with_purged(name, log_branch, ()), gone), absent)
         rest = ranges.ranges()
         for place, there in ((LOST, gone), (MISSING, absent), (DELETED, deleted)):
             taken = subtract(rest, subtract(rest, there))
@@ -73,11 +73,11 @@ def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, 
         lost, missing = ledger.lost_in(name), ledger.missing_in(name)
         if not lost and not missing:
             continue
-        by_stint, absent = _by_stint(lost), _by_stint(missing)
-        for stint in dict.fromkeys((*by_stint, *absent)):
-            lineage, gone = world.lineages[name].by_id[stint], union(by_stint.get(stint, ()))
-            committed = ledger.books_of(name).committed_in(stint)
-            for place, ranges in ((LOST, gone), (MISSING, subtract(union(absent.get(stint, ())), gone))):
+        by_log_branch, absent = _by_log_branch(lost), _by_log_branch(missing)
+        for log_branch in dict.fromkeys((*by_log_branch, *absent)):
+            lineage, gone = world.lineages[name].by_id[log_branch], union(by_log_branch.get(log_branch, ()))
+            committed = ledger.books_of(name).committed_in(log_branch)
+            for place, ranges in ((LOST, gone), (MISSING, subtract(union(absent.get(log_branch, ())), gone))):
                 for start, end in ranges:
                     for run in runs_of(lineage, start, end, committed):
                         yield place, name, lineage, run
@@ -97,10 +97,10 @@ def _row(ledger: Ledger, name: str, lineage: Lineage, run: MissingRun, place: st
     )  # fmt: skip
 
 
-def _by_stint(intervals: Iterable[tuple[int, int, int]]) -> dict[int, list[Range]]:
+def _by_log_branch(intervals: Iterable[tuple[int, int, int]]) -> dict[int, list[Range]]:
     found: dict[int, list[Range]] = {}
-    for stint, start, end in intervals:
-        found.setdefault(stint, []).append((start, end))
+    for log_branch, start, end in intervals:
+        found.setdefault(log_branch, []).append((start, end))
     return found
 
 

@@ -23,7 +23,7 @@ from cluster_model.checker.liveness.partition_state import (
 )
 from cluster_model.checker.liveness.properties import FailedFetchers
 from cluster_model.observation.event_log import NARRATION
-from cluster_model.observation.views import Unjudged
+from cluster_model.observation.views import PendingLiveness
 from cluster_model.protocol.events import (
     AssignmentChanged,
     BecameFollower,
@@ -40,7 +40,7 @@ from cluster_model.protocol.events import (
     InvariantViolated,
     IsrChanged,
     LeaderElected,
-    LivenessOverdue,
+    LivenessViolated,
     NodeDown,
     NodePaused,
     NodeResumed,
@@ -77,7 +77,7 @@ PROPERTIES: Final[tuple[LivenessProperty, ...]] = (
 )
 NAMES: Final = tuple(each.name for each in PROPERTIES)
 
-_OWN_EVENTS: Final = (LivenessOverdue, InvariantViolated, RecordsMissing, RecordsLost)
+_OWN_EVENTS: Final = (LivenessViolated, InvariantViolated, RecordsMissing, RecordsLost)
 """Events that the checker adds itself, possibly during a check."""
 
 _DECISIONS: Final = (
@@ -98,7 +98,7 @@ _WITHOUT_GRACE: Final = properties.LEADER_ELECTED.name
 
 
 class Liveness:
-    """Liveness checker of one cluster. ``emit`` adds :class:`LivenessOverdue` events to the trace."""
+    """Liveness checker of one cluster. ``emit`` adds :class:`LivenessViolated` events to the trace."""
 
     __slots__ = (
         "_decided",
@@ -113,8 +113,8 @@ class Liveness:
         "_since",
         "next_us",
         "overdue",
+        "pending_liveness",
         "sight",
-        "unjudged",
     )
 
     def __init__(self, context: LivenessContext, emit: Callable[[Event], None]) -> None:
@@ -151,7 +151,7 @@ class Liveness:
         """Property → number of overdue reports."""
         self._known: dict[str, int] = {}
         """Property → number of overdue reports that are known for the version."""
-        self.unjudged: tuple[Unjudged, ...] = ()
+        self.pending_liveness: tuple[PendingLiveness, ...] = ()
         """Obligations pending at the end whose deadline had not passed: not evaluated."""
 
     def observe(self, event: TraceEvent) -> None:
@@ -197,12 +197,12 @@ class Liveness:
         for key in dropped:
             del self._since[key]
 
-    def look(self, now: int) -> list[Unjudged]:
+    def look(self, now: int) -> list[PendingLiveness]:
         """Check all properties, report overdue obligations, and return those whose deadline has not passed."""
         self.sight.look(now)
         seen: dict[tuple[Any, ...], int] = {}
         overdue: list[tuple[tuple[Any, ...], Owed, int]] = []
-        open_yet: list[Unjudged] = []
+        open_yet: list[PendingLiveness] = []
         for name, obligation in self._pending():
             key = (name, obligation.partition, obligation.broker, obligation.token)
             since = self._since.get(key, -1)
@@ -215,14 +215,16 @@ class Liveness:
             seen[key] = since
             if key not in self._reported:
                 from_us = self._counts_from(name, obligation, since)
-                missing_us = from_us + obligation.bound_us - now
-                if missing_us <= 0:
+                remaining_us = from_us + obligation.bound_us - now
+                if remaining_us <= 0:
                     overdue.append((key, obligation, from_us))
                 else:
-                    missing_us = missing_us if obligation.bound_us < NEVER_US else -1
-                    open_yet.append(Unjudged(name, obligation.partition, obligation.broker, now - since, missing_us))
+                    remaining_us = remaining_us if obligation.bound_us < NEVER_US else -1
+                    open_yet.append(
+                        PendingLiveness(name, obligation.partition, obligation.broker, now - since, remaining_us)
+                    )
         watchful = self._failed or self.sight.weather.is_disturbed(now)
-        falls_due_us = min([each.missing_us for each in open_yet if each.missing_us >= 0], default=QUIET_US)
+        falls_due_us = min([each.remaining_us for each in open_yet if each.remaining_us >= 0], default=QUIET_US)
         self._next_rare_us = now + OFTEN_US
         self.next_us = now + (SELDOM_US if watchful else min(max(falls_due_us, SELDOM_US), QUIET_US))
         self._since = seen
@@ -235,7 +237,7 @@ class Liveness:
             detail = obligation.words.format(*obligation.facts)
             known, bound_us = obligation.known, obligation.bound_us
             self._emit(
-                LivenessOverdue(
+                LivenessViolated(
                     now, key[0], obligation.partition, obligation.broker, detail, from_us, bound_us, known
                 )
             )  # fmt: skip
@@ -286,8 +288,8 @@ class Liveness:
 
     def close(self, now: int) -> None:
         """End the session: check a last time and set :attr:`unjudged`."""
-        self.unjudged = tuple(
-            [each for each in self.look(now) if each.property not in _BRIEF or each.owed_us >= SELDOM_US]
+        self.pending_liveness = tuple(
+            [each for each in self.look(now) if each.property not in _BRIEF or each.pending_us >= SELDOM_US]
         )
 
     def save(self) -> tuple[Any, ...]:
@@ -297,13 +299,13 @@ class Liveness:
             (self.next_us, self._next_rare_us), tuple(self.overdue.items()), tuple(self._known.items()),
             tuple(self._decided.items()),
             tuple(self.sight.hw_moved.items()),
-            self.unjudged,
+            self.pending_liveness,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         weather, failed, since, reported, (self.next_us, self._next_rare_us), overdue, *tables = saved
-        known, decided, moved, self.unjudged = tables
+        known, decided, moved, self.pending_liveness = tables
         self._idle.clear()
         self.sight.weather.load(weather)
         self._failed.load(failed)

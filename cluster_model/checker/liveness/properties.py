@@ -261,7 +261,7 @@ def _epochs_part(one: ReplicaLog, other: ReplicaLog, profile: Profile) -> int:
     if not profile.epoch_truncation or one.epochs.entries == other.epochs.entries:
         return -1
     start, end = max(one.log_start, other.log_start), min(one.leo, other.leo)
-    for begins, _stint in one.extents:
+    for begins, _log_branch in one.extents:
         offset = max(begins, start)
         if offset < end and _epoch_at(one.epochs, offset) != _epoch_at(other.epochs, offset):
             return offset

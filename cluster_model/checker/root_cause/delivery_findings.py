@@ -68,8 +68,8 @@ class RepeatFindings:
         bounds = {sequence, sequence + count, *self._attempts.bounds(client, partition)}
         yield from pairwise(sorted(bound for bound in bounds if sequence <= bound <= sequence + count))
 
-    def _lineage(self, partition: str, stint: int) -> Lineage:
-        return self._world.lineages[partition].by_id[stint]
+    def _lineage(self, partition: str, log_branch: int) -> Lineage:
+        return self._world.lineages[partition].by_id[log_branch]
 
     def _block(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> RecordBlock:
         lineage = self._lineage(partition, where[0])
@@ -227,8 +227,8 @@ class ReaderFindings:
                     cause = findings.RESET_LATEST if jump.created_us < 0 else findings.PARTITIONS_ADDED
                     cause = cause if jump.expired is None else findings.OFFSETS_EXPIRED
                     yield self._jumped(group, partition, jump, (max(low, deleted), high), cause)
-        for group, partition, stint, part in self._events.overwritten():
-            yield self._overwritten(group, partition, stint, part)
+        for group, partition, log_branch, part in self._events.overwritten():
+            yield self._overwritten(group, partition, log_branch, part)
         for group, partition, left in self._events.left():
             for low, high in self._readings.left_in(group, partition):
                 start, end = max(low, left.start), min(high, left.end)
@@ -271,8 +271,8 @@ class ReaderFindings:
             SKIPPED, cause, key, self._block(group, partition, offsets), None, all_clauses, tuple(links), group
         )
 
-    def _overwritten(self, group: str, partition: str, stint: int, offsets: Range) -> RangeExplanation:
-        lineage = self._world.lineages[partition].by_id[stint]
+    def _overwritten(self, group: str, partition: str, log_branch: int, offsets: Range) -> RangeExplanation:
+        lineage = self._world.lineages[partition].by_id[log_branch]
         where = f"wrote {THEM} at offsets that had held other records"
         text = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {where}"
         written = lineage.appended_at(offsets[0])
@@ -286,7 +286,7 @@ class ReaderFindings:
             text,
             f"the group continued after {THEM}",
         )
-        key = ("stint", stint)
+        key = ("log_branch", log_branch)
         block = self._block(group, partition, offsets)
         return RangeExplanation(SKIPPED, findings.TRUNCATION_SKIP, key, block, None, clauses, tuple(links), group)
 
@@ -336,8 +336,8 @@ class TransactionFindings:
 
     def told(self, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of all ranges with a wrong outcome."""
-        for partition, stint, batch, start, end, committed in self._transacted.contradicted():
-            lineage = self._world.lineages[partition].by_id[stint]
+        for partition, log_branch, batch, start, end, committed in self._transacted.contradicted():
+            lineage = self._world.lineages[partition].by_id[log_branch]
             yield self._explain(partition, lineage, batch, start, end, now_us, committed=committed)
 
     def _explain(

@@ -50,7 +50,7 @@ class ChainEvent:
             "event": self.event_kind,
             "partition": self.partition,
             "broker": self.broker,
-            "words": self.words,
+            "description": self.words,
         }
 
 
@@ -134,7 +134,7 @@ class Finding:
             "partitions": list(self.partitions),
             "clients": list(self.clients),
             "group": self.group_id,
-            "places": [block.to_json() for block in self.places],
+            "ranges": [block.to_json() for block in self.places],
             "chain": [link.to_json() for link in self.chain],
         }
 

@@ -35,7 +35,7 @@ from cluster_model.log.batch_store import Lineage
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
-    BatchDamaged,
+    BatchCorrupted,
     BecameLeader,
     BrokerFenced,
     IsrChanged,
@@ -175,7 +175,7 @@ def cause_of(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
         if case.cut is None:
             return _cause_without_truncation(case, history)
         return _cause_of_truncation(case, history, profile)
-    if isinstance(witness.trigger, BatchDamaged):
+    if isinstance(witness.trigger, BatchCorrupted):
         return findings.DAMAGED_BATCH
     if case.in_vain:
         return findings.ZOMBIE_LEADER
@@ -333,7 +333,7 @@ class LossChain:
         """Return the fault of the replica that lost its copy, else of the deposed leader; None if there is none."""
         case = self._case
         snapshot = case.scene
-        if case.witness is not None and isinstance(case.witness.trigger, BatchDamaged):
+        if case.witness is not None and isinstance(case.witness.trigger, BatchCorrupted):
             damaged = self._leader_damage()
             return None if damaged is None else self._disk_fault(case.leader, damaged[0])
         cut = case.cut
@@ -492,7 +492,7 @@ class LossChain:
             self._add(trigger.at_us, case.scene.moment, trigger.kind, trigger.broker, text)
             return text
         election = case.election
-        if case.witness is None or election is None or isinstance(trigger, BatchDamaged):
+        if case.witness is None or election is None or isinstance(trigger, BatchCorrupted):
             return ""
         step = self._history.deeds.step_of(case.scene.elected, election.at_us) if election.at_us == 0 else ""
         by = step or election.by
@@ -528,8 +528,8 @@ class LossChain:
     def _copies(self) -> tuple[list[LogTruncation], list[int]]:
         """Return the truncations that took copies, in order, and the brokers that still hold one."""
         case = self._case
-        name, stint, (start, end) = case.partition, case.lineage.id, case.offsets
-        truncations = self._history.cuts_of(name, stint, (start, end))
+        name, log_branch, (start, end) = case.partition, case.lineage.id, case.offsets
+        truncations = self._history.cuts_of(name, log_branch, (start, end))
         for cut in truncations:
             event = cut.event
             text = f"broker {event.broker} {self._truncation_text(cut)}"
@@ -540,14 +540,16 @@ class LossChain:
                 self._deletions.append(text)
                 self._add(gone.at_us, moment, gone.kind, broker, text)
         replicas = self._world.replicas.get(name, {})
-        return truncations, [broker for broker, replica in replicas.items() if replica.log.holds(stint, start, end)]
+        return truncations, [
+            broker for broker, replica in replicas.items() if replica.log.holds(log_branch, start, end)
+        ]
 
     def _holders(self, truncations: list[LogTruncation], held: list[int]) -> tuple[int, ...]:
         """Return the brokers that held the records when the current leader was elected without them."""
         later = [cut.event.broker for cut in truncations if cut.moment > self._case.scene.moment]
         return tuple(sorted({*later, *held} - {self._case.leader}))
 
-    def _leader_damage(self) -> tuple[int, BatchDamaged] | None:
+    def _leader_damage(self) -> tuple[int, BatchCorrupted] | None:
         """Return when the leader's copy was damaged on its disk, with the event; None if it was not."""
         case = self._case
         return self._history.damage(case.partition, case.leader, case.offsets, case.scene.moment)
@@ -647,9 +649,9 @@ class LostFindings:
         for name in self._world.records:
             intervals = (ledger.lost_in(name), ledger.missing_in(name))
             if intervals[0] or intervals[1]:
-                stints = dict.fromkeys(stint for each in intervals for stint, _start, _end in each)
+                log_branches = dict.fromkeys(log_branch for each in intervals for log_branch, _start, _end in each)
                 books = ledger.books_of(name)
-                found.append((name, intervals, [books.committed_in(stint) for stint in stints]))
+                found.append((name, intervals, [books.committed_in(log_branch) for log_branch in log_branches]))
         return tuple(found)
 
     def of_place(self, kind: str, block: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
@@ -677,7 +679,7 @@ class LostFindings:
                 if each.trigger is None and each.scene.election is not None:
                     found.append(_written_since(lineage, each.start, each.end, each.scene.election.at_us))
         for cut in self._history.cuts_of(partition, lineage.id, (lineage.start, lineage.end)):
-            found += [bound for stint, low, high in cut.taken if stint == lineage.id for bound in (low, high)]
+            found += [bound for log_branch, low, high in cut.taken if log_branch == lineage.id for bound in (low, high)]
         found += [start for start, _end, _isr in self._ledger.vouched.entries(partition, lineage.id)]
         return found
 

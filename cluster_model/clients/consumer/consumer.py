@@ -337,10 +337,10 @@ class Consumer:
 
     def _return_records(self, polled: list[PolledRecords], now: int) -> None:
         name, group = self.name, self.group
-        for key, source, epoch, *_records, appended, stint in polled:
+        for key, source, epoch, *_records, appended, log_branch in polled:
             for start, end, count, appended_us in appended:
                 self._emit(
-                    RecordsRead(now, name, group, key, source, epoch, start, count, now - appended_us, stint, end)
+                    RecordsRead(now, name, group, key, source, epoch, start, count, now - appended_us, log_branch, end)
                 )
         self._unprocessed.take(polled)
         self.handling.take(polled, self.read)

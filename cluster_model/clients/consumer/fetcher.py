@@ -137,7 +137,7 @@ class PolledRecords(NamedTuple):
     last: int
     appended: tuple["AppendedTogether", ...]
     """The records grouped by the time of their append."""
-    stint: int
+    log_branch: int
     """The log branch they are from: with an offset it identifies a record."""
 
 
@@ -150,10 +150,10 @@ class AppendedTogether(NamedTuple):
     appended_us: int
 
 
-def appended_together(stint: Lineage, records: Slice, start: int, end: int) -> tuple[AppendedTogether, ...]:
+def appended_together(log_branch: Lineage, records: Slice, start: int, end: int) -> tuple[AppendedTogether, ...]:
     """Group the records of ``[start, end)`` left by compaction by the time of their append."""
     found: list[AppendedTogether] = []
-    for low, high, at in stint.appended_together(start, end):
+    for low, high, at in log_branch.appended_together(start, end):
         records_left, last = high - low, high - 1
         if records.cleaned is not None:
             _end, records_left, last = records.cleaned.take(low, high, records_left)
@@ -393,24 +393,26 @@ class Fetcher:
     def _polled(self, entry: _Buffered, start: int, end: int) -> list[PolledRecords]:
         """Return the records of ``[start, end)`` left by compaction, by log branch."""
         extents = entry.data.records.extents
-        first, stint = extents[-1]
+        first, log_branch = extents[-1]
         if first <= start:
-            return self._of_stint(entry, start, end, stint)
+            return self._of_log_branch(entry, start, end, log_branch)
         polled: list[PolledRecords] = []
-        for index, (first, stint) in enumerate(extents):
+        for index, (first, log_branch) in enumerate(extents):
             low = max(first, start)
             high = min(extents[index + 1][0], end) if index + 1 < len(extents) else end
             if low < high:
-                polled += self._of_stint(entry, low, high, stint)
+                polled += self._of_log_branch(entry, low, high, log_branch)
         return polled
 
-    def _of_stint(self, entry: _Buffered, start: int, end: int, stint: int) -> list[PolledRecords]:
+    def _of_log_branch(self, entry: _Buffered, start: int, end: int, log_branch: int) -> list[PolledRecords]:
         data = entry.data
-        appended = appended_together(self._lineages[data.partition].by_id[stint], data.records, start, end)
+        appended = appended_together(self._lineages[data.partition].by_id[log_branch], data.records, start, end)
         if not appended:
             return []
         count, last = sum([each.records for each in appended]), appended[-1].end - 1
-        return [PolledRecords(data.partition, entry.source, data.leader_epoch, start, count, last, appended, stint)]
+        return [
+            PolledRecords(data.partition, entry.source, data.leader_epoch, start, count, last, appended, log_branch)
+        ]
 
     def _handle_error(self, data: FetchData) -> None:
         """Handle an error of a partition (``handleInitializeErrors``)."""

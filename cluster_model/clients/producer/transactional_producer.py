@@ -36,7 +36,7 @@ from cluster_model.protocol.events import (
     TransactionBegun,
     TransactionCommitted,
     TransactionLeftOpen,
-    TransactionOverdue,
+    TransactionTimedOut,
     TransactionUnknown,
 )
 from cluster_model.protocol.messages import Message, PartitionState, ProduceResponse
@@ -56,7 +56,7 @@ BY_WISH: Final = "TransactionAbortedException"
 
 
 class _Written(NamedTuple):
-    """A batch that may be in the log; broker, epoch, offset and stint are -1 if it was not acknowledged."""
+    """A batch that may be in the log; broker, epoch, offset and log branch are -1 if it was not acknowledged."""
 
     partition: str
     sequence: int
@@ -67,7 +67,7 @@ class _Written(NamedTuple):
     broker: int = -1
     leader_epoch: int = -1
     offset: int = -1
-    stint: int = -1
+    log_branch: int = -1
 
 
 class TransactionalBooks(DeliveryStats):
@@ -161,7 +161,7 @@ class TransactionalBooks(DeliveryStats):
                     RecordsAcked(
                         now, self._name, each.partition, each.sequence + start, records, self._acks, each.broker,
                         each.leader_epoch, each.offset + start if each.offset >= 0 else each.offset, now - sent_us,
-                        each.stint,
+                        each.log_branch,
                     )
                 )  # fmt: skip
         return self._closed()
@@ -173,7 +173,7 @@ class TransactionalBooks(DeliveryStats):
             self._emit(
                 RecordsAborted(
                     now, self._name, each.partition, each.sequence, each.records, self._acks, each.broker,
-                    each.leader_epoch, each.offset, now - each.created_us, each.stint,
+                    each.leader_epoch, each.offset, now - each.created_us, each.log_branch,
                 )
             )  # fmt: skip
         return self._closed()
@@ -330,7 +330,7 @@ class Transacting:
         if self._wanted and not self._overdue and self._port.now >= self._asked_at + self._block_us:
             self._overdue = True
             waited = self._port.now - self._asked_at
-            self._emit(TransactionOverdue(self._port.now, self._name, self._id, self._wanted, waited))
+            self._emit(TransactionTimedOut(self._port.now, self._name, self._id, self._wanted, waited))
 
     def _is_due(self) -> bool:
         plan = self._plan

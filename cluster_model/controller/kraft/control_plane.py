@@ -342,7 +342,7 @@ class KraftPlane:
     def controller_epoch(self) -> int:
         """The newest epoch in which a node became the active controller."""
         newest = self._newest()
-        return max(self._store.stints) if newest is None else newest.epoch
+        return max(self._store.log_branches) if newest is None else newest.epoch
 
     def view(self) -> tuple[ControllerView, ...]:
         """The voters as each sees itself."""

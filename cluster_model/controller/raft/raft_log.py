@@ -56,10 +56,10 @@ class Stint:
 class QuorumStore:
     """Batches of all epochs. ``whole``: another store of the same history, from which snapshots are loaded."""
 
-    __slots__ = ("stints", "whole")
+    __slots__ = ("log_branches", "whole")
 
     def __init__(self, whole: "QuorumStore | None" = None) -> None:
-        self.stints: dict[int, Stint] = {}
+        self.log_branches: dict[int, Stint] = {}
         self.whole = whole
 
     def append(self, epoch: int, leader: int, base: int, records: tuple[Any, ...], *, control: bool) -> MetadataBatch:
@@ -68,19 +68,21 @@ class QuorumStore:
         Raises:
             ValueError: the epoch has another leader, or ends at another offset: two leaders in one epoch.
         """
-        stint = self.stints.get(epoch)
-        if stint is None:
-            stint = self.stints[epoch] = Stint(epoch, leader, base)
-        if stint.leader != leader or stint.end != base:
-            written = f"node {stint.leader} wrote up to {stint.end}"
+        log_branch = self.log_branches.get(epoch)
+        if log_branch is None:
+            log_branch = self.log_branches[epoch] = Stint(epoch, leader, base)
+        if log_branch.leader != leader or log_branch.end != base:
+            written = f"node {log_branch.leader} wrote up to {log_branch.end}"
             raise ValueError(f"node {leader} writes at offset {base} in epoch {epoch}, which {written}")
         batch = MetadataBatch(base, epoch, records, control)
-        stint.batches.append(batch)
+        log_branch.batches.append(batch)
         return batch
 
     def save(self) -> tuple[tuple[int, int, int, int], ...]:
         """(epoch, leader, start, number of batches) of each epoch; the batches themselves stay in the store."""
-        return tuple([(known.epoch, known.leader, known.start, len(known.batches)) for known in self.stints.values()])
+        return tuple(
+            [(known.epoch, known.leader, known.start, len(known.batches)) for known in self.log_branches.values()]
+        )
 
     def load(self, saved: tuple[tuple[int, int, int, int], ...]) -> None:
         """Drop later batches, or read the batches from ``whole``.
@@ -88,15 +90,19 @@ class QuorumStore:
         Raises:
             ValueError: the snapshot does not belong to this history.
         """
-        known = (self if self.whole is None else self.whole).stints
+        known = (self if self.whole is None else self.whole).log_branches
         found: dict[int, Stint] = {}
         for epoch, leader, start, length in saved:
-            stint = known.get(epoch)
-            if stint is None or (stint.leader, stint.start) != (leader, start) or len(stint.batches) < length:
+            log_branch = known.get(epoch)
+            if (
+                log_branch is None
+                or (log_branch.leader, log_branch.start) != (leader, start)
+                or len(log_branch.batches) < length
+            ):
                 raise ValueError(f"snapshot holds {length} batches of epoch {epoch}, which were never written here")
             found[epoch] = Stint(epoch, leader, start)
-            found[epoch].batches = stint.batches[:length]
-        self.stints = found
+            found[epoch].batches = log_branch.batches[:length]
+        self.log_branches = found
 
 
 class QuorumLog:
@@ -151,7 +157,7 @@ class QuorumLog:
     def batches(self, start: int, end: int) -> Iterator[MetadataBatch]:
         """Yield the batches in ``[start, end)``; both offsets must be batch boundaries."""
         for epoch, first, last in self.extents(start, end):
-            yield from self._store.stints[epoch].between(first, last)
+            yield from self._store.log_branches[epoch].between(first, last)
 
     def end_of(self, epoch: int) -> tuple[int, int]:
         """Return the largest epoch in the log up to ``epoch`` and its end offset; (0, 0) if there is none."""

@@ -25,7 +25,7 @@ from cluster_model.coordinators.transaction.transaction_state_manager import (
     TxnState,
     TxnValue,
 )
-from cluster_model.coordinators.transaction.transaction_verification import OVERDUE, Verifier
+from cluster_model.coordinators.transaction.transaction_verification import LIVENESS, Verifier
 from cluster_model.coordinators.transaction.transaction_verification import Write as Checked
 from cluster_model.coordinators.transaction.txn_markers import AGAIN, MarkerSender, Marking
 from cluster_model.kernel.event_loop import Payload
@@ -467,7 +467,7 @@ class TransactionCoordinator:
             self.registry.retry(timer[1])
         elif timer[0] == AGAIN:
             self.sender.rang()
-        elif timer[0] == OVERDUE:
+        elif timer[0] == LIVENESS:
             self.verifier.rang()
         elif timer[0] == TIMEOUTS:
             self._abort_timed_out()

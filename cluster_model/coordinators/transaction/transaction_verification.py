@@ -22,7 +22,7 @@ from cluster_model.protocol.transaction_messages import (
 )
 from cluster_model.spec.cluster_spec import TRANSACTIONS, coordinator_partition
 
-OVERDUE: Final = "verification"
+LIVENESS: Final = "verification"
 Write = ProduceRequest | TxnOffsetCommitRequest
 
 _TRY_AGAIN: Final = (
@@ -80,7 +80,7 @@ class Verifier:
         """(partition, producer id) → verification in progress; a marker ends it (``VerificationGuard``)."""
         self._guard = 0
         self._correlation = 0
-        self._alarm = Alarm(port, OVERDUE)
+        self._alarm = Alarm(port, LIVENESS)
 
     def holds(self, source: int, partition: str, write: Write) -> bool:
         """Verify a write unless its transaction is open in the partition; return whether the write has to wait."""

@@ -49,7 +49,7 @@ COLUMNS: Final[dict[str, str]] = {
     "detail": "str",
     "cause": "str",
     "ok": "bool",
-    "stint": "int",
+    "log_branch": "int",
     "elr": "ints",
     "last_known": "int",
     "recovering": "bool",

@@ -23,8 +23,8 @@ class RecordsAcked(TraceEvent):
     """Records were acknowledged (success callback); ``latency_us`` counts from :class:`RecordsSent` for each of them.
 
     Records of one batch that were sent at several times have one event for each time, with the same ``at_us``.
-    ``stint`` is the leader's branch of the log: together with ``log_offset`` it identifies a record, which epoch and
-    offset alone do not. Both are -1 for acks=0, where no broker answers.
+    ``log_branch`` is the leader's branch of the log: together with ``log_offset`` it identifies a record, which
+    epoch and offset alone do not. Both are -1 for acks=0, where no broker answers.
     """
 
     kind: ClassVar[str] = "records_acked"
@@ -38,7 +38,7 @@ class RecordsAcked(TraceEvent):
     leader_epoch: int
     log_offset: int
     latency_us: int
-    stint: int
+    log_branch: int
 
 
 @event
@@ -133,7 +133,7 @@ class InterceptorFailed(TraceEvent):
 class RecordsRead(TraceEvent):
     """A consumer polled the ``count`` records of ``[log_offset, end_offset)`` that compaction had left.
 
-    ``latency_us`` counts from the append of each. ``stint`` is the log branch that they are from, as in
+    ``latency_us`` counts from the append of each. ``log_branch`` is the log branch that they are from, as in
     :class:`RecordsAcked`. Records of one poll from several branches or append times have one event for each, with the
     same ``at_us``.
     """
@@ -148,7 +148,7 @@ class RecordsRead(TraceEvent):
     log_offset: int
     count: int
     latency_us: int
-    stint: int
+    log_branch: int
     end_offset: int
 
 
@@ -366,13 +366,13 @@ class TransactionUnknown(TraceEvent):
 
 
 @event
-class TransactionOverdue(TraceEvent):
+class TransactionTimedOut(TraceEvent):
     """The end of a transaction was not answered within ``max.block.ms``; ``by`` is the call, which is repeated.
 
     It is ``commit`` or ``abort``.
     """
 
-    kind: ClassVar[str] = "transaction_overdue"
+    kind: ClassVar[str] = "transaction_timed_out"
     at_us: int
     client: str
     detail: str
@@ -420,4 +420,4 @@ class RecordsAborted(TraceEvent):
     leader_epoch: int
     log_offset: int
     latency_us: int
-    stint: int
+    log_branch: int

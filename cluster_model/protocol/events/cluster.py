@@ -383,13 +383,13 @@ class RecoveryFinished(TraceEvent):
 
 
 @event
-class BatchDamaged(TraceEvent):
+class BatchCorrupted(TraceEvent):
     """Bits of a stored batch over ``[log_offset, end_offset)`` were flipped on a broker's disk, undetected so far.
 
     ``detail`` is the corrupted part: ``value`` or ``length``.
     """
 
-    kind: ClassVar[str] = "batch_damaged"
+    kind: ClassVar[str] = "batch_corrupted"
     at_us: int
     partition: str
     broker: int

@@ -191,14 +191,14 @@ class InvariantViolated(TraceEvent):
 
 
 @event
-class LivenessOverdue(TraceEvent):
+class LivenessViolated(TraceEvent):
     """A liveness property missed its deadline: it was pending since ``since_us`` and had to hold within ``bound_us``.
 
     The deadline counts from ``since_us``, when the last disturbance ended. ``known`` says why this version does not
     guarantee the property; it is empty where the version must.
     """
 
-    kind: ClassVar[str] = "liveness_overdue"
+    kind: ClassVar[str] = "liveness_violated"
     at_us: int
     property: str
     partition: str

@@ -151,14 +151,14 @@ def _with_ends(counted: "DataFrame", tallies: "DataFrame") -> "DataFrame":
 def _read_again(events: "DataFrame") -> "DataFrame":
     """Return the records that were delivered to a group again, as ``reread`` of each of its partitions.
 
-    A record is identified by its offset and the log branch (``stint``) that wrote it, because after a truncation
+    A record is identified by its offset and the log branch (``log_branch``) that wrote it, because after a truncation
     another record may have the same offset.
     """
     where = ["session_id", "group_id", "partition"]
     reads = events.filter((F.col("kind") == "records_read") & (F.col("count") > 0)).select(
-        *where, "stint", F.col("log_offset").alias("start"), (F.col("log_offset") + F.col("count")).alias("end")
+        *where, "log_branch", F.col("log_offset").alias("start"), (F.col("log_offset") + F.col("count")).alias("end")
     )
-    order = Window.partitionBy(*where, "stint").orderBy("start", "end")
+    order = Window.partitionBy(*where, "log_branch").orderBy("start", "end")
     reached = F.max("end").over(order.rowsBetween(Window.unboundedPreceding, -1))
     again = F.greatest(F.lit(0), F.least("end", F.coalesce(reached, F.col("start"))) - F.col("start"))
     return reads.withColumn("_again", again).groupBy(*where).agg(F.sum("_again").alias("reread")).drop("partition")

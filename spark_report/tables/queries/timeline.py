@@ -297,13 +297,13 @@ POINT_TABLES: Final[dict[str, PointTable]] = {
     "losses": PointTable(
         ("records_lost", "records_missing"),
         (
-            *("fate", "partition", "client", "sequence", "count"),
+            *("status", "partition", "client", "sequence", "count"),
             *("log_offset", "leader_epoch", "acks", "committed", "cause"),
         ),
     ),
     # ``known`` is empty for an unexpected violation; else it names the fix and its version.
-    "overdue": PointTable(
-        ("liveness_overdue",), ("property", "partition", "broker", "detail", "since_us", "bound_us", "known")
+    "liveness_violations": PointTable(
+        ("liveness_violated",), ("property", "partition", "broker", "detail", "since_us", "bound_us", "known")
     ),
     "violations": PointTable(
         ("invariant_violated",),
@@ -324,7 +324,7 @@ POINT_TABLES: Final[dict[str, PointTable]] = {
     "guards": PointTable(("guard_acted",), ("rule", "detail", "fault", "target", "cause")),
 }
 
-_DERIVED: Final = ("election", "leader", "change", "fate")
+_DERIVED: Final = ("election", "leader", "change", "status")
 
 
 def points(events: "DataFrame") -> "DataFrame":
@@ -343,7 +343,7 @@ def points(events: "DataFrame") -> "DataFrame":
             election_kind().alias("election"),
             F.coalesce("leader", F.lit(-1)).alias("leader"),
             isr_change().alias("change"),
-            F.when(F.col("kind") == "records_lost", F.lit("lost")).otherwise(F.lit("missing")).alias("fate"),
+            F.when(F.col("kind") == "records_lost", F.lit("lost")).otherwise(F.lit("missing")).alias("status"),
         )
     )
 

@@ -19,7 +19,7 @@ def written(start: int, *sizes: tuple[int, int]) -> Lineage:
     return lineage
 
 
-def test_a_stint_begins_empty_where_its_leader_stood() -> None:
+def test_a_log_branch_begins_empty_where_its_leader_stood() -> None:
     lineage = Lineages().begin(3, 7, 50)
     assert (lineage.broker, lineage.epoch, lineage.start, lineage.end) == (3, 7, 50, 50)
 
@@ -85,7 +85,7 @@ def test_a_read_fits_as_a_scan_over_batches_would(sizes: list[tuple[int, int]], 
     assert lineage.fit(start, end, most) == stop
 
 
-def test_going_back_forgets_later_stints_and_later_batches() -> None:
+def test_going_back_forgets_later_log_branches_and_later_batches() -> None:
     lineages = Lineages()
     first = lineages.begin(1, 0, 0)
     first.append(batch(0, 2, 10))

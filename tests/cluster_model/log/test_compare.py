@@ -73,7 +73,7 @@ PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=5)
 
 @pytest.mark.slow
 @given(st.integers(0, 6), PIECES, st.integers(0, 6), PIECES)
-def test_logs_differ_exactly_where_other_stints_cover_the_offset(
+def test_logs_differ_exactly_where_other_log_branches_cover_the_offset(
     start: int, one: list[tuple[int, int]], other_start: int, other: list[tuple[int, int]]
 ) -> None:
     lineages = Lineages()
@@ -92,7 +92,7 @@ def test_the_shorter_of_two_logs_does_not_differ_where_it_ends() -> None:
     assert differing(log_of(lineages, 0, (0, 9)), log_of(lineages, 0, (0, 4))) == []
 
 
-def test_two_stints_of_one_leader_in_one_epoch_are_told_apart() -> None:
+def test_two_log_branches_of_one_leader_in_one_epoch_are_told_apart() -> None:
     lineages = Lineages()
     first, second = lineages.begin(1, 5, 0), lineages.begin(1, 5, 3)
     kept = log_of(lineages, 0, (first.id, 6))

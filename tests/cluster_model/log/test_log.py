@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 class Record:
     """A record in one plain log."""
 
-    stint: int
+    log_branch: int
     epoch: int
     batch: int
     """First offset of its batch."""
@@ -35,10 +35,10 @@ class Record:
 
     @property
     def identity(self) -> tuple[int, int]:
-        return (self.stint, self.batch)
+        return (self.log_branch, self.batch)
 
     def copied(self) -> "Record":
-        return Record(self.stint, self.epoch, self.batch, self.size)
+        return Record(self.log_branch, self.epoch, self.batch, self.size)
 
 
 @dataclass
@@ -82,7 +82,7 @@ class LogMachine(RuleBasedStateMachine):
         self.lineages = Lineages()
         self.logs = [ReplicaLog(self.lineages, uses_epochs=True, replaces=True) for _replica in range(3)]
         self.plain = [Plain() for _replica in range(3)]
-        self.stints: list[int | None] = [None, None, None]
+        self.log_branches: list[int | None] = [None, None, None]
         self.epoch = 0
         self.now = 0
         self.saved: Any = None
@@ -95,19 +95,19 @@ class LogMachine(RuleBasedStateMachine):
     @rule(replica=REPLICA)
     def lead(self, replica: int) -> None:
         self.epoch += 1
-        self.stints[replica] = self.lineages.begin(replica, self.epoch, self.logs[replica].leo).id
+        self.log_branches[replica] = self.lineages.begin(replica, self.epoch, self.logs[replica].leo).id
 
-    @precondition(lambda self: any(stint is not None for stint in self.stints))
+    @precondition(lambda self: any(log_branch is not None for log_branch in self.log_branches))
     @rule(replica=REPLICA, records=st.integers(1, 4), size=st.integers(1, 40))
     def write(self, replica: int, records: int, size: int) -> None:
-        stint = self.stints[replica]
-        if stint is None:
+        log_branch = self.log_branches[replica]
+        if log_branch is None:
             return
         log, plain = self.logs[replica], self.plain[replica]
-        lineage: Lineage = self.lineages.by_id[stint]
+        lineage: Lineage = self.lineages.by_id[log_branch]
         base = plain.end
         log.append_batch(lineage, Batch(base, records, size, self.now, "p", -1, base, 1))
-        plain.records.extend(Record(stint, lineage.epoch, base, size) for _record in range(records))
+        plain.records.extend(Record(log_branch, lineage.epoch, base, size) for _record in range(records))
 
     @rule(follower=REPLICA, source=REPLICA, max_bytes=st.integers(0, 90), bound=st.integers(0, 30))
     def copy_from(self, follower: int, source: int, max_bytes: int, bound: int) -> None:
@@ -119,7 +119,7 @@ class LogMachine(RuleBasedStateMachine):
         assert (found.start, found.end) == (ours.end, max(stop, ours.end))
         taken = theirs.records[ours.end - theirs.start : found.end - theirs.start]
         self.logs[follower].append_slice(found)
-        self.stints[follower] = None
+        self.log_branches[follower] = None
         ours.records.extend(record.copied() for record in taken)
 
     @staticmethod
@@ -133,7 +133,7 @@ class LogMachine(RuleBasedStateMachine):
         plain = self.plain[replica]
         self.logs[replica].truncate(offset)
         if offset < plain.end:
-            self.stints[replica] = None
+            self.log_branches[replica] = None
             del plain.records[max(0, offset - plain.start) :]
             plain.start = min(plain.start, offset)
 
@@ -141,7 +141,7 @@ class LogMachine(RuleBasedStateMachine):
     def restart_at(self, replica: int, offset: int) -> None:
         self.logs[replica].restart_at(offset)
         self.plain[replica] = Plain(offset)
-        self.stints[replica] = None
+        self.log_branches[replica] = None
 
     @rule(replica=REPLICA, seconds=st.integers(0, 20))
     def mark(self, replica: int, seconds: int) -> None:
@@ -172,7 +172,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def save(self) -> None:
         state = (self.lineages.save(), [log.save() for log in self.logs])
-        self.saved = (state, copy.deepcopy((self.plain, self.stints, self.epoch, self.now)))
+        self.saved = (state, copy.deepcopy((self.plain, self.log_branches, self.epoch, self.now)))
 
     @precondition(lambda self: self.saved is not None)
     @rule()
@@ -181,7 +181,7 @@ class LogMachine(RuleBasedStateMachine):
         self.lineages.load(lineages)
         for log, state in zip(self.logs, logs, strict=True):
             log.load(state)
-        self.plain, self.stints, self.epoch, self.now = copy.deepcopy(plain)
+        self.plain, self.log_branches, self.epoch, self.now = copy.deepcopy(plain)
 
     @invariant()
     def the_same_records_stand_at_the_same_offsets(self) -> None:
@@ -189,7 +189,7 @@ class LogMachine(RuleBasedStateMachine):
             assert (log.log_start, log.leo) == (plain.start, plain.end)
             for offset, record in enumerate(plain.records, plain.start):
                 lineage = log.lineage_at(offset)
-                assert (lineage.id, lineage.epoch) == (record.stint, record.epoch)
+                assert (lineage.id, lineage.epoch) == (record.log_branch, record.epoch)
                 assert lineage.batch_at(offset).base == record.batch
 
     @invariant()
@@ -207,10 +207,10 @@ class LogMachine(RuleBasedStateMachine):
             assert edges == sorted(set(edges))
 
     @invariant()
-    def held_names_the_offsets_of_each_stint(self) -> None:
+    def held_names_the_offsets_of_each_log_branch(self) -> None:
         for log, plain in zip(self.logs, self.plain, strict=True):
             for lineage in self.lineages.by_id:
-                held = [at for at, record in enumerate(plain.records, plain.start) if record.stint == lineage.id]
+                held = [at for at, record in enumerate(plain.records, plain.start) if record.log_branch == lineage.id]
                 assert [at for start, end in log.held(lineage.id) for at in range(start, end)] == held
 
     @invariant()
@@ -223,9 +223,9 @@ class LogMachine(RuleBasedStateMachine):
         for log, plain in zip(self.logs, self.plain, strict=True):
             expected: list[tuple[int, int, int, int]] = []
             at = plain.start
-            for (stint, batch), group in groupby(record.identity for record in plain.records):
+            for (log_branch, batch), group in groupby(record.identity for record in plain.records):
                 end = at + len(list(group))
-                expected.append((stint, batch, at, end))
+                expected.append((log_branch, batch, at, end))
                 at = end
             assert [(lineage.id, batch.base, start, end) for lineage, batch, start, end in log.batches()] == expected
 
@@ -233,7 +233,7 @@ class LogMachine(RuleBasedStateMachine):
     def logs_differ_where_the_lists_do(self) -> None:
         for one, other in ((0, 1), (1, 2), (0, 2)):
             left, right = (dict(enumerate(p.records, p.start)) for p in (self.plain[one], self.plain[other]))
-            parted = {at for at in left.keys() & right.keys() if left[at].stint != right[at].stint}
+            parted = {at for at in left.keys() & right.keys() if left[at].log_branch != right[at].log_branch}
             ranges = differing(self.logs[one], self.logs[other])
             assert {at for start, end in ranges for at in range(start, end)} == parted
 
@@ -271,7 +271,7 @@ def test_a_read_that_begins_inside_a_batch_goes_on_to_its_end() -> None:
     assert log.read(1, 6, 10) == Slice(1, 3, ((1, lineage.id),))
 
 
-def test_at_least_one_batch_is_for_the_whole_read_not_for_each_stint() -> None:
+def test_at_least_one_batch_is_for_the_whole_read_not_for_each_log_branch() -> None:
     log, first = log_with((2, 100))
     second = log.lineages.begin(2, 4, 2)
     log.append_batch(second, Batch(2, 2, 100, 0, "p", -1, 2, 1))

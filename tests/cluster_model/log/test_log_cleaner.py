@@ -25,14 +25,14 @@ class Compacted:
 
     def __init__(self, rules: LogRules = RULES) -> None:
         self.log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=rules)
-        self.stint = self.log.lineages.begin(1, 0, 0)
+        self.log_branch = self.log.lineages.begin(1, 0, 0)
         self.dirty = 0
         self.now = 0
 
     def cut(self, offset: int) -> None:
         """Truncate, and continue with a new log branch."""
         self.log.truncate(self.log.durable_end(offset), self.now)
-        self.stint = self.log.lineages.begin(1, 0, self.log.leo)
+        self.log_branch = self.log.lineages.begin(1, 0, self.log.leo)
 
     def write(self, *names: str, each: bool = True, timestamp: int = -1) -> "Compacted":
         """Append one batch for each record, or one for all."""
@@ -40,7 +40,7 @@ class Compacted:
             base = self.log.leo
             stamp = self.now if timestamp < 0 else timestamp
             batch = Batch(base, len(group), 10 * len(group), self.now, "p", -1, base, 1, group, stamp)
-            self.log.append_batch(self.stint, batch)
+            self.log.append_batch(self.log_branch, batch)
         return self
 
     def follower(self, max_bytes: int = 25, rules: LogRules | None = None) -> ReplicaLog:
@@ -303,9 +303,9 @@ def test_what_one_replica_has_cleaned_is_no_difference() -> None:
     assert differing(rig.log, other) == differing(other, rig.log) == []
     rewritten = rig.follower()
     rewritten.truncate(2)
-    stint = rewritten.lineages.begin(2, 1, 2)
+    log_branch = rewritten.lineages.begin(2, 1, 2)
     for at in range(2, 6):
-        rewritten.append_batch(stint, Batch(at, 1, 10, 0, "p", -1, 0, 1, ("q=1",)))
+        rewritten.append_batch(log_branch, Batch(at, 1, 10, 0, "p", -1, 0, 1, ("q=1",)))
     assert differing(rig.log, rewritten) == differing(rewritten, rig.log) == [(3, 6)]
 
 
@@ -432,8 +432,8 @@ def test_who_writes_records_without_keys(client: str, records: tuple[str, ...], 
 def test_segments_are_joined_as_long_as_an_offset_fits_the_index(more: int, groups: list[int]) -> None:
     """Relative offsets have 31 bits (``Cleaner.groupSegmentsBySize``)."""
     log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=replace(RULES, segment_bytes=1 << 30))
-    stint = log.lineages.begin(1, 0, 0)
+    log_branch = log.lineages.begin(1, 0, 0)
     for records in (1, 1, INT32_MAX - 2 + more, 1):
-        log.append_batch(stint, Batch(log.leo, records, 10, 0, "p", -1, log.leo, 1))
+        log.append_batch(log_branch, Batch(log.leo, records, 10, 0, "p", -1, log.leo, 1))
         log.segments.roll(log.leo, 0)
     assert [len(segments) for segments, _end in _groups(log, log.segments.sealed)] == groups

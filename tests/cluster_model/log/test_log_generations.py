@@ -83,11 +83,11 @@ def test_kip_279_the_end_of_an_epoch_is_told_with_the_epoch_found_since_2_0(kafk
 def test_delete_horizon_tombstones_get_their_time_from_a_cleaning_since_3_1(kafka: str) -> None:
     rules = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0"}
     replica, events = lone(kafka, segment_bytes=20, delete_retention_ms=10_000, **rules)
-    stint = replica.log.lineages.begin(1, 0, 0)
+    log_branch = replica.log.lineages.begin(1, 0, 0)
 
     def append(now: int, *names: str) -> None:
         for name in names:
-            replica.log.append_batch(stint, Batch(replica.log.leo, 1, 10, now, "p", -1, 0, 1, (name,), now))
+            replica.log.append_batch(log_branch, Batch(replica.log.leo, 1, 10, now, "p", -1, 0, 1, (name,), now))
         replica.hw = replica.log.leo
 
     def cleaned(now: int) -> Cleaned:

@@ -76,14 +76,14 @@ def test_going_beyond_the_present_parts_them() -> None:
     assert contents(original)[1] == [*before[1], batch(50, "later")]
 
 
-@pytest.mark.parametrize("stint", [(2, 1, 30), (1, 2, 30), (1, 1, 20)])
-def test_another_stint_is_its_own(stint: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("log_branch", [(2, 1, 30), (1, 2, 30), (1, 1, 20)])
+def test_another_log_branch_is_its_own(log_branch: tuple[int, int, int]) -> None:
     original = whole()
     past = past_of(original, 3)
-    other = past.begin(*stint)
-    other.append(batch(stint[2], "other"))
-    assert (other.id, other.broker, other.epoch, other.start) == (1, *stint)
-    assert contents(past)[1] == [batch(stint[2], "other")]
+    other = past.begin(*log_branch)
+    other.append(batch(log_branch[2], "other"))
+    assert (other.id, other.broker, other.epoch, other.start) == (1, *log_branch)
+    assert contents(past)[1] == [batch(log_branch[2], "other")]
     assert original.save() == (3, 2)
 
 

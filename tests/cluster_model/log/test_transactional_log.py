@@ -171,7 +171,7 @@ def test_state_saved_is_state_loaded() -> None:
     assert copy.transactions.save() == log.transactions.save() != ()
 
 
-def test_kind_and_coordinator_epoch_survive_in_the_stint_and_in_its_past() -> None:
+def test_kind_and_coordinator_epoch_survive_in_the_log_branch_and_in_its_past() -> None:
     writer = Writer()
     writer.write(7)
     writer.commit(7, coordinator=3)
@@ -185,7 +185,7 @@ def test_kind_and_coordinator_epoch_survive_in_the_stint_and_in_its_past() -> No
     assert past.by_id[0].batch_at(1) == marker
 
 
-def test_a_stint_without_transactions_is_told_from_one_with() -> None:
+def test_a_log_branch_without_transactions_is_told_from_one_with() -> None:
     plain, mixed = Lineages().begin(1, 0, 0), Lineages().begin(1, 0, 0)
     writer = Writer()
     writer.plain()

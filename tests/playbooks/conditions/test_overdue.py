@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.partition.partition import Leadership
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
-from cluster_model.protocol.events import LivenessOverdue
+from cluster_model.protocol.events import LivenessViolated
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import changed, load, loads
@@ -31,10 +31,10 @@ steps:
   - {at: 3s, inject: crash, target: broker(1)}
   - {at: 25s, stop: now}
 expect:
-  - overdue() == 0
-  - overdue("leader-elected") == 0
-  - overdue("convergence") == 0
-  - unexpected_overdue() == 0
+  - liveness_violations() == 0
+  - liveness_violations("leader-elected") == 0
+  - liveness_violations("convergence") == 0
+  - unexpected_liveness_violations() == 0
 """
 
 
@@ -42,12 +42,12 @@ def test_a_sound_run_has_nothing_overdue_and_a_broken_one_says_so(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     sound = Session.start(loads(TEXT, "sound.yaml")).finish()
-    assert (sound.verdict, sound.overdue, sound.to_json()["overdue"]) == ("pass", (), [])
+    assert (sound.verdict, sound.liveness_violations, sound.to_json()["liveness_violations"]) == ("pass", (), [])
 
     monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
     broken = Session.start(loads(TEXT, "broken.yaml")).finish()
     assert [each.ok for each in broken.expectations] == [False, False, True, False]
-    (told,) = broken.to_json()["overdue"]
+    (told,) = broken.to_json()["liveness_violations"]
     assert (told["property"], told["partition"], told["broker"], told["known"]) == ("leader-elected", "orders-0", 2, "")
     assert told["at_us"] >= told["since_us"] + told["bound_us"]
 
@@ -66,11 +66,11 @@ def test_what_is_not_yet_due_at_the_end_is_told_and_not_taken_for_kept(
 ) -> None:
     monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
     result = Session.start(loads(TEXT.replace("at: 25s", "at: 8s"), "short.yaml")).finish()
-    assert result.overdue == ()
-    (told,) = [each for each in result.to_json()["unjudged"] if each["property"] == "leader-elected"]
+    assert result.liveness_violations == ()
+    (told,) = [each for each in result.to_json()["pending_liveness"] if each["property"] == "leader-elected"]
     assert (told["partition"], told["broker"]) == ("orders-0", 2)
-    assert 4_000_000 <= told["owed_us"] <= 5_000_000
-    assert 10_000_000 <= told["owed_us"] + told["missing_us"] <= 11_000_000
+    assert 4_000_000 <= told["pending_us"] <= 5_000_000
+    assert 10_000_000 <= told["pending_us"] + told["remaining_us"] <= 11_000_000
     assert printed(result) == snapshot
 
 
@@ -78,18 +78,18 @@ def test_what_is_not_yet_due_at_the_end_is_told_and_not_taken_for_kept(
 def test_an_isr_that_never_grows_does_not_pass_unseen_in_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     playbook = changed(load(path_of("controller-crash")), {"producers.checkout.rate": "10/s"})
     sound = Session.start(playbook).finish()
-    assert "isr-rejoined" not in {each.property for each in (*sound.overdue, *sound.unjudged)}
+    assert "isr-rejoined" not in {each.property for each in (*sound.liveness_violations, *sound.pending_liveness)}
     monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
     broken = Session.start(playbook).finish()
-    assert "isr-rejoined" in {each.property for each in (*broken.overdue, *broken.unjudged)}
+    assert "isr-rejoined" in {each.property for each in (*broken.liveness_violations, *broken.pending_liveness)}
 
 
 def test_known_ones_are_told_as_such_and_many_are_counted(snapshot: SnapshotAssertion) -> None:
     result = Session.start(loads(TEXT, "sound.yaml")).finish()
-    late = LivenessOverdue(
+    late = LivenessViolated(
         9_000_000, "convergence", "orders-0", 3, "other records", 1_000_000, 500_000, "known for 0.9"
     )
-    assert printed(replace(result, overdue=(late,) * 7)) == snapshot
+    assert printed(replace(result, liveness_violations=(late,) * 7)) == snapshot
 
 
 def test_a_misspelt_property_is_refused(snapshot: SnapshotAssertion) -> None:

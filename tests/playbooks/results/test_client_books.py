@@ -50,8 +50,8 @@ def books(*events: Any) -> ClientBooks:
     return made
 
 
-def read(member: tuple[str, str], start: int, count: int, partition: str = "t-0", stint: int = 0) -> RecordsRead:
-    return RecordsRead(0, *member, partition, 1, 0, start, count, 5, stint, start + count)
+def read(member: tuple[str, str], start: int, count: int, partition: str = "t-0", log_branch: int = 0) -> RecordsRead:
+    return RecordsRead(0, *member, partition, 1, 0, start, count, 5, log_branch, start + count)
 
 
 @pytest.mark.slow
@@ -92,8 +92,8 @@ def test_a_record_is_read_again_when_anybody_of_the_group_had_it() -> None:
 
 def test_what_follows_a_truncation_are_other_records() -> None:
     cut = TruncationDetected(1, *A, "t-0", 0, 10, 6)
-    assert books(read(A, 0, 10), cut, read(A, 6, 8, stint=1)).groups["g"].total("reread") == 0
-    assert books(read(A, 0, 10), cut, read(A, 4, 2), read(A, 6, 6, stint=1)).groups["g"].total("reread") == 2
+    assert books(read(A, 0, 10), cut, read(A, 6, 8, log_branch=1)).groups["g"].total("reread") == 0
+    assert books(read(A, 0, 10), cut, read(A, 4, 2), read(A, 6, 6, log_branch=1)).groups["g"].total("reread") == 2
     assert books(read(A, 0, 10), cut, read(A, 6, 8)).groups["g"].total("reread") == 4
     assert books(cut).groups["g"].truncations == 1
 

@@ -37,7 +37,7 @@ SHAPE: dict[str, Any] = {
         ),
         INT,
     ),
-    "books": [
+    "ledger_by_partition": [
         {
             "client": str,
             "partition": str,
@@ -108,7 +108,7 @@ SHAPE: dict[str, Any] = {
             "known": str,
         }
     ],
-    "overdue": [
+    "liveness_violations": [
         {
             "property": str,
             **dict.fromkeys(("at_us",), INT),
@@ -119,10 +119,10 @@ SHAPE: dict[str, Any] = {
             "known": str,
         }
     ],
-    "unjudged": [
-        {"property": str, "partition": str, **dict.fromkeys(("broker", "owed_us", "missing_us"), INT)},
+    "pending_liveness": [
+        {"property": str, "partition": str, **dict.fromkeys(("broker", "pending_us", "remaining_us"), INT)},
     ],
-    "stuck": [dict.fromkeys(("partition", "why", "what_releases"), str)],
+    "stuck": [dict.fromkeys(("partition", "reason", "released_by"), str)],
     "losses": [
         {
             **dict.fromkeys(("partition", "client"), str),
@@ -138,14 +138,14 @@ SHAPE: dict[str, Any] = {
             "partitions": [str],
             "clients": [str],
             "group": str,
-            "places": [
+            "ranges": [
                 {
                     **dict.fromkeys(("partition", "client"), str),
                     **dict.fromkeys(("sequence", "count", "offset", "epoch", "acks"), INT),
                     "committed": bool,
                 }
             ],
-            "chain": [{"at_us": INT, "event": str, "partition": str, "broker": INT, "words": str}],
+            "chain": [{"at_us": INT, "event": str, "partition": str, "broker": INT, "description": str}],
         }
     ],
     "partitions": {
@@ -158,7 +158,7 @@ SHAPE: dict[str, Any] = {
             "replicas": {key: {"leo": INT, "hw": INT, "epochs": [[INT]]} for key in ("1", "2", "3")},
         }
     },
-    "guards": [{"guard": str, "what": str, "at_us": INT, "fault": str, "target": str, "reason": str}],
+    "guards": [{"guard": str, "action": str, "at_us": INT, "fault": str, "target": str, "reason": str}],
     "skipped": [{"fault": str, "target": str, "at_us": INT, "detail": str}],
     "anomalies": [],
     "title": str,

@@ -145,7 +145,7 @@ def test_what_retention_takes_from_a_group_meanwhile_is_skipped() -> None:
     assert witness_words(found.answer).startswith("makes ")
     document = to_json(found, "x", "")
     assert document["skipped"]["worst"] == max(row["readers"]["billing"]["skipped"] for row in document["runs"])
-    assert f"passed_over(billing) == {felt.skipped}" in witness(found)
+    assert f"skipped(billing) == {felt.skipped}" in witness(found)
 
 
 def test_a_killed_member_has_its_group_read_again() -> None:

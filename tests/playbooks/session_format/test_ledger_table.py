@@ -45,7 +45,7 @@ def test_what_goes_with_its_topic_was_deleted_on_purpose(tmp_path: Path) -> None
     steps = "steps:\n  - {at: 3s, admin: delete_topic, topic: orders}\nsettle: 2s\n"
     session = recorded(tmp_path, CLUSTER + steps)
     table = adds_up(session)
-    assert {row.place for row in table if row.outcome == "acked"} == {"deleted"}
+    assert {row.location for row in table if row.outcome == "acked"} == {"deleted"}
 
 
 class Standing:
@@ -61,9 +61,15 @@ class Standing:
 def test_records_that_ended_without_a_number_are_counted_together() -> None:
     ended = [RecordsFailed(at, "shop", "orders-0", -1, count, -1, "TIMED_OUT", 1) for at, count in ((1, 2), (2, 3))]
     (row,) = rows(ended, None)
-    assert (row.outcome, row.sequence, row.records, row.error, row.place) == ("failed", -1, 5, "TIMED_OUT", "nowhere")
+    assert (row.outcome, row.sequence, row.records, row.error, row.location) == (
+        "failed",
+        -1,
+        5,
+        "TIMED_OUT",
+        "nowhere",
+    )
 
 
 def test_one_record_that_nobody_was_told_of_is_where_it_stands() -> None:
     (row,) = rows([RecordsSent(1, "shop", "orders-0", 0, 1, -1)], cast("Survey", Standing()))
-    assert (row.outcome, row.sequence, row.records, row.place) == ("sent", 0, 1, "held")
+    assert (row.outcome, row.sequence, row.records, row.location) == ("sent", 0, 1, "held")

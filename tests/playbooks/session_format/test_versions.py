@@ -53,7 +53,7 @@ def test_a_golden_session_is_read(golden: Path) -> None:
     assert reported.result["ledger"]["acked_lost"] == 19
     ledger = pq.read_table(golden / session_files.LEDGER)
     assert set(LEDGER_COLUMNS) >= set(ledger.schema.names) >= {"partition", "client", "outcome", "records", "place"}
-    assert sum(row["records"] for row in ledger.to_pylist() if row["place"] == "lost") == 19
+    assert sum(row["records"] for row in ledger.to_pylist() if row["location"] == "lost") == 19
 
 
 @pytest.mark.slow

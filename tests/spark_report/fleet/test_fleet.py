@@ -26,7 +26,7 @@ from tests.spark_report import fleet_twins as twins
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-KEYS = ("finding:lost/tail", "violation:log-matching", "overdue:leader-elected")
+KEYS = ("finding:lost/tail", "violation:log-matching", "liveness:leader-elected")
 FAULTS = ("crash", "gc_pause", "isolate", "power_loss")
 FLEETS = 12
 

@@ -12,7 +12,7 @@ from spark_report.model.report import SessionStory, headline, overall, sentences
 from spark_report.render import sections, tables
 from tests.spark_report.stories import SPAN, story
 
-LOST = {"at_us": 9, "seq": 9, "fate": "lost", "partition": "orders-0", "client": "c", "sequence": 0, "log_offset": 0}
+LOST = {"at_us": 9, "seq": 9, "status": "lost", "partition": "orders-0", "client": "c", "sequence": 0, "log_offset": 0}
 
 
 def loss(count: int, *, committed: bool) -> dict[str, Any]:
@@ -43,8 +43,8 @@ def test_a_failure_says_which_part_failed(tmp_path: Path, snapshot: SnapshotAsse
 
 
 def test_events_that_disagree_with_the_result_alarm(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    term = {"source": "result.json", "name": "acked_lost", "partition": "", "found": 2, "told": 0}
-    row = {"source": "ledger.parquet", "name": "sent", "partition": "orders-0", "found": 7, "told": 1_200}
+    term = {"source": "result.json", "name": "acked_lost", "partition": "", "found": 2, "reported": 0}
+    row = {"source": "ledger.parquet", "name": "sent", "partition": "orders-0", "found": 7, "reported": 1_200}
     one = story(tmp_path, disagreements=[term, row]).sessions[0]
     assert tone(one) == "alarm"
     assert [each for each in sentences(one) if each.startswith("Its ")] == snapshot
@@ -98,7 +98,7 @@ def test_an_expectation_was_decided_when_the_result_says_so(tmp_path: Path) -> N
 def test_a_lost_record_went_missing_the_last_time_that_it_did(tmp_path: Path) -> None:
     spans = [(0, 10), (4, 6), (2, 5), (8, 12), (4, 5), (20, 21)]
     missing = [
-        {**loss(high - low, committed=False), "fate": "missing", "log_offset": low, "at_us": place}
+        {**loss(high - low, committed=False), "status": "missing", "log_offset": low, "at_us": place}
         for place, (low, high) in enumerate(spans)
     ]
     elsewhere = {**missing[0], "client": "other"}
@@ -195,6 +195,6 @@ def test_what_keeps_all_with_the_same_seed_is_said_although_another_seed_loses(
     tmp_path: Path, effect: str, remaining: int | None, saves: bool
 ) -> None:
     one = story(tmp_path).sessions[0]
-    remedies = [{**one.tables["remedies"][0], "effect": effect, "remaining": remaining, "said_of_it": "acks=all"}]
+    remedies = [{**one.tables["remedies"][0], "effect": effect, "remaining": remaining, "summary": "acks=all"}]
     told = sentences(replace(one, tables={**one.tables, "remedies": remedies}))
     assert any("acks=all" in each for each in told) is saves

@@ -27,7 +27,7 @@ from tests.support.wording import said
 pytestmark = pytest.mark.slow
 
 ELECTIONS = [{"seq": 3, "leader": 1, "leader_epoch": 0, "isr": [1], "partition": "p-0", "election": "clean", "by": "b"}]
-LOSS = {"seq": 9, "fate": "lost", "partition": "p-0", "client": "c", "sequence": 0, "log_offset": 0, "count": 1,
+LOSS = {"seq": 9, "status": "lost", "partition": "p-0", "client": "c", "sequence": 0, "log_offset": 0, "count": 1,
         "committed": False, "leader_epoch": 0, "acks": 1, "cause": "it died"}  # fmt: skip
 _LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "formaction"}
 
@@ -83,13 +83,13 @@ class Counted(dict[str, Any]):
 def reads_of(tmp_path: Path, many: int) -> int:
     """How often a page, a text and a terminal read rows of a session with that many faults, each with a loss."""
     spans = [{**SPAN, "began_us": at * 9, "ended_us": at * 9 + 5} for at in range(many)]
-    missing = [{**LOSS, "at_us": at * 9, "fate": "missing", "log_offset": at, "sequence": at} for at in range(many)]
+    missing = [{**LOSS, "at_us": at * 9, "status": "missing", "log_offset": at, "sequence": at} for at in range(many)]
     felt = {"scope": "client", "client": "c", "acks": 1, "partition": "p-0", "duration_us": 5}
     told = story(
         tmp_path,
         faults=[{**row, "fault_id": at, "fault": "lag", "target": "t", "detail": ""} for at, row in enumerate(spans)],
         unavailability=[{**row, **felt} for row in spans],
-        losses=[*missing, *({**row, "fate": "lost"} for row in missing)],
+        losses=[*missing, *({**row, "status": "lost"} for row in missing)],
         expectations=[{"at_us": 9, "seq": at, "rule": "r", "ok": True, "detail": ""} for at in range(many)],
         availability=[{"scope": "client", "partition": "p-0", "client": "c", "acks": 1, "intervals": many,
                        "unavailable_us": 9, "longest_unavailable_us": 9, "observed_us": 9 * many, "availability": 0.8,

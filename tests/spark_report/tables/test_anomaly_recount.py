@@ -71,10 +71,10 @@ def test_what_is_told_otherwise_is_a_disagreement(golden: tuple[list[Event], Ses
     wrong = said._replace(anomalies={**said.anomalies, "duplicate": 3})
     found = [row for row in anomaly_recount.of_events(events, wrong) if row["finding"] == "disagreements"]
     plain = {"finding": "disagreements", "partition": ""}
-    assert found == [{**plain, "source": "result.json", "name": "duplicate", "found": 0, "told": 3}]
+    assert found == [{**plain, "source": "result.json", "name": "duplicate", "found": 0, "reported": 3}]
     more = [*events, *history([{"kind": IN_LEDGER, "node": "sent", "partition": "orders-0", "count": 5}])]
     [row] = [row for row in anomaly_recount.of_events(more, said) if row["finding"] == "disagreements"]
-    assert (row["source"], row["name"], row["told"] - row["found"]) == ("ledger.parquet", "sent", 5)
+    assert (row["source"], row["name"], row["reported"] - row["found"]) == ("ledger.parquet", "sent", 5)
 
 
 @pytest.mark.parametrize("rule", ["_of_values", "_at_the_end", "_realtime_order", "_send_order"])
@@ -88,7 +88,7 @@ def test_a_rule_that_is_broken_is_a_disagreement(
 @pytest.mark.parametrize("wrong", [{"count": 1 << 60}, {"log_offset": 1 << 62, "count": 1 << 62}])
 def test_numbers_that_cannot_be_true_leave_a_session_out(wrong: Row) -> None:
     sent = {"kind": "records_sent", "partition": "p-0", "client": "w", "sequence": 0, "count": 3}
-    acked = {**sent, "kind": "records_acked", "stint": 0, "log_offset": 0}
+    acked = {**sent, "kind": "records_acked", "log_branch": 0, "log_offset": 0}
     rows = anomaly_recount.of_events(history([sent, {**acked, **wrong}]), EVERYWHERE)
     assert rows == [{"finding": "left_out", "table": "anomalies"}]
 
@@ -110,11 +110,11 @@ def sent(sequence: int, count: int = 1) -> Row:
     return {"kind": "records_sent", "partition": "p-0", "client": "w", "sequence": sequence, "count": count}
 
 
-def acked(offset: int, sequence: int, count: int = 1, stint: int = 0) -> Row:
-    return {**sent(sequence, count), "kind": "records_acked", "log_offset": offset, "stint": stint}
+def acked(offset: int, sequence: int, count: int = 1, log_branch: int = 0) -> Row:
+    return {**sent(sequence, count), "kind": "records_acked", "log_offset": offset, "log_branch": log_branch}
 
 
-def read(start: int, end: int, *, at: int = 0, group: str = "a", stint: int = 0) -> Row:
+def read(start: int, end: int, *, at: int = 0, group: str = "a", log_branch: int = 0) -> Row:
     return {
         "kind": "records_read",
         "partition": "p-0",
@@ -123,12 +123,12 @@ def read(start: int, end: int, *, at: int = 0, group: str = "a", stint: int = 0)
         "at_us": at,
         "log_offset": start,
         "end_offset": end,
-        "stint": stint,
+        "log_branch": log_branch,
     }
 
 
-def last(start: int, end: int, *, log_start: int = 0, stint: int = 0) -> Row:
-    part = {"log_offset": start, "end_offset": end, "stint": stint}
+def last(start: int, end: int, *, log_start: int = 0, log_branch: int = 0) -> Row:
+    part = {"log_offset": start, "end_offset": end, "log_branch": log_branch}
     return {"kind": LAST, "partition": "p-0", "count": log_start, **part}
 
 
@@ -145,7 +145,7 @@ CASES: dict[str, tuple[list[Row], dict[str, int]]] = {
         {"duplicate": 1},
     ),
     "one offset with two values": (
-        [sent(0), sent(1), wrote(0, 0), acked(0, 0), *OTHER, acked(0, 1, stint=1), last(0, 1, stint=1)],
+        [sent(0), sent(1), wrote(0, 0), acked(0, 0), *OTHER, acked(0, 1, log_branch=1), last(0, 1, log_branch=1)],
         {"inconsistent-offsets": 1, "lost-write": 1, "unseen": 1, "nonmonotonic-send": 1},
     ),
     "acknowledged and never read": ([sent(0, 2), wrote(0, 0, 2), acked(0, 0, 2), last(0, 1)], {"unseen": 1}),
@@ -225,7 +225,7 @@ CASES: dict[str, tuple[list[Row], dict[str, int]]] = {
     "made anew under its name": (
         [
             *(sent(0, 2), wrote(0, 0, 2), acked(0, 0, 2), DELETED, sent(2), LED, wrote(0, 2, broker=2)),
-            *(acked(0, 2, stint=1), last(0, 1, stint=1)),
+            *(acked(0, 2, log_branch=1), last(0, 1, log_branch=1)),
         ],
         {},
     ),

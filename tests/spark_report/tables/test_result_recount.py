@@ -105,8 +105,10 @@ def test_one_latency_for_a_whole_batch_is_noticed(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.slow
 def test_one_latency_for_a_whole_poll_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def as_the_newest(stint: Lineage, records: object, start: int, end: int) -> tuple[fetcher.AppendedTogether, ...]:
-        return (fetcher.AppendedTogether(start, end, end - start, stint.appended_at(end - 1)),)
+    def as_the_newest(
+        log_branch: Lineage, records: object, start: int, end: int
+    ) -> tuple[fetcher.AppendedTogether, ...]:
+        return (fetcher.AppendedTogether(start, end, end - start, log_branch.appended_at(end - 1)),)
 
     monkeypatch.setattr(fetcher, "appended_together", as_the_newest)
     found = disagreements(*recorded(tmp_path)[1])
@@ -133,7 +135,11 @@ def test_what_is_no_number_of_a_result_is_left_out() -> None:
     client = {"latency": {"records": 3, "p50_us": "x", "p99_us": True, "other": 1}}
     result = {"clients": {"producers": {"p": client, "q": 5}, "groups": [1]}}
     assert claimed(result).numbers == {"clients.producers.p.latency.records": 3}
-    odd = {"partitions": {"a-0": 3, "a-1": {"epoch": 2.0}}, "books": [3, {"client": 5, "duplicates": 1}], "ledger": []}
+    odd = {
+        "partitions": {"a-0": 3, "a-1": {"epoch": 2.0}},
+        "ledger_by_partition": [3, {"client": 5, "duplicates": 1}],
+        "ledger": [],
+    }
     assert claimed({"clients": None, **odd}) == ResultClaims({}, {}, {"a-0": -1, "a-1": -1})
 
 

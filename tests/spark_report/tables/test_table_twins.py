@@ -30,7 +30,7 @@ TWINS: Final[dict[str, Twin]] = {
 
 RETOLD: Final = {
     *anomaly_recount.RECOUNT_TABLES,
-    *("findings", "anomalies_told", "points_of_no_return", "remedies"),
+    *("findings", "reported_anomalies", "points_of_no_return", "remedies"),
 }
 """Tables that are no query: what one walk in Python counts again, and what a session's result says of itself."""
 

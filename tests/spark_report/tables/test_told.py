@@ -26,7 +26,7 @@ def test_only_what_is_whole_is_told(tmp_path: Path) -> None:
 
 
 HUGE = 10**30
-POINT = {"kind": "event", "at_us": 8, "text": ["said"], "actions": [{"words": "heal"}]}
+POINT = {"kind": "event", "at_us": 8, "text": ["said"], "actions": [{"description": "heal"}]}
 REMEDY = {"change": "acks=all", "set": [], "verdict": "saves", "before": 3, "after": 0, "rejected": 1, "seeds": 5}
 REFUSED = {**REMEDY, "verdict": "refused", "after": None, "rejected": None, "seeds": 0, "note": "not under 0.10"}
 

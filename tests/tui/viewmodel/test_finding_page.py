@@ -294,8 +294,10 @@ def test_each_remedy_stands_with_its_price(snapshot):
 
 def test_it_says_when_nothing_would_have_saved_it_and_since_when_it_was_too_late(snapshot):
     no_return = {
-        "kind": "event", "at_us": 19_424_000, "words": "broker 2 wrote", "acked_us": 9_507_000,
-        "actions": [{"kind": "restart", "words": "starting broker 1"}, {"kind": "heal", "words": "healing"}],
+        "kind": "event", "at_us": 19_424_000, "description": "broker 2 wrote", "acked_us": 9_507_000,
+        "actions": [
+            {"kind": "restart", "description": "starting broker 1"}, {"kind": "heal", "description": "healing"},
+        ],
         "without_unclean": None,
     }  # fmt: skip
     too_late = [text for text, _ in finding_page.lines({"remedies": [remedy("refused")], "no_return": no_return})]

@@ -466,15 +466,15 @@ def test_an_offset_where_nothing_was_written_says_so(snapshot):
 # -- what a log does not tell later ---------------------------------------------------------------------------------
 
 
-def acked(offset, count=1, at_us=5, stint=2, partition="t-0"):
+def acked(offset, count=1, at_us=5, log_branch=2, partition="t-0"):
     return SimpleNamespace(
-        kind="records_acked", partition=partition, stint=stint, log_offset=offset, count=count, at_us=at_us
+        kind="records_acked", partition=partition, log_branch=log_branch, log_offset=offset, count=count, at_us=at_us
     )
 
 
 def test_the_book_knows_when_a_record_was_acknowledged():
     book = LogBook()
-    book.take([acked(0, 5, 100), acked(5, 2, 200), acked(5, 2, 300, stint=3), acked(9, 1, 7, stint=-1)])
+    book.take([acked(0, 5, 100), acked(5, 2, 200), acked(5, 2, 300, log_branch=3), acked(9, 1, 7, log_branch=-1)])
     assert [book.acked_us("t-0", 2, offset) for offset in (0, 4, 5, 6, 7)] == [100, 100, 200, 200, -1]
     assert book.acked_us("t-0", 3, 5) == 300
     assert book.acked_us("t-0", -1, 9) == book.acked_us("x-0", 2, 0) == -1

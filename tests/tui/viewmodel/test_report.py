@@ -124,7 +124,9 @@ def test_broken_rules_stand_before_those_that_this_version_is_known_for(told, sn
 
 
 def test_what_is_overdue_and_who_is_stuck(told, snapshot):
-    late = events.LivenessOverdue(20 * SECOND, "leader-elected", "orders-0", -1, "nobody leads", 8 * SECOND, SECOND, "")
+    late = events.LivenessViolated(
+        20 * SECOND, "leader-elected", "orders-0", -1, "nobody leads", 8 * SECOND, SECOND, ""
+    )
     stuck = Stuck("orders-1", "its last replica is down", "broker 2 comes back")
     assert section(with_result(told, overdue=(late,), stuck=(stuck,)), "Liveness") == snapshot
 

@@ -157,7 +157,7 @@ TOLD: Final = frozenset(
     {
         *("step_taken", "expectation_checked", "fault_healed", "fault_skipped", "guard_acted", "admin_answered"),
         *("leader_elected", "partition_offline", "controller_changed", "broker_fenced", "invariant_violated"),
-        "liveness_overdue",
+        "liveness_violated",
     }
 )
 """Kinds of events that are printed by default; none of internal topics."""

@@ -135,7 +135,7 @@ class LogScreen(ModeScreen):
         known = inspect(cluster.world, cluster.checker, name, offset)
         seen = []
         for peeked, each in zip(peek(cluster, name, offset), known, strict=True):
-            acked_us = book.acked_us(name, each.stint, offset)
+            acked_us = book.acked_us(name, each.log_branch, offset)
             seen.append(record_inspector.InspectedRecord(peeked, each, acked_us if acked_us <= now_us else -1))
         handed = cluster.checker.readings.handed_to(name, offset, offset + 1)
         read = record_inspector.readers(self.bridge.view, name, handed)

@@ -14,7 +14,7 @@ from tui.terminal.format import parameters, records
 DamageText = tuple[str, str, tuple[object, ...], str]
 """Glyph, role, the key that must be equal for two events to merge, and the line."""
 
-DAMAGE_KINDS: Final = ("batch_damaged", "corrupt_batch_found")
+DAMAGE_KINDS: Final = ("batch_corrupted", "corrupt_batch_found")
 """Kinds of events that :func:`describe_damage` describes."""
 
 
@@ -22,7 +22,7 @@ def describe_damage(event: Any) -> DamageText:
     """Text of a corrupted batch: the corruption itself, or the broker that found it and what it stopped."""
     key = (event.kind, event.partition, event.broker, event.log_offset)
     location = f"{event.partition} at offset {event.log_offset}"
-    if event.kind == "batch_damaged":
+    if event.kind == "batch_corrupted":
         return glyphs.DIVERGED, "alarm", key, f"b{event.broker}'s replica of {location} is corrupted, not yet detected"
     if event.by == "recovery":
         return glyphs.DIVERGED, "alarm", key, f"b{event.broker} recovery: {location} is corrupt, truncated there"
@@ -133,7 +133,7 @@ TransactionText = tuple[str, str, tuple[object, ...], str]
 TRANSACTION_KINDS: Final = (
     "transaction_aborted",
     "transaction_unknown",
-    "transaction_overdue",
+    "transaction_timed_out",
     "transaction_left_open",
     "producer_fenced",
 )
@@ -146,7 +146,7 @@ def describe_transaction(event: Any) -> TransactionText:
     if event.kind == "producer_fenced":
         return glyphs.DOWN, "alarm", key, f"{event.client} ({event.detail}) fenced: {event.error}"
     producer = f"{event.client} ({event.detail})"
-    if event.kind == "transaction_overdue":
+    if event.kind == "transaction_timed_out":
         return glyphs.LAGGING, "warning", key, f"{producer}: {event.by} timed out, retrying"
     amount = records(event.count)
     if event.kind == "transaction_aborted":
@@ -572,7 +572,7 @@ _DESCRIBERS: Final[dict[str, Callable[[Any], Said]]] = {
     "records_missing": _missing,
     "records_lost": _lost,
     "invariant_violated": _violated,
-    "liveness_overdue": describe_liveness,
+    "liveness_violated": describe_liveness,
     "step_taken": _step,
     **dict.fromkeys(("admin_requested", "admin_progress", "admin_answered"), _operation),
     "expectation_checked": _checked,
@@ -621,7 +621,7 @@ SORTS: Final[dict[str, Sort]] = {
         ("admin_answered", "operation result", "operation results"),
         ("topic_config_changed", "topic config", "topic configs"),
         ("broker_config_changed", "broker config", "broker configs"),
-        ("batch_damaged", "corrupted batch", "corrupted batches"),
+        ("batch_corrupted", "corrupted batch", "corrupted batches"),
     ),
     **_sorts(
         CLUSTER,
@@ -666,7 +666,7 @@ SORTS: Final[dict[str, Sort]] = {
         ("records_abandoned", "skipped records", "skips of records"),
         ("transaction_aborted", "abort", "aborts"),
         ("transaction_unknown", "unknown commit", "unknown commits"),
-        ("transaction_overdue", "transaction timeout", "transaction timeouts"),
+        ("transaction_timed_out", "transaction timeout", "transaction timeouts"),
         ("transaction_left_open", "open transaction", "open transactions"),
         ("producer_fenced", "fenced producer", "fenced producers"),
         ("record_dead_lettered", "dead letter", "dead letters"),
@@ -676,7 +676,7 @@ SORTS: Final[dict[str, Sort]] = {
         ("records_missing", "missing", "missing"),
         ("records_lost", "lost", "lost"),
         ("invariant_violated", "violation", "violations"),
-        ("liveness_overdue", "deadline missed", "deadlines missed"),
+        ("liveness_violated", "deadline missed", "deadlines missed"),
         ("expectation_checked", "expectation", "expectations"),
     ),
 }  # fmt: skip
@@ -760,7 +760,7 @@ _SHORT: Final[dict[str, Callable[[Any], str]]] = {
     "group_rebalanced": _group_label,
     "producer_fenced": lambda event: f"{event.client} fenced",
     "invariant_violated": lambda event: str(event.invariant),
-    "liveness_overdue": lambda event: f"missed {event.property}",
+    "liveness_violated": lambda event: f"missed {event.property}",
     "expectation_checked": lambda event: f"{'passed' if event.ok else 'FAILED'}: {event.rule}",
     "partition_created": lambda event: f"new {event.partition}",
     "partition_deleted": lambda event: f"{event.partition} deleted",

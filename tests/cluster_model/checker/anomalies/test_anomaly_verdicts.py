@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.checker.anomalies.definitions import ClientSettings, InForce, ProducerSettings
 from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import OK
-from cluster_model.protocol.events import BatchDamaged, NodeDown, PartitionDeleted, TraceEvent
+from cluster_model.protocol.events import BatchCorrupted, NodeDown, PartitionDeleted, TraceEvent
 from cluster_model.protocol.records import Damage
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from tests.cluster_model.hands import Hands, P
@@ -84,7 +84,7 @@ def the_only_one_loses_power(case: Case) -> None:
 
 
 def damaged(case: Case) -> None:
-    event = BatchDamaged(1, P, A, 0, 2, "value")
+    event = BatchCorrupted(1, P, A, 0, 2, "value")
     case.hands.cluster.world.replicas[P][A].damages = (Damage(0, 2, "value"),)
     case.hands.cluster.checker.invariants.excuses.before(event)
     case.now.observe(event)

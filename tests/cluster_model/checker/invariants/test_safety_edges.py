@@ -132,8 +132,8 @@ def test_an_acknowledgement_received_after_a_leader_change_is_not_too_early() ->
     made = hands(records=1)
     made.append(A, "x", acks="all")
     replica = made.cluster.world.replicas[P][A]
-    stint = replica.log.lineage_at(1).id
-    event = RecordsAcked(0, "c", P, 0, 1, -1, A, 0, 1, 0, stint)
+    log_branch = replica.log.lineage_at(1).id
+    event = RecordsAcked(0, "c", P, 0, 1, -1, A, 0, 1, 0, log_branch)
     made.lead(B, tell=(A, B, C))
     made.cluster.checker.invariants.min_isr.acked(event)
     made.lead(A, tell=(A, B, C))

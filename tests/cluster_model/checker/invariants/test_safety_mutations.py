@@ -391,11 +391,11 @@ def drops_its_first_record(patch: Patch) -> None:
 
     def lead(self: Replica, state: PartitionState, now: int) -> None:
         if state.leader_epoch > 0:
-            ((_start, stint),) = self.log.extents
+            ((_start, log_branch),) = self.log.extents
             lineages = self.log.lineages
             stranger = lineages.begin(9, 0, 0, self.topic_id)
-            stranger.append(lineages.by_id[stint].batch_at(0)._replace(records=1, name=("z",)))
-            self.log.extents[:] = [(0, stranger.id), (1, stint)]
+            stranger.append(lineages.by_id[log_branch].batch_at(0)._replace(records=1, name=("z",)))
+            self.log.extents[:] = [(0, stranger.id), (1, log_branch)]
         real(self, state, now)
 
     patch.setattr(Replica, "_lead", lead)

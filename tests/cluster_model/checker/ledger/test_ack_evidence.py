@@ -50,7 +50,10 @@ def test_log_branches_are_kept_apart() -> None:
     assert acked.add(1, 10, 20)
     assert acked.add(2, 10, 20)
     assert not acked.add(1, 12, 18)
-    assert {stint: ranges.ranges() for stint, ranges in acked.by_stint.items()} == {1: [(10, 20)], 2: [(10, 20)]}
+    assert {log_branch: ranges.ranges() for log_branch, ranges in acked.by_log_branch.items()} == {
+        1: [(10, 20)],
+        2: [(10, 20)],
+    }
 
 
 def test_commitment_only_grows() -> None:
@@ -92,4 +95,4 @@ def test_the_state_is_restored() -> None:
     acked.commit(1, 3, 8)
     acked.load(saved)
     assert acked.save() == saved
-    assert (list(acked.by_stint), acked.committed_in(1)) == ([1], [(0, 3)])
+    assert (list(acked.by_log_branch), acked.committed_in(1)) == ([1], [(0, 3)])

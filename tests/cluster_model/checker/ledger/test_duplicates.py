@@ -22,7 +22,7 @@ class TwoReplicas:
         self.lineages = Lineages()
         self.logs = {broker: ReplicaLog(self.lineages, uses_epochs=True, replaces=True) for broker in (1, 2)}
         self.leader = 1
-        self.stints = {broker: self.lineages.begin(broker, broker, 0) for broker in (1, 2)}
+        self.log_branches = {broker: self.lineages.begin(broker, broker, 0) for broker in (1, 2)}
         self.replicas = {P: {broker: SimpleNamespace(log=log) for broker, log in self.logs.items()}}
         self.records = {P: None}
         self.repeats = Repeats(cast(World, self))
@@ -33,13 +33,13 @@ class TwoReplicas:
     def append(self, sequence: int, count: int = 1, *, client: str = "p", broker: int = 1) -> None:
         log = self.logs[broker]
         base = log.leo
-        log.append_batch(self.stints[broker], Batch(base, count, 10, 0, client, -1, sequence, 1))
+        log.append_batch(self.log_branches[broker], Batch(base, count, 10, 0, client, -1, sequence, 1))
         self.repeats.appended(Appended(0, P, broker, broker, base, count, client, sequence, 1))
 
     def copy(self, source: int, target: int, end: int) -> None:
         found = self.logs[source].read(self.logs[target].leo, end, 1 << 30)
         self.logs[target].append_slice(found)
-        self.stints[target] = self.lineages.begin(target, 9, self.logs[target].leo)
+        self.log_branches[target] = self.lineages.begin(target, 9, self.logs[target].leo)
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -120,7 +120,7 @@ def test_a_retry_of_a_record_that_the_leader_lost_is_no_duplicate(world: TwoRepl
     world.append(0, 2)
     world.append(2, 2)
     world.logs[1].truncate(2)
-    world.stints[1] = world.lineages.begin(1, 5, 2)
+    world.log_branches[1] = world.lineages.begin(1, 5, 2)
     world.append(2, 2)
     assert world.counts == (0, 0)
 
@@ -168,15 +168,15 @@ def test_a_leader_remembers_a_producers_last_five_batches(
     world: TwoReplicas, again: int, later: int, known: bool
 ) -> None:
     """The retried record may be at any position of a batch of three records."""
-    log, stint = world.logs[1], world.stints[1]
+    log, log_branch = world.logs[1], world.log_branches[1]
     for sequence in range(0, 6 + 3 * later, 3):
-        log.append_batch(stint, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))
+        log.append_batch(log_branch, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))
     repeated = Batch(log.leo, 3, 30, 0, "p", 7, 0, 1, producer_epoch=1, origin=again)
     assert outran(log, 0, repeated, log.leo) is known
 
 
 def test_a_batch_that_was_never_in_the_log_was_not_forgotten(world: TwoReplicas) -> None:
-    log, stint = world.logs[1], world.stints[1]
+    log, log_branch = world.logs[1], world.log_branches[1]
     for sequence in (0, *range(6, 30, 3)):
-        log.append_batch(stint, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))
+        log.append_batch(log_branch, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))
     assert not outran(log, 0, Batch(log.leo, 3, 30, 0, "p", 7, 0, 1, producer_epoch=1, origin=3), log.leo)

@@ -113,10 +113,10 @@ def test_a_mutation_shows_in_the_expected_count(mutate: Callable[[Hands], None],
 
 def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
     hands = copied()
-    stint = log(hands, 1).extents[-1][1]
+    log_branch = log(hands, 1).extents[-1][1]
     hands.append(1, "f")
     log(hands, 1).truncate(5)
-    hands.cluster.emit(RecordsAcked(0, "hand", P, 6, 1, 1, 1, 0, 5, 0, stint))
+    hands.cluster.emit(RecordsAcked(0, "hand", P, 6, 1, 1, 1, 0, 5, 0, log_branch))
     assert hands.cluster.query.missing() == 0, "it was acknowledged before it went"
     hands.lead(1, tell=(1,))
     assert hands.cluster.query.missing() == 1

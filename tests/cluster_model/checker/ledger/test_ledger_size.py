@@ -17,7 +17,7 @@ def entries(ledger: Ledger) -> int:
     acked = ledger._acked.values()
     return (
         ledger.books.entries
-        + sum(each.entries for books in acked for each in (*books.by_stint.values(), *books.committed.values()))
+        + sum(each.entries for books in acked for each in (*books.by_log_branch.values(), *books.committed.values()))
         + sum(len(intervals) for intervals in ledger._missing.values())
         + sum(len(causes) for causes in ledger._causes.values())
         + ledger._suspects.count

@@ -22,7 +22,7 @@ def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> 
     hands.append(1, "a", "b", "c", "d")
     ledger = hands.cluster.checker.ledger
     ledger.vouched.forget(P)
-    ledger._acked[P].by_stint.clear()
+    ledger._acked[P].by_log_branch.clear()
     for base in order:
         told(ledger, base)
     assert ledger.vouched.entries(P, 0) == ((0, 4, (1, 2, 3)),)

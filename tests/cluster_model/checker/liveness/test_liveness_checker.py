@@ -17,7 +17,7 @@ from cluster_model.controller.kraft.replication_control_manager import Replicati
 from cluster_model.controller.raft import raft
 from cluster_model.controller.zookeeper import kafka_controller, state_machines
 from cluster_model.log.leader_epoch_cache import EpochCache
-from cluster_model.protocol.events import LivenessOverdue
+from cluster_model.protocol.events import LivenessViolated
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
@@ -63,7 +63,7 @@ def quiet(cluster: Cluster, seconds: int = 150) -> Cluster:
 
 def overdue(cluster: Cluster) -> Counter[tuple[str, int]]:
     """Number of overdue reports by property and broker."""
-    found = [event for event in cluster.drain() if isinstance(event, LivenessOverdue)]
+    found = [event for event in cluster.drain() if isinstance(event, LivenessViolated)]
     return Counter((event.property, event.broker) for event in found)
 
 

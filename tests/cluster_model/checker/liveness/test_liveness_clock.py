@@ -10,7 +10,7 @@ from cluster_model.checker.liveness.deadlines import LivenessDeadlines
 from cluster_model.checker.liveness.liveness_checker import NAMES
 from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
-from cluster_model.protocol.events import LivenessOverdue
+from cluster_model.protocol.events import LivenessViolated
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
@@ -29,12 +29,12 @@ from tests.cluster_model.checker.liveness.test_liveness_checker import (
 SECOND = 1_000_000
 
 
-def late(cluster: Cluster) -> list[LivenessOverdue]:
-    return [event for event in cluster.drain() if isinstance(event, LivenessOverdue)]
+def late(cluster: Cluster) -> list[LivenessViolated]:
+    return [event for event in cluster.drain() if isinstance(event, LivenessViolated)]
 
 
 def why(cluster: Cluster) -> list[tuple[str, str, str]]:
-    return [(each.partition, each.why, each.what_releases) for each in cluster.view().stuck]
+    return [(each.partition, each.why, each.released_by) for each in cluster.view().stuck]
 
 
 # -- pending at the end ---------------------------------------------------------------------------------------------
@@ -54,7 +54,9 @@ def comes_back(kafka: str, mode: str) -> Cluster:
 def test_preferred_leader_is_not_evaluated_only_if_another_replica_leads_at_the_end(mode: str) -> None:
     def ends(cluster: Cluster) -> tuple[set[str], set[str]]:
         assert cluster.checker.liveness is not None
-        unjudged = {each.partition for each in cluster.checker.liveness.unjudged if each.property == "preferred-leader"}
+        unjudged = {
+            each.partition for each in cluster.checker.liveness.pending_liveness if each.property == "preferred-leader"
+        }
         return unjudged, {name for name, each in cluster.world.records.items() if each.leader != each.assignment[0]}
 
     unjudged, away = ends(comes_back("3.9", mode))
@@ -86,7 +88,7 @@ def test_an_overdue_report_has_start_and_deadline(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.slow
 def test_slices_and_drains_do_not_change_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Leadership, "maybe_advance_hw", lambda _self, _now: False)
-    seen: list[tuple[list[LivenessOverdue], str]] = []
+    seen: list[tuple[list[LivenessViolated], str]] = []
     for slice_us, events in ((3600 * SECOND, 0), (8_000, 0), (70 * SECOND, 1)):
         cluster, found = build(), []
         cluster.run(4 * SECOND)
@@ -111,7 +113,7 @@ def test_only_a_disturbance_of_the_nodes_concerned_restarts_the_deadline(
 ) -> None:
     monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
 
-    def disturbed(target: str) -> list[LivenessOverdue]:
+    def disturbed(target: str) -> list[LivenessViolated]:
         cluster = later(build(), 5)
         board = FaultBoard(cluster)
         cluster.crash(3)

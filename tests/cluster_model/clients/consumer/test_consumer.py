@@ -23,7 +23,7 @@ E = KafkaError
 
 
 def fill(rig: ReadingRig, partition: str, *batches: int) -> None:
-    """Write batches in a new stint at the end of what is there."""
+    """Write batches in a new log branch at the end of what is there."""
     lineages = rig.lineages[partition]
     start = lineages.by_id[-1].end if lineages.by_id else 0
     lineage = lineages.begin(1, len(lineages.by_id), start)

@@ -28,7 +28,7 @@ def test_an_acknowledged_batch_is_told_with_its_place_and_its_latency() -> None:
     assert (made.sequence, made.count, made.acks) == (0, 3, -1)
     acked = rig.of(RecordsAcked)[0]
     assert (acked.partition, acked.sequence, acked.count, acked.broker) == ("t-0", 0, 3, 1)
-    assert (acked.log_offset, acked.leader_epoch, acked.stint) == (40, 4, 7)
+    assert (acked.log_offset, acked.leader_epoch, acked.log_branch) == (40, 4, 7)
     assert acked.latency_us == acked.at_us - made.at_us
     assert rig.books() == {"acked": 3, "failed": 0, "unknown": 0}
     assert (rig.producer.sent, rig.producer.in_flight, rig.producer.queued) == (3, 0, 0)
@@ -450,7 +450,7 @@ def test_with_acks_0_a_record_counts_as_soon_as_it_is_sent() -> None:
     assert len(rig.produced()) == 12
     assert rig.books() == {"acked": 12, "failed": 0, "unknown": 0}
     acked = rig.of(RecordsAcked)[0]
-    assert (acked.log_offset, acked.leader_epoch, acked.stint, acked.latency_us) == (-1, -1, -1, 0)
+    assert (acked.log_offset, acked.leader_epoch, acked.log_branch, acked.latency_us) == (-1, -1, -1, 0)
     assert (rig.producer.in_flight, rig.producer.queued) == (0, 0)
 
 

@@ -507,7 +507,7 @@ def test_a_keyframe_of_another_history_is_refused(snapshot: SnapshotAssertion) -
     past = QuorumStore(store)
     past.load(saved)
     past.append(1, A, 1, ("y",), control=False)
-    assert (past.stints[1].end, store.stints[1].end) == (2, 1)
+    assert (past.log_branches[1].end, store.log_branches[1].end) == (2, 1)
 
 
 def test_settings_by_kafkas_names() -> None:

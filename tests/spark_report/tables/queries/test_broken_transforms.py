@@ -201,7 +201,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "groups", clients, '.filter(F.col("taken") | F.col("_owner").eqNullSafe(F.col("client")))', ""
     ),
     "truncated records are read again": (
-        "groups", clients, 'Window.partitionBy(*where, "stint")', 'Window.partitionBy(*where)'
+        "groups", clients, 'Window.partitionBy(*where, "log branch")', 'Window.partitionBy(*where)'
     ),
     "who loses power is not killed": (
         "producers", clients, '("crash", "power_loss", "out_of_memory")', '("crash",)'

@@ -66,7 +66,7 @@ def _of_member(draw: random.Random, at: int) -> Row:
     some = draw.sample(NAMES, draw.randint(1, 3))
     where = {"partition": draw.choice(NAMES), "log_offset": draw.randint(0, 60)}
     fields: dict[str, Any] = {
-        "records_read": {**where, "count": draw.randint(1, 12), "stint": draw.choice((0, 0, 1))},
+        "records_read": {**where, "count": draw.randint(1, 12), "log_branch": draw.choice((0, 0, 1))},
         "offsets_committed": {**where, "by": draw.choice(("auto", "sync"))},
         "commit_failed": {"error": draw.choice(("A", "B")), "by": "auto"},
         "handler_failed": {**where, "count": draw.randint(1, 3)},

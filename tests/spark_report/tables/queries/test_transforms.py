@@ -181,7 +181,7 @@ class TestPoints:
             event("records_missing", 1, partition="p-0", client="c", count=2, cause="cut"),
             event("records_lost", 9, partition="p-0", client="c", count=1, cause="cut", committed=True),
         ]
-        found = told(timeline.points(events(rows)), "finding", "fate", "count", "committed", "cause")
+        found = told(timeline.points(events(rows)), "finding", "status", "count", "committed", "cause")
         assert found == [("losses", "lost", 1, True, "cut"), ("losses", "missing", 2, False, "cut")]
 
     def test_what_guards_did_keeps_what_it_was_about(self, events: MakeFrame) -> None:

@@ -3,14 +3,14 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.protocol.events import BatchDamaged, CorruptBatchFound, Event
+from cluster_model.protocol.events import BatchCorrupted, CorruptBatchFound, Event
 from tui.viewmodel.timeline.event_text import FeedEntry, describe_event
 
 
 @pytest.mark.parametrize(
     ("event", "role"),
     [
-        (BatchDamaged(1, "t-0", 2, 40, 45, "value"), "alarm"),
+        (BatchCorrupted(1, "t-0", 2, 40, 45, "value"), "alarm"),
         (CorruptBatchFound(1, "t-0", 3, 40, "follower", "it asks again"), "warning"),
         (CorruptBatchFound(1, "t-0", 2, 40, "recovery", ""), "alarm"),
         (CorruptBatchFound(1, "t-0", 2, 40, "cleaner", "it has ended"), "warning"),
