@@ -18,6 +18,7 @@ from playbooks.results.wrongs import (
     VIOLATION,
     AnyCluster,
     Wrong,
+    current_key,
     why_expected,
     wrongs_of,
 )
@@ -75,7 +76,7 @@ class RunRow:
     def of_line(cls, line: str) -> "RunRow":
         """Parse a line. Raises ValueError, KeyError or TypeError if it is not a row."""
         values = json.loads(line)
-        found = tuple([RunFailure(**each) for each in values.pop("found")])
+        found = tuple([RunFailure(**{**each, "key": current_key(each["key"])}) for each in values.pop("found")])
         return cls(**values, found=found)
 
 

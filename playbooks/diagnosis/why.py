@@ -332,4 +332,6 @@ def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> W
 
 def keep(directory: Path, why: Why) -> None:
     """Store an explanation beside its session. Raises OSError."""
-    put_in_place(directory / session_files.WHY, json_text(why.to_json(), indent=1) + "\n")
+    put_in_place(
+        directory / session_files.WHY, json_text({"format": session_files.FORMAT, **why.to_json()}, indent=1) + "\n"
+    )

@@ -21,7 +21,7 @@ from cluster_model.protocol.events import FIELDS, KINDS, describe
 from cluster_model.spec import INTERNAL
 from cluster_model.util.quantities import counted, time_in_seconds
 from playbooks.results.outages import Availability, of_events
-from playbooks.session_format import session_files
+from playbooks.session_format import format_1, session_files
 from playbooks.session_format.session_files import SessionError
 
 # One of the two recorded sessions: its small files whole, its events line by line.
@@ -105,7 +105,8 @@ class Side:
                     size += len(line)
                     if number % 1024 == 0:
                         progress(size)
-                    yield _head(path, number, line), line
+                    current = format_1.current_events(line) if self.start.format == format_1.FORMAT else line
+                    yield _head(path, number, current), current
         except OSError as error:
             raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
         seal = self.manifest.files.get(session_files.EVENTS) if self.manifest else None
@@ -142,7 +143,7 @@ def open_side(path: Path) -> Side:
     try:
         start, manifest = session_files.read_start(path), session_files.read_manifest(path)
         whole = manifest is not None and not manifest.recovered
-        result = session_files.read_object(path / session_files.RESULT) if whole else None
+        result = session_files.read_result(path, manifest) if whole and manifest is not None else None
         fragments = session_files.read_fragments(path)
     except session_files.LayoutError as error:
         raise SessionError(str(error), code=error.code) from None

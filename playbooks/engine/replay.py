@@ -419,6 +419,12 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Fil
             f"{path} is sealed already, with status {recorded.manifest.status}: nothing to recover",
             code="sealed_already",
         )
+    if recorded.start.format != session_files.FORMAT:
+        raise SessionError(
+            f"{path} was recorded in format {recorded.start.format} by floodmark {recorded.start.tool_version}: only "
+            f"sessions of format {session_files.FORMAT} can be sealed; it can be reported as it is",
+            code="earlier_format",
+        )
     session = run_to_the_last(recorded, progress)
     reason = f"the recording ends at {time_in_seconds(recorded.last_us)}: its process died"
     result = session.finish() if session.phase == "ended" else session.standing(reason)

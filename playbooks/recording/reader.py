@@ -11,7 +11,7 @@ from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.events import SCHEMA_VERSION
 from cluster_model.util.quantities import counted, exact_seconds, listed
 from faults.declarations import Action, Value, Verb, frozen
-from playbooks.session_format import session_files
+from playbooks.session_format import format_1, session_files
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import SessionError
 
@@ -94,6 +94,8 @@ def read_session(path: Path) -> RecordedSession:
     if start.branch is not None:
         notes.append(start.branch.words())
     events = _whole_lines(path / session_files.EVENTS, notes)
+    if start.format == format_1.FORMAT:
+        events = format_1.current_events(events)
     if manifest is None:
         notes.append("not sealed: the recording process died, so its end is missing")
     elif manifest.recovered:

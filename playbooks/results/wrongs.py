@@ -26,6 +26,8 @@ LIVENESS: Final = "liveness"
 EXPECTATION: Final = "expectation"
 """An expectation of the playbook that failed; the name is its text."""
 
+_EARLIER_LIVENESS: Final = "overdue:"
+
 KINDS: Final = (FINDING, VIOLATION, ANOMALY, LIVENESS, EXPECTATION)
 """All kinds, in the order in which they are listed."""
 
@@ -44,6 +46,11 @@ class Wrong:
     def key(self) -> str:
         """Key as printed and selected: ``finding:lost/hw-truncation``, ``violation:log-matching``."""
         return f"{self.kind}:{self.name}"
+
+
+def current_key(key: str) -> str:
+    """Return a key, or a pattern of keys, with the name of its kind; violated liveness was ``overdue`` in format 1."""
+    return f"{LIVENESS}:{key.removeprefix(_EARLIER_LIVENESS)}" if key.startswith(_EARLIER_LIVENESS) else key
 
 
 def wrongs_of(result: SessionResult) -> tuple[Wrong, ...]:
@@ -157,7 +164,7 @@ _BY_SETTING: Final[dict[str, Callable[[AnyCluster], str]]] = {
 
 def why_expected(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster, listed: tuple[str, ...]) -> str:
     """Return why a failure is expected; empty if it is not. ``listed`` are the keys listed by the playbook."""
-    if any(fnmatchcase(wrong.key, pattern) for pattern in listed):
+    if any(fnmatchcase(wrong.key, current_key(pattern)) for pattern in listed):
         return LISTED
     if wrong.known:
         return VERSION

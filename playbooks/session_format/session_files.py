@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Final, Literal, Protocol, Self, TypeVar
 
 from cluster_model.protocol.errors import CodedError
 from cluster_model.util.quantities import time_in_seconds
+from playbooks.session_format import format_1
 
 PLAYBOOK: Final = "playbook.yaml"
 FRAGMENTS: Final = "fragments.json"
@@ -39,8 +40,8 @@ CRASH_LOG: Final = "crash.log"
 TORN_TAILS: Final = {EVENTS: "events.torn", ACTIONS: "actions.torn"}
 """Log → file for its incomplete last line, when the session is recovered."""
 
-FORMAT: Final = 1
-"""Major version of the layout; readers reject others.
+FORMAT: Final = 2
+"""Major version of the layout; readers reject newer ones and translate names of format 1 (:mod:`.format_1`).
 
 Columns, fields, kinds and files may be added within a version.
 """
@@ -302,8 +303,10 @@ def read_manifest(directory: SessionPath) -> Manifest | None:
         return None
     found = read_object(path)
     files = _take(path, found, "files", dict)
+    head = _head(path, found)
+    kinds = _counts(path, _take(path, {"kinds": {}, **found}, "kinds", dict))
     return Manifest(
-        **_head(path, found),
+        **head,
         wall_end=_take(path, found, "wall_end", str),
         virtual_us=_take(path, found, "virtual_us", int),
         events=_take(path, found, "events", int),
@@ -315,9 +318,15 @@ def read_manifest(directory: SessionPath) -> Manifest | None:
         files={name: _file_seal(path, name, seal) for name, seal in files.items()},
         scenario_sha256=_take(path, {"scenario_sha256": "", **found}, "scenario_sha256", str),
         actions=_take(path, {"actions": -1, **found}, "actions", int),
-        kinds=_counts(path, _take(path, {"kinds": {}, **found}, "kinds", dict)),
+        kinds=format_1.current_kinds(kinds) if head["format"] == format_1.FORMAT else kinds,
         branch=_origin(path, found),
     )
+
+
+def read_result(directory: SessionPath, manifest: SessionHeader) -> dict[str, Any]:
+    """Read ``result.json`` of a sealed session, with the names of today's format. Raises :class:`LayoutError`."""
+    found = read_object(directory / RESULT)
+    return format_1.current_result(found) if manifest.format == format_1.FORMAT else found
 
 
 def read_fragments(directory: Path) -> dict[str, str]:
@@ -344,13 +353,14 @@ def _head(path: SessionPath, found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_why(directory: SessionPath, digest: str, version: str) -> dict[str, Any]:
-    """Read ``why.json``; empty unless it is readable and has this digest and this version of floodmark."""
+    """Read ``why.json``; empty unless readable, in the current format, and of this digest and version."""
     path = directory / WHY
     try:
         found = read_object(path) if path.exists() else {}
     except LayoutError:
         return {}
-    return found if (found.get("digest"), found.get("version")) == (digest, version) else {}
+    current = (found.get("format"), found.get("digest"), found.get("version")) == (FORMAT, digest, version)
+    return found if current else {}
 
 
 def read_object(path: SessionPath) -> dict[str, Any]:
@@ -465,7 +475,7 @@ LEDGER_COLUMNS: Final[dict[str, str]] = {
     "records": "int",
     "acks": "int",
     "error": "str",
-    "place": "str",
+    "location": "str",
     "log_offset": "int",
     "leader_epoch": "int",
     "committed": "bool",

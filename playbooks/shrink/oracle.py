@@ -26,7 +26,16 @@ from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name
 from playbooks.parser.loader import loads
 from playbooks.results.result import SessionResult
-from playbooks.results.wrongs import ANOMALY, EXPECTATION, FINDING, LIVENESS, VIOLATION, Wrong, wrongs_of
+from playbooks.results.wrongs import (
+    ANOMALY,
+    EXPECTATION,
+    FINDING,
+    LIVENESS,
+    VIOLATION,
+    Wrong,
+    current_key,
+    wrongs_of,
+)
 from playbooks.shrink.candidate import PATH
 
 HELD: Final = "held"
@@ -203,6 +212,7 @@ def chosen(result: SessionResult, wanted: Sequence[str]) -> tuple[Wrong, ...]:
     there = {each.key: each for each in wrongs_of(result)}
     if not there:
         raise NothingWrongError
+    wanted = [current_key(key) for key in wanted]
     for key in wanted:
         if key not in there:
             hint = nearest(key, list(there))

@@ -12,8 +12,15 @@ from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cluster_model.protocol.events import COLUMNS
-from playbooks.session_format import session_files
-from spark_report.input.sessions import ARROW_TYPES, FINAL_READ, LEDGER, LEDGER_TERMS, SessionInput
+from playbooks.session_format import format_1, session_files
+from spark_report.input.sessions import (
+    ARROW_TYPES,
+    FINAL_READ,
+    LEDGER,
+    LEDGER_TERMS,
+    SessionInput,
+    recorded_columns,
+)
 from spark_report.spark.hadoop_fs import spelled
 
 if TYPE_CHECKING:
@@ -26,12 +33,10 @@ _TYPES: Final[dict[str, T.DataType]] = {
     "ints": T.ArrayType(T.LongType()),
 }
 
-EVENTS: Final = T.StructType(
-    [
-        T.StructField("seq", T.LongType()),
-        *(T.StructField(name, _TYPES[kind]) for name, kind in COLUMNS.items()),
-    ]
-)
+COLUMNS_OF_EVENTS: Final = {"seq": "int", **COLUMNS}
+"""Columns of ``events.parquet`` → type."""
+
+EVENTS: Final = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in COLUMNS_OF_EVENTS.items()])
 """Schema of a recorded event; a column that an old file lacks is read as nulls."""
 
 SESSION_EVENTS: Final = T.StructType([T.StructField("session_id", T.StringType()), *EVENTS.fields])
@@ -81,7 +86,10 @@ def frame_of(spark: "SparkSession", table: pa.Table) -> "DataFrame":
 def read_events(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
     """Return all events of all sessions, without broken lines of a torn log; gaps show in the sequence numbers."""
     sealed = [session for session in sessions if session.source == "parquet"]
-    parts = [_sealed(spark, group, EVENTS, "events_file") for group in _groups(sealed)]
+    parts = [
+        _with_current_kinds(_sealed(spark, group, COLUMNS_OF_EVENTS, format_1.EVENT_FIELDS, "events_file"), group[0])
+        for group in _groups(sealed)
+    ]
     parts += [_torn(spark, session) for session in sessions if session.source == "jsonl"]
     events = reduce(lambda one, other: one.unionByName(other), parts)
     return events.select(*SESSION_EVENTS.names)
@@ -89,53 +97,89 @@ def read_events(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "Dat
 
 def read_final_reads(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
     """Return the final reads of all sessions that have one."""
-    return _beside(spark, [session for session in sessions if session.final_read], "final_read", FINAL_READ)
+    read = [session for session in sessions if session.final_read]
+    return _beside(spark, read, "final_read", FINAL_READ, format_1.FINAL_READ_COLUMNS)
 
 
 def read_ledgers(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
     """Return the record ledgers of all sessions that have one."""
-    return _beside(spark, [session for session in sessions if session.ledger], "ledger", LEDGER)
+    with_ledger = [session for session in sessions if session.ledger]
+    return _beside(spark, with_ledger, "ledger", LEDGER, format_1.LEDGER_COLUMNS)
 
 
 def _beside(
-    spark: "SparkSession", sessions: Sequence[SessionInput], file: str, columns: Mapping[str, str]
+    spark: "SparkSession",
+    sessions: Sequence[SessionInput],
+    file: str,
+    columns: Mapping[str, str],
+    renamed: Mapping[str, str],
 ) -> "DataFrame":
-    """Return a table beside the events; ``file`` is the attribute of its path in :class:`SessionInput`."""
+    """Return a table beside the events.
+
+    ``file`` is the attribute of its path in :class:`SessionInput`; ``renamed`` has its names of format 1.
+    """
     if not sessions:
         types = {"session_id": pa.string(), **{name: ARROW_TYPES[kind] for name, kind in columns.items()}}
         return frame_of(spark, pa.schema(list(types.items())).empty_table())
-    schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in columns.items()])
-    parts = [_sealed(spark, group, schema, file) for group in _groups(sessions)]
+    parts = [_sealed(spark, group, columns, renamed, file) for group in _groups(sessions)]
     whole = reduce(lambda one, other: one.unionByName(other), parts)
     return whole.select("session_id", *columns)
 
 
 def _groups(sessions: Sequence[SessionInput]) -> list[list[SessionInput]]:
-    """Group sessions that one scan can read: same parent, each in a directory named by its id."""
+    """Group sessions that one scan can read: same format and parent, each in a directory named by its id."""
     groups: dict[str, list[SessionInput]] = {}
     for session in sessions:
         by_name = session.path.name == f"{session_files.DIRECTORY_PREFIX}{session.session_id}"
         plain = re.fullmatch(r"[A-Za-z0-9._-]+", session.session_id)
         key = session.path.resolve().parent if by_name and plain else session.path.resolve()
-        groups.setdefault(str(key), []).append(session)
+        groups.setdefault(f"{_is_earlier(session)} {key}", []).append(session)
     return list(groups.values())
 
 
-def _sealed(spark: "SparkSession", group: Sequence[SessionInput], schema: T.StructType, file: str) -> "DataFrame":
-    """Return a file of sealed sessions; ``file`` is the attribute of its path in :class:`SessionInput`."""
+def _is_earlier(session: SessionInput) -> bool:
+    return session.start.format == format_1.FORMAT
+
+
+def _sealed(
+    spark: "SparkSession",
+    group: Sequence[SessionInput],
+    columns: Mapping[str, str],
+    renamed: Mapping[str, str],
+    file: str,
+) -> "DataFrame":
+    """Return a file of sealed sessions of one format, with the current names of its columns.
+
+    ``file`` is the attribute of its path in :class:`SessionInput`; ``renamed`` has the names of format 1.
+    """
     paths = [spelled(getattr(session, file)) for session in group]
+    recorded = recorded_columns(columns, renamed, _is_earlier(group[0]))
+    schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in recorded.items()])
+    names = dict(zip(recorded, columns, strict=True))
     if len(group) == 1:
-        return spark.read.schema(schema).parquet(*paths).withColumn("session_id", F.lit(group[0].session_id))
+        read = spark.read.schema(schema).parquet(*paths).withColumn("session_id", F.lit(group[0].session_id))
+        return read.withColumnsRenamed(names)
     whole = T.StructType([*schema.fields, T.StructField("session_id", T.StringType())])
     parent = group[0].path.resolve().parent
     base = f"file:{parent}" if isinstance(parent, Path) else str(parent)
-    return spark.read.schema(whole).option("basePath", base).parquet(*paths)
+    return spark.read.schema(whole).option("basePath", base).parquet(*paths).withColumnsRenamed(names)
 
 
 def _torn(spark: "SparkSession", session: SessionInput) -> "DataFrame":
-    lines = spark.read.schema(EVENTS).option("mode", "PERMISSIVE").json(spelled(session.events_file))
+    recorded = recorded_columns(COLUMNS_OF_EVENTS, format_1.EVENT_FIELDS, _is_earlier(session))
+    schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in recorded.items()])
+    lines = spark.read.schema(schema).option("mode", "PERMISSIVE").json(spelled(session.events_file))
     whole = F.col("seq").isNotNull() & F.col("at_us").isNotNull() & (F.col("seq") <= session.last_seq)
-    return lines.filter(whole).withColumn("session_id", F.lit(session.session_id))
+    named = lines.filter(whole).withColumnsRenamed(dict(zip(recorded, COLUMNS_OF_EVENTS, strict=True)))
+    return _with_current_kinds(named.withColumn("session_id", F.lit(session.session_id)), session)
+
+
+def _with_current_kinds(events: "DataFrame", session: SessionInput) -> "DataFrame":
+    """Return events with the current names of their kinds; ``session`` is any of their sessions."""
+    if not _is_earlier(session):
+        return events
+    kinds: dict[Any, Any] = dict(format_1.EVENT_KINDS)
+    return events.replace(kinds, subset=["kind"])
 
 
 # Replica assignments of partitions: at the start, and of topics created later.

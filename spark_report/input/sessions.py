@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
-from playbooks.session_format import session_files
+from playbooks.session_format import format_1, session_files
 from playbooks.version import VERSION
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import HadoopPath, Somewhere
@@ -25,7 +25,7 @@ LEDGER_TERMS: Final = (
     *("acked_lost", "committed_lost", "duplicates", "reordered"),
 )
 FINAL_READ: Final = session_files.FINAL_READ_COLUMNS
-LEDGER: Final = {name: session_files.LEDGER_COLUMNS[name] for name in ("partition", "outcome", "records", "place")}
+LEDGER: Final = {name: session_files.LEDGER_COLUMNS[name] for name in ("partition", "outcome", "records", "location")}
 """Columns that are read of the tables beside the events, without those that old sessions lack."""
 _KIND: Final = re.compile(rb'\{"seq": ?\d+, ?"kind": ?"([^"\\]{1,80})"')
 """Pattern of the start of a log line, as the recorder writes it."""
@@ -171,8 +171,13 @@ def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files
             manifest=manifest,
             result=result,
         )
-    last, trouble = _table(path / session_files.FINAL_READ, manifest, FINAL_READ)
-    ledger, more = _table(path / session_files.LEDGER, manifest, LEDGER)
+    earlier = manifest.format == format_1.FORMAT
+    last, trouble = _table(
+        path / session_files.FINAL_READ, manifest, recorded_columns(FINAL_READ, format_1.FINAL_READ_COLUMNS, earlier)
+    )
+    ledger, more = _table(
+        path / session_files.LEDGER, manifest, recorded_columns(LEDGER, format_1.LEDGER_COLUMNS, earlier)
+    )
     return SessionInput(
         path, start, manifest, result, "parquet", manifest.last_seq, manifest.virtual_us,
         (*problems, *trouble, *more), last, ledger, session_files.read_why(path, manifest.digest, VERSION),
@@ -189,7 +194,8 @@ def _torn(
     """Return a session that is read from its live log, up to the last complete line."""
     seq, at_us, rest = _last_whole_line(path / session_files.EVENTS)
     half = (f"{session_files.EVENTS} ends with {rest} bytes of an incomplete line, left out",) if rest else ()
-    unknown = () if manifest else _unknown(_kinds(path / session_files.EVENTS))
+    kinds = {} if manifest else _kinds(path / session_files.EVENTS)
+    unknown = _unknown(format_1.current_kinds(kinds) if start.format == format_1.FORMAT else kinds)
     end_us = max(at_us, manifest.virtual_us if manifest else 0)
     return SessionInput(path, start, manifest, result or {}, "jsonl", seq, end_us, (*problems, *half, *unknown))
 
@@ -277,11 +283,17 @@ def _damage(path: Somewhere, manifest: session_files.Manifest) -> session_files.
                 f"{path}: found {table.metadata.num_rows} rows, {session_files.MANIFEST} has {manifest.events}",
                 code="row_count_differs",
             )
-        return _foreign_column(path, table.schema_arrow)
+        earlier = manifest.format == format_1.FORMAT
+        return _foreign_column(path, table.schema_arrow, recorded_columns(COLUMNS, format_1.EVENT_FIELDS, earlier))
 
 
-def _foreign_column(path: Somewhere, schema: Any) -> session_files.LayoutError | None:
-    for name, kind in {"seq": "int", **COLUMNS}.items():
+def recorded_columns(columns: Mapping[str, str], renamed: Mapping[str, str], earlier: bool) -> dict[str, str]:
+    """Return the columns of a sealed table, name → type, as recorded; ``earlier``: in format 1."""
+    return {format_1.earlier_name(name, renamed) if earlier else name: kind for name, kind in columns.items()}
+
+
+def _foreign_column(path: Somewhere, schema: Any, columns: Mapping[str, str]) -> session_files.LayoutError | None:
+    for name, kind in {"seq": "int", **columns}.items():
         index = schema.get_field_index(name)
         if index < 0 and name in ("seq", "at_us", "kind"):
             return session_files.LayoutError(f"{path}: column {name} is missing", code="column_missing")
@@ -297,7 +309,7 @@ def _result(path: Somewhere, manifest: session_files.Manifest) -> tuple[dict[str
     """Return ``result.json`` if it is valid, and its problems."""
     file = path / session_files.RESULT
     try:
-        result = session_files.read_object(file)
+        result = session_files.read_result(path, manifest)
     except session_files.LayoutError as error:
         return {}, [str(error)]
     ledger = result.get("ledger")

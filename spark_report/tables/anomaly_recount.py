@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # Writes and reads of clients at one partition, collected in a pass over a session's events.
 #
-# An event is a tuple of :data:`FIELDS`. A *process* is one life of a client. A *log branch* is what a broker writes as leader
-# after one ``became_leader``; they are numbered by partition in the order of their first batches. A
+# An event is a tuple of :data:`FIELDS`. A *process* is one life of a client. A *log branch* is what a broker writes
+# as leader after one ``became_leader``; they are numbered by partition in the order of their first batches. A
 # recreated partition is collected separately.
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, Final, dataclass_transform
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """Version of the recorded columns; raised when a column is added."""
 
 COLUMNS: Final[dict[str, str]] = {

@@ -27,6 +27,7 @@ from playbooks.library.suffixes import SUFFIXES
 from playbooks.model import Playbook, StormRanges, cell_words
 from playbooks.parser.settings import SettingError
 from playbooks.recording.recorder import RecordingError
+from playbooks.results.wrongs import current_key
 from playbooks.units import duration_text
 from playbooks.version import VERSION
 from tui.cli.runs.spark_jobs import LOCAL, SPARK, EngineError, run_on_spark, standing_words, why_not
@@ -329,7 +330,7 @@ def _command(request: StormRequest, seed: int) -> str:
 
 
 def _pattern(request: StormRequest) -> str:
-    return request.stop_on or ("*" if request.stop_on_first else "")
+    return current_key(request.stop_on or "") or ("*" if request.stop_on_first else "")
 
 
 def _stops(request: StormRequest) -> Callable[[RunRow], bool]:
