@@ -17,13 +17,13 @@ from playbooks.campaign.runner import run_campaign
 from playbooks.campaign.store import CampaignWorkload, open_campaign, rows_kept
 from playbooks.campaign.workloads.fuzz_workload import plan_of as storm_of
 from playbooks.campaign.workloads.fuzz_workload import write_plan
-from playbooks.campaign.workloads.grid_workload import Varying
+from playbooks.campaign.workloads.grid_workload import GridRun
 from playbooks.campaign.workloads.grid_workload import plan_of as grid_of
 from playbooks.model.playbook import Grid, GridAxis
 from playbooks.parser.loader import loads
 from spark_report.campaigns.job import CampaignJob, CampaignOptions
 from spark_report.fleet.report import compute
-from spark_report.fleet.sources import look
+from spark_report.fleet.sources import identify_sources
 from spark_report.spark import session
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ vary: {acks: [1, all]}
 WARM_UP = 8
 CORES = 2
 
-Came = tuple[dict[int, RunRow], dict[str, Any]]
+CampaignResult = tuple[dict[int, RunRow], dict[str, Any]]
 """Run rows by run number, and the fleet's tables."""
 
 
@@ -54,7 +54,7 @@ def works(runs: int) -> dict[str, CampaignWorkload]:
     playbook = loads(TEXT.lstrip(), "campaigns.yaml")
     axes = (GridAxis("acks", ("1", "all")), GridAxis("seed", tuple([str(seed) for seed in range(1, runs // 2 + 1)])))
     storm = storm_of(playbook, 1)
-    return {"storm": storm, "grid": grid_of(Varying(playbook, Grid(axes), 1, {}))}
+    return {"storm": storm, "grid": grid_of(GridRun(playbook, Grid(axes), 1, {}))}
 
 
 def made(folder: Path, work: CampaignWorkload) -> Path:
@@ -73,12 +73,12 @@ def by_processes(folder: Path, work: CampaignWorkload, runs: int) -> tuple[float
     return runs / (time.monotonic() - began), campaign.rows
 
 
-def by_spark(spark: "SparkSession", folder: Path, work: CampaignWorkload, runs: int) -> tuple[float, Came]:
+def by_spark(spark: "SparkSession", folder: Path, work: CampaignWorkload, runs: int) -> tuple[float, CampaignResult]:
     """Return warm runs per second on Spark, the rows, and the fleet's tables."""
     timed(spark, made(folder / "warm", work), min(WARM_UP, runs))
     path = made(folder, work)
     spent = timed(spark, path, runs)
-    tables, _counts = compute(spark, look([path])[0])
+    tables, _counts = compute(spark, identify_sources([path])[0])
     return runs / spent, (rows_kept(path), {name: sorted(table.to_pylist(), key=str) for name, table in tables.items()})
 
 
@@ -115,7 +115,7 @@ def main() -> None:
     plain: dict[str, float] = {}
     rows: dict[str, dict[int, RunRow]] = {}
 
-    def run_on(spark: "SparkSession", folder: Path, label: str) -> dict[str, Came]:
+    def run_on(spark: "SparkSession", folder: Path, label: str) -> dict[str, CampaignResult]:
         """Run both campaigns on one Spark session."""
         found = {}
         for kind, work in works(runs).items():

@@ -36,7 +36,7 @@ settle: 0s
 """
 
 
-class Beside(NamedTuple):
+class GatewayComparison(NamedTuple):
     """Messages per second against both, and the p99 latency of single acknowledgements, in milliseconds."""
 
     ours: float
@@ -49,13 +49,13 @@ class Beside(NamedTuple):
         return self.ours / self.mock
 
 
-def beside() -> Beside:
+def beside() -> GatewayComparison:
     with _served() as bootstrap:
         ours, ours_ms = _messages(bootstrap), _latency_ms(bootstrap)
     mock = Producer({"test.mock.num.brokers": 3, "log_level": 0})
     brokers = mock.list_topics(timeout=30).brokers.values()
     bootstrap = ",".join(f"{each.host}:{each.port}" for each in brokers)
-    return Beside(ours, _messages(bootstrap), ours_ms, _latency_ms(bootstrap))
+    return GatewayComparison(ours, _messages(bootstrap), ours_ms, _latency_ms(bootstrap))
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def _latency_ms(bootstrap: str) -> float:
 
 def produce_us() -> float:
     """Return the gateway's own CPU microseconds for one Produce of 16 KB: decode, validate, encode the response."""
-    batch = record_batches.made(0, 0, 1, [(None, VALUE)] * 16)
+    batch = record_batches.encode_batch(0, 0, 1, [(None, VALUE)] * 16)
     schema = load_request_schema(0, 9)
     request = {
         "acks": -1, "timeout": 1000,
@@ -140,8 +140,8 @@ def produce_us() -> float:
         for _turn in range(times):
             (whole,) = frames.feed(frame)
             records = read_request(header, whole).topic_data[0].partition_data[0].records
-            record_batches.read_head(records)
-            record_batches.placed(bytes(records), 7, 3)
+            record_batches.validate_batch(records)
+            record_batches.with_offset_and_epoch(bytes(records), 7, 3)
             framed(write_response(0, 9, 1, answer))
 
     work()

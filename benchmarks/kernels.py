@@ -6,7 +6,7 @@ from typing import Any
 import simpy
 
 from benchmarks.measure import cpu_seconds
-from cluster_model.kernel.event_loop import Kernel, Payload
+from cluster_model.kernel.event_loop import EventLoop, Payload
 
 EVENTS = 200_000
 
@@ -15,14 +15,14 @@ def _delays(pending: int) -> tuple[int, ...]:
     return tuple(1 + (target * 7919) % 1000 for target in range(pending))
 
 
-def ours(pending: int) -> float:
+def floodmark_rate(pending: int) -> float:
     """Return events per CPU second of the kernel."""
 
     def fire(target: int, payload: Payload) -> None:
         after(delays[target], 0, target, payload)
 
     delays = _delays(pending)
-    kernel = Kernel((fire,))
+    kernel = EventLoop((fire,))
     after = kernel.after
     for target in range(pending):
         kernel.schedule(target % 1000, 0, target, ())
@@ -31,7 +31,7 @@ def ours(pending: int) -> float:
     return kernel.executed / spent
 
 
-def simpys(pending: int) -> float:
+def simpy_rate(pending: int) -> float:
     """Return events per CPU second of equivalent SimPy processes."""
     fired = [0]
     delays = _delays(pending)

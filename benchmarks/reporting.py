@@ -132,7 +132,7 @@ def _tables(spark: Any, recorded: Any) -> dict[str, list[dict[str, Any]]]:
         read = compute.read(plan, spark, [recorded])
         counted, ends = read.tallies, read.ends
         faults = plan.kept(timeline.faults(read.rare, ends))
-        tops = plan.kept(progress.tops(read.events, read.rare, ends))
+        tops = plan.kept(progress.high_watermarks(read.events, read.rare, ends))
         gather("counts", progress.counts(counted))
         gather("producers", clients.producers(counted))
         gather("client_errors", clients.errors(counted))

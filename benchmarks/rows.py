@@ -6,7 +6,7 @@ from typing import NamedTuple
 from benchmarks import starts
 from benchmarks.clients import CROWDS, FEW, Crowd, crowd_per_cpu
 from benchmarks.exploring import states_per_cpu_second
-from benchmarks.kernels import ours, simpys
+from benchmarks.kernels import floodmark_rate, simpy_rate
 from benchmarks.measure import best_of
 from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
 from benchmarks.recording import recorded_per_cpu
@@ -62,9 +62,9 @@ def rows() -> Iterator[Row]:
     """Yield each row when it has been measured."""
     base = 0.0
     for pending in (100, 10_000):
-        simpy = best_of(TRIES, lambda pending=pending: simpys(pending))  # type: ignore[misc]
+        simpy = best_of(TRIES, lambda pending=pending: simpy_rate(pending))  # type: ignore[misc]
         base = base or simpy
-        own = best_of(TRIES, lambda pending=pending: ours(pending))  # type: ignore[misc]
+        own = best_of(TRIES, lambda pending=pending: floodmark_rate(pending))  # type: ignore[misc]
         what = f"bare kernel, {pending:,} pending"
         figure = f"{own:,.0f} events/s (SimPy {simpy:,.0f})"
         yield Row(what, figure, f"{own / simpy:.2f}", "ratio 2", own >= 2 * simpy)

@@ -18,7 +18,7 @@ from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from tui import app as app_module
 from tui.app import FloodmarkApp
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal.frame_clock import StepClock
 from tui.terminal.terminal import frugal
 
@@ -45,7 +45,7 @@ class Spent(NamedTuple):
     """The slowest of several jumps back, with its frame."""
 
 
-class Told(FloodmarkApp):
+class RenderingApp(FloodmarkApp):
     """App that renders output for a terminal without one, which Textual would skip."""
 
     CSS_PATH = Path(app_module.__file__).with_name("tui.tcss")
@@ -71,7 +71,7 @@ def screen(brokers: int, partitions: int) -> Spent:
 
 async def _measured(session: Session) -> Spent:
     clock = StepClock()
-    app = Told(SimBridge(session, clock), playbook="load", seed=1)
+    app = RenderingApp(SessionController(session, clock), playbook="load", seed=1)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         gc.freeze()  # as the program does

@@ -2,7 +2,7 @@
 
 from benchmarks.measure import cpu_seconds
 from benchmarks.models import SECOND
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.spec.cluster_spec import ClusterSpec
 from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
@@ -24,7 +24,7 @@ def remembered(spec: ClusterSpec, simulated_us: int) -> Timeline:
 def seeks_ms(timeline: Timeline, tries: int) -> list[float]:
     """Return CPU milliseconds of seeks to random times, the best of several tries each, in ascending order."""
     end = timeline.session.cluster.now_us
-    random = Stream(1, "seeks")
+    random = RandomStream(1, "seeks")
     targets = [random.below(end) for _ in range(TARGETS)]
     timeline.seek_time(0)  # the copy of the session is built once
     return sorted(

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from playbooks.parser.loader import loads
 from playbooks.shrink.oracle import Journal
-from playbooks.shrink.search import Bench
-from playbooks.shrink.shrinker import ShrinkSource, look, shrink
+from playbooks.shrink.search import CandidateRunner
+from playbooks.shrink.shrinker import ShrinkSource, examine, shrink
 
 ACTS: Final = 60
 SPAN_S: Final = 60
@@ -61,7 +61,7 @@ def shrunk() -> Measured:
     """Shrink the storm with one process per core."""
     workers = os.cpu_count() or 1
     began = time.perf_counter()
-    found = look(ShrinkSource(loads(storm(), "storm.yaml"), 5, "storm"), [KEPT])
-    with Bench(found.keys, Journal(), workers) as bench:
+    found = examine(ShrinkSource(loads(storm(), "storm.yaml"), 5, "storm"), [KEPT])
+    with CandidateRunner(found.keys, Journal(), workers) as bench:
         done = shrink(found, bench)
     return Measured(time.perf_counter() - began, done.runs, len(done.draft.steps), workers)

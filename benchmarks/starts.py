@@ -33,9 +33,9 @@ def help_page() -> None:
 
 def welcome() -> None:
     """Show the welcome page and exit."""
-    from tui.startup import starting  # noqa: PLC0415
+    from tui.startup import no_gc_until_painted  # noqa: PLC0415
 
-    with starting():
+    with no_gc_until_painted():
         from pathlib import Path  # noqa: PLC0415
 
         from tui.terminal.theme import Look  # noqa: PLC0415
@@ -46,9 +46,9 @@ def welcome() -> None:
 
 def reading() -> None:
     """Import everything that a session in the TUI needs, without opening one."""
-    from tui.startup import painted, starting  # noqa: PLC0415
+    from tui.startup import no_gc_until_painted, painted  # noqa: PLC0415
 
-    with starting():
+    with no_gc_until_painted():
         from tui import app, launcher  # noqa: F401, PLC0415
 
         painted()  # as in a session: imported objects are excluded from the garbage collection at exit
@@ -56,9 +56,9 @@ def reading() -> None:
 
 def session() -> None:
     """Show the sandbox and exit as soon as it is painted."""
-    from tui.startup import starting  # noqa: PLC0415
+    from tui.startup import no_gc_until_painted  # noqa: PLC0415
 
-    with starting():
+    with no_gc_until_painted():
         from playbooks.engine.session import Session  # noqa: PLC0415
         from tui.launcher import live_app  # noqa: PLC0415
         from tui.screen_choice import ScreenChoice  # noqa: PLC0415

@@ -14,18 +14,25 @@ from cluster_model.clients.producer.application_producers import SUFFIX as OUTPU
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.clients.producer.transactional_producer import USUAL_US, TransactionalProducer
-from cluster_model.controller.cluster_parts import Parts
-from cluster_model.external_clients import Manners
+from cluster_model.controller.cluster_parts import ClusterParts
+from cluster_model.external_clients import ExternalClientSettings
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Stream, Streams
+from cluster_model.kernel.rng import RandomStream, RandomStreams
 from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.cluster_spec import RIVAL, TRANSACTION, Application, ClusterSpec, GroupSpec, ProducerSpec
+from cluster_model.spec.cluster_spec import (
+    DUPLICATE_SUFFIX,
+    TRANSACTION,
+    Application,
+    ClusterSpec,
+    GroupSpec,
+    ProducerSpec,
+)
 from cluster_model.util.latency import SERVICE_BOUND_US
 
 FIRST_PRODUCER: Final = 2_000
@@ -35,7 +42,7 @@ LETTERS: Final = 2_000
 
 
 ProducerNeeds = tuple[
-    NodeContext, ProducerSpec, ProducerConfig, tuple[int, ...], Callable[[Event], None], Stream, Stream,
+    NodeContext, ProducerSpec, ProducerConfig, tuple[int, ...], Callable[[Event], None], RandomStream, RandomStream,
     ProducerKeys | None, int,
 ]  # fmt: skip
 
@@ -44,10 +51,10 @@ class ClientContext(NamedTuple):
     """Environment of clients: spec, cluster parts, network, event sink and random streams."""
 
     spec: ClusterSpec
-    parts: Parts
+    parts: ClusterParts
     network: Network
     emit: Callable[[Event], None]
-    streams: Streams
+    streams: RandomStreams
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -144,11 +151,11 @@ def _share(context: ClientContext, group: GroupSpec, member: int) -> tuple[str, 
     return tuple(
         partition
         for topic in group.topics
-        for partition in range_share(context.partitions_of(topic), member, group.members)
+        for partition in range_assignment(context.partitions_of(topic), member, group.members)
     )
 
 
-def _settings(parts: Parts, group: GroupSpec, instance: str) -> GroupSettings:
+def _settings(parts: ClusterParts, group: GroupSpec, instance: str) -> GroupSettings:
     """Return a member's settings; automatic commits are off by default for an application that commits itself."""
     config = {"enable.auto.commit": Application(commit=group.commit).auto_commits, **group.config}
     return GroupSettings.of(parts.profile, config, instance)
@@ -165,7 +172,7 @@ def configured_instance(group: GroupSpec, member: int) -> str:
     return f"{instance}-{member}" if instance else ""
 
 
-def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:
+def range_assignment(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:
     """Return a member's partitions of one topic (``RangeAssignor``): the first members get one more."""
     share, extra = divmod(len(partitions), members)
     start = member * share + min(member, extra)
@@ -175,12 +182,12 @@ def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple
 # Client settings from the spec that decide which anomalies are allowed.
 
 
-def client_settings(spec: ClusterSpec, profile: Profile, outside: Manners) -> ClientSettings:
+def client_settings(spec: ClusterSpec, profile: Profile, outside: ExternalClientSettings) -> ClientSettings:
     """Return the settings of all producers, members' own producers, groups and external clients."""
     producers: dict[str, ProducerSettings] = {}
     for each in spec.producers:
         settings = _producer(profile, each.config, resends=each.resends)
-        producers[each.name] = producers[each.name + RIVAL] = settings
+        producers[each.name] = producers[each.name + DUPLICATE_SUFFIX] = settings
     copiers: dict[str, None] = {}
     static: dict[str, None] = {}
     groups: dict[str, str] = {}
@@ -230,7 +237,7 @@ def service_bounds(spec: ClusterSpec) -> dict[str, int]:
     for each in spec.producers:
         config = ProducerConfig.of(spec.profile, each.config)
         waits = _transaction_us(each, config) if config.transactional_id else 0
-        bounds[each.name] = bounds[each.name + RIVAL] = trips + config.linger_us + waits
+        bounds[each.name] = bounds[each.name + DUPLICATE_SUFFIX] = trips + config.linger_us + waits
     for group in (group for group in spec.groups if group.to):
         linger_us = ProducerConfig.of(spec.profile, {"acks": "all", **group.to_config}).linger_us
         polled = ConsumerConfig.of(spec.profile, group.config).max_poll_records

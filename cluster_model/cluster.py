@@ -11,45 +11,45 @@ from cluster_model import cluster_overview
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
-from cluster_model.checker.liveness.deadlines import LivenessDeadlines, Strikes, Weather
-from cluster_model.checker.liveness.liveness_checker import Liveness
+from cluster_model.checker.liveness.deadlines import Disturbances, FaultTargets, LivenessDeadlines
+from cluster_model.checker.liveness.liveness_checker import LivenessChecker
 from cluster_model.checker.liveness.partition_state import LivenessContext
 from cluster_model.client_factory import ClientContext, client_settings
 from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient, AdminConfig
 from cluster_model.cluster_overview import overview
-from cluster_model.controller.cluster_parts import Parts, Plane, build_parts, settings_of
+from cluster_model.controller.cluster_parts import ClusterParts, ControlPlane, build_parts, initial_topic_configs
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
-    ModernConfig,
+    ConsumerGroupConfig,
     PatternCompiler,
     compile_python_pattern,
 )
-from cluster_model.coordinators.group.group_coordinator import GroupCoordinator, TopicMaker
+from cluster_model.coordinators.group.group_coordinator import AutoTopicCreationManager, GroupCoordinator
 from cluster_model.coordinators.group.group_metadata import GroupConfig
 from cluster_model.coordinators.group.offset_commits import commit_error
 from cluster_model.coordinators.transaction.transaction_coordinator import TransactionConfig, TransactionCoordinator
 from cluster_model.coordinators.transaction.transaction_verification import Write
-from cluster_model.external_clients import OUTSIDE, Outside
-from cluster_model.faultpoints import Disks, Harm, Wiring
+from cluster_model.external_clients import EXTERNAL_CLIENTS, ExternalClients
+from cluster_model.faultpoints import BrokerFaultpoints, DiskFaultpoints, LinkFaultpoints
 from cluster_model.inspection import partition_views
-from cluster_model.inspection.condition_functions import Experience, GroupFacts, Query
+from cluster_model.inspection.condition_functions import ClientStatistics, ConditionQuery, GroupQueries
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import CONTROL, ProcessState
-from cluster_model.kernel.rng import Stream, Streams
-from cluster_model.log.batch_store import Lineages
+from cluster_model.kernel.rng import RandomStream, RandomStreams
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.crash_recovery import WRITTEN_BACK
-from cluster_model.observation.cluster_state import World
-from cluster_model.observation.event_log import Trace
+from cluster_model.observation.cluster_state import ClusterState
+from cluster_model.observation.event_log import EventLog
 from cluster_model.observation.views import ClusterView, LogView
-from cluster_model.process_control import CLOSE_US, ClientProcesses, Lives
-from cluster_model.protocol.configs import ControlSettings
+from cluster_model.process_control import CLOSE_US, ClientProcesses, ProcessController
+from cluster_model.protocol.configs import ZkControllerSettings
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event, NodePaused, NodeResumed
-from cluster_model.protocol.messages import NOBODY, PartitionState, ProduceRequest
+from cluster_model.protocol.messages import NO_LEADER, PartitionState, ProduceRequest
 from cluster_model.protocol.transaction_messages import TxnMarker
 from cluster_model.protocol.versions import Profile
-from cluster_model.snapshots import Keyframe
+from cluster_model.snapshots import Snapshot
 from cluster_model.spec.cluster_spec import INTERNAL, OFFSETS, ClusterSpec, configured_partitions, with_internal_topics
 
 # Cluster assembly: control plane, coordinators and liveness checks.
@@ -59,7 +59,7 @@ def host_coordinators(
     spec: ClusterSpec,
     profile: Profile,
     brokers: Iterable[tuple[Broker, NodeContext]],
-    streams: Streams,
+    streams: RandomStreams,
     emit: Callable[[Event], None],
     compile_pattern: PatternCompiler,
 ) -> dict[int, GroupCoordinator]:
@@ -76,8 +76,10 @@ def host_coordinators(
     for broker, port in brokers:
         stream = streams.named(f"groups:{broker.id}")
         config = GroupConfig.of(profile, spec.config)
-        modern = (ModernConfig.of(profile, spec.config), emit, compile_pattern)
-        maker = TopicMaker(port, profile, spec.config, broker.tenants, partitions, broker.control.told_controller)
+        modern = (ConsumerGroupConfig.of(profile, spec.config), emit, compile_pattern)
+        maker = AutoTopicCreationManager(
+            port, profile, spec.config, broker.tenants, partitions, broker.control.told_controller
+        )
         coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream, modern, maker)
         broker.host(coordinator)
         transactions = TransactionConfig.of(profile, spec.config)
@@ -121,34 +123,34 @@ def _marker_callback(groups: GroupCoordinator) -> Callable[[str, TxnMarker], Non
 
 def make_plane(
     spec: ClusterSpec,
-    parts: Parts,
+    parts: ClusterParts,
     port_of: Callable[[int], NodeContext],
-    streams: Streams,
+    streams: RandomStreams,
     emit: Callable[[Event], None],
     network: Network,
-) -> Plane:
+) -> ControlPlane:
     """Build the control plane of the spec's mode; ``port_of`` returns the context of a control plane node."""
     if parts.profile.kraft:
-        from cluster_model.controller.kraft.control_plane import KraftPlane  # noqa: PLC0415
+        from cluster_model.controller.kraft.control_plane import KraftControlPlane  # noqa: PLC0415
 
-        return KraftPlane(spec, parts, port_of, streams, emit)
-    from cluster_model.controller.zookeeper.control_plane import ZooKeeperPlane  # noqa: PLC0415
+        return KraftControlPlane(spec, parts, port_of, streams, emit)
+    from cluster_model.controller.zookeeper.control_plane import ZooKeeperControlPlane  # noqa: PLC0415
 
-    return ZooKeeperPlane(spec, parts, network, streams, emit)
+    return ZooKeeperControlPlane(spec, parts, network, streams, emit)
 
 
-def share(plane: Plane, original: Plane) -> None:
+def share_metadata_log(plane: ControlPlane, original: ControlPlane) -> None:
     """Let a twin's control plane read what keyframes leave out from the original's."""
-    from cluster_model.controller.kraft.control_plane import KraftPlane  # noqa: PLC0415 - looking back comes later, if ever
+    from cluster_model.controller.kraft.control_plane import KraftControlPlane  # noqa: PLC0415 - looking back comes later, if ever
 
-    if isinstance(plane, KraftPlane) and isinstance(original, KraftPlane):
+    if isinstance(plane, KraftControlPlane) and isinstance(original, KraftControlPlane):
         plane.read_out_of(original)
 
 
 # The liveness checker of a timed cluster.
 
 
-def watch_over(cluster: "Cluster") -> Liveness:
+def make_liveness_checker(cluster: "Cluster") -> LivenessChecker:
     """Return the liveness checker of a cluster at virtual time 0."""
     spec, world, plane, brokers, network = (
         cluster.spec, cluster.world, cluster.plane, cluster.brokers, cluster.network,
@@ -159,12 +161,12 @@ def watch_over(cluster: "Cluster") -> Liveness:
         slowed = broker is not None and bool(broker.slowed or not broker.disk.healthy)
         return slowed or network.is_slowed(node)
 
-    weather = Weather(network, (*brokers, *plane.servers), is_disturbed)
+    weather = Disturbances(network, (*brokers, *plane.servers), is_disturbed)
     voters = spec.voters if world.profile.kraft else tuple(plane.servers)
     if not all(voter in network.processes for voter in voters):
         voters = ()  # a control plane of tests that decides without a quorum
-    percentage = 0 if world.profile.kraft else ControlSettings.of(world.profile, spec.config).imbalance_percentage
-    return Liveness(
+    percentage = 0 if world.profile.kraft else ZkControllerSettings.of(world.profile, spec.config).imbalance_percentage
+    return LivenessChecker(
         LivenessContext(world, plane, brokers, weather, LivenessDeadlines.of(spec), voters, percentage), cluster.emit
     )
 
@@ -183,7 +185,7 @@ class StopReason(Enum):
 class Cluster:
     """A running cluster; brokers are addressed by broker id, all other processes by their node id."""
 
-    experience: Callable[[], Experience] | None = None
+    experience: Callable[[], ClientStatistics] | None = None
     """Statistics of the session's clients, set by the session; None where nothing counts them."""
 
     def __init__(
@@ -192,14 +194,14 @@ class Cluster:
         seed: int,
         *,
         naive: bool = False,
-        whole: Mapping[str, Lineages] | None = None,
+        whole: Mapping[str, BatchStore] | None = None,
         compile_pattern: PatternCompiler = compile_python_pattern,
     ) -> None:
         """Create a cluster; see :meth:`build` for ``naive`` and ``compile_pattern``, :meth:`twin` for ``whole``."""
         self.spec = spec = with_internal_topics(spec)
         self.seed, self.naive, self.compile_pattern = seed, naive, compile_pattern
-        self.trace = Trace()
-        self.streams = Streams(seed)
+        self.trace = EventLog()
+        self.streams = RandomStreams(seed)
         links = spec.network
         self.network = Network(self.streams, links.latency_us, links.jitter_us, self._control, naive=naive)
         self.on_control: Callable[[int], None] | None = None
@@ -209,7 +211,7 @@ class Cluster:
         self.profile = parts.profile
         self.committed = parts.committed
         self.brokers = {number: self._broker(number, parts) for number in ids}
-        self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit, self.network)
+        self.plane: ControlPlane = make_plane(spec, parts, self._port, self.streams, self.emit, self.network)
         for each in spec.brokers:
             self.brokers[each.id].join(self.plane.join(self.brokers[each.id], self._port(each.id), each.rack))
         nodes = [(self.brokers[number], self._port(number)) for number in ids]
@@ -220,22 +222,22 @@ class Cluster:
         """Registry of topics; the control plane reports created, changed and deleted topics to it."""
         self._assign_replicas(parts.replicas)
         self._add_nodes(ids)
-        self.disks = Disks(self.network, self.brokers, self.disk_loss)
+        self.disks = DiskFaultpoints(self.network, self.brokers, self.disk_loss)
         self.clients = ClientProcesses(ClientContext(spec, parts, self.network, self.emit, self.streams))
         self.producers, self.consumers = self.clients.producers, self.clients.consumers
-        self.wiring = Wiring(self.network, self.clients.together, parts.lineages)
+        self.wiring = LinkFaultpoints(self.network, self.clients.together, parts.lineages)
         self.admin = AdminClient(self._port(ADMIN), AdminConfig.of(parts.profile), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
-        self.outside = Outside(self._port(OUTSIDE), self.network, self.emit, parts.lineages)
+        self.outside = ExternalClients(self._port(EXTERNAL_CLIENTS), self.network, self.emit, parts.lineages)
         """The gateway's external clients."""
-        self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
+        self.lives = ProcessController(self.network, self.brokers, self.plane, self.clients, self.emit)
         """Lifecycle and CPU speed of processes."""
-        self.harm = Harm(self.brokers, self.network)
+        self.harm = BrokerFaultpoints(self.brokers, self.network)
         self.world = self._make_state(parts, ids)
         self.checker = Checker(
             self.world, self.emit, self.plane, client_settings(spec, parts.profile, self.outside.manners)
         )
-        self.checker.liveness = watch_over(self)
+        self.checker.liveness = make_liveness_checker(self)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
         # Number of operations under way, and number of active faults of a name (empty: of all); set by their owners.
@@ -243,20 +245,21 @@ class Cluster:
         self.faults: Callable[[str], int] = lambda name: 0
         self.group_facts = {spec.name: cluster_overview.facts(self, spec) for spec in self.spec.groups}
         callbacks = (self._count_operations, self._count_faults, self._client_statistics)
-        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *callbacks)
+        self.query = ConditionQuery(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *callbacks)
         self._begin()
 
-    def _broker(self, number: int, parts: Parts) -> Broker:
+    def _broker(self, number: int, parts: ClusterParts) -> Broker:
         return Broker(
             self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit,
-            settings_of(self.spec, parts.profile), parts.registry, self.streams.named(f"connections:{number}"),
+            initial_topic_configs(self.spec, parts.profile), parts.registry,
+            self.streams.named(f"connections:{number}"),
         )  # fmt: skip
 
-    def _make_state(self, parts: Parts, ids: tuple[int, ...]) -> World:
+    def _make_state(self, parts: ClusterParts, ids: tuple[int, ...]) -> ClusterState:
         objects = (self.profile, parts.committed.records, parts.replicas, parts.lineages)
         plane = self.plane
         queries = (plane.broker_epoch, plane.being_deleted, lambda: plane.session_us)
-        return World(*objects, self.is_up, ids, self._known, *queries)
+        return ClusterState(*objects, self.is_up, ids, self._known, *queries)
 
     def _assign_replicas(self, replicas: Mapping[str, Mapping[int, Replica]]) -> None:
         for name, by_broker in replicas.items():
@@ -287,7 +290,7 @@ class Cluster:
         twin = Cluster(
             self.spec, self.seed, naive=self.naive, whole=self.lineages, compile_pattern=self.compile_pattern
         )
-        share(twin.plane, self.plane)
+        share_metadata_log(twin.plane, self.plane)
         return twin
 
     def _port(self, node: int) -> NodeContext:
@@ -301,7 +304,7 @@ class Cluster:
 
     def _begin(self) -> None:
         servers = (*self.brokers, *self.plane.controllers())
-        unconnected = (OUTSIDE, *[node for node in self.plane.servers if node not in servers])
+        unconnected = (EXTERNAL_CLIENTS, *[node for node in self.plane.servers if node not in servers])
         self.network.stand([node for node in self.network.processes if node not in unconnected], servers)
         self.plane.begin()
         for broker in self.brokers.values():
@@ -371,7 +374,7 @@ class Cluster:
         """Schedule a call of :attr:`on_control` with ``token`` at a virtual time, in order with all other events."""
         self.network.kernel.schedule(at_us, CONTROL, token, ())
 
-    def stream(self, name: str) -> Stream:
+    def stream(self, name: str) -> RandomStream:
         """Return a named random stream of the session, for callers outside the model that need random numbers."""
         return self.streams.named(name)
 
@@ -413,11 +416,11 @@ class Cluster:
         return node if node in self.brokers else -1
 
     def crash(self, node: int, *, torn: bool = False) -> None:
-        """Kill a process (SIGKILL); see :meth:`Lives.crash`."""
+        """Kill a process (SIGKILL); see :meth:`ProcessController.crash`."""
         self.lives.crash(node, torn=torn)
 
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
-        """Cut the power of a process's machine; see :meth:`Lives.power_loss`."""
+        """Cut the power of a process's machine; see :meth:`ProcessController.power_loss`."""
         self.lives.power_loss(node, keep, tail)
 
     def disk_loss(self, node: int) -> None:
@@ -428,7 +431,7 @@ class Cluster:
         broker.disk_lost()
 
     def shutdown(self, node: int, timeout_us: int = CLOSE_US) -> None:
-        """Shut a running process down cleanly (SIGTERM); see :meth:`Lives.shutdown`.
+        """Shut a running process down cleanly (SIGTERM); see :meth:`ProcessController.shutdown`.
 
         Raises:
             ModelError: no such process, or it is not running.
@@ -482,7 +485,7 @@ class Cluster:
         if self.checker.liveness is not None:
             self.checker.liveness.sight.weather.link_changed(source, target, self.now_us)
 
-    def heed(self, strikes: Strikes) -> None:
+    def heed(self, strikes: FaultTargets) -> None:
         """Set which liveness checks active faults disturb, as their owner reports them (:mod:`~.checker.liveness`)."""
         if self.checker.liveness is not None:
             self.checker.liveness.sight.weather.strikes = strikes
@@ -497,7 +500,7 @@ class Cluster:
         """Run an administrator's leader election; LEADER_NOT_AVAILABLE while no controller is running."""
         self.world.record(partition)
         active = self.plane.active()
-        if active == NOBODY or self.state_of(active) is not ProcessState.RUNNING:
+        if active == NO_LEADER or self.state_of(active) is not ProcessState.RUNNING:
             return KafkaError.LEADER_NOT_AVAILABLE
         return self.plane.elect_leaders(partition, unclean=unclean)
 
@@ -517,10 +520,10 @@ class Cluster:
         self.outside.close()
         self.checker.close(self.now_us)
 
-    def _groups(self) -> dict[str, GroupFacts]:
+    def _groups(self) -> dict[str, GroupQueries]:
         return self.group_facts
 
-    def _client_statistics(self) -> Experience | None:
+    def _client_statistics(self) -> ClientStatistics | None:
         return None if self.experience is None else self.experience()
 
     def _count_operations(self) -> int:
@@ -537,9 +540,9 @@ class Cluster:
         """Return the logs of a partition side by side over offsets ``[start, end)``."""
         return partition_views.log_view(self.world, self.checker, partition, start, end)
 
-    def save(self) -> Keyframe:
+    def save(self) -> Snapshot:
         """Return a keyframe of the whole cluster, for :meth:`load`."""
-        return Keyframe(
+        return Snapshot(
             self.network.save(),
             self.streams.save(),
             self.topics.save(),
@@ -554,7 +557,7 @@ class Cluster:
             self.trace.save(),
         )
 
-    def load(self, keyframe: Keyframe) -> None:
+    def load(self, keyframe: Snapshot) -> None:
         """Restore a keyframe exactly; everything that happened after it is discarded.
 
         Raises:

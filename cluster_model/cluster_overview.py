@@ -6,16 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cluster_model.broker.hosted_coordinators import batches_in
-from cluster_model.checker.liveness.properties import stuck
+from cluster_model.checker.liveness.properties import find_stalls
 from cluster_model.clients.producer.producer import Producer
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ConsumerGroup
 from cluster_model.coordinators.group.group_metadata import GroupMetadata, GroupState
-from cluster_model.coordinators.group.group_metadata_manager import found_in
+from cluster_model.coordinators.group.group_metadata_manager import replay_batches
 from cluster_model.inspection import partition_views
-from cluster_model.inspection.condition_functions import GroupFacts
+from cluster_model.inspection.condition_functions import GroupQueries
 from cluster_model.kernel.process import ProcessState
 from cluster_model.observation.views import BrokerView, ClientView, ClusterView, GroupView, ProducerView
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec.cluster_spec import OFFSETS, GroupSpec, ProducerSpec, coordinator_partition
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def known(cluster: "Cluster", group: str) -> GroupMetadata | None:
     return cluster.coordinators[broker].registry.groups.get(group)
 
 
-def known_modern(cluster: "Cluster", group: str) -> ModernGroup | None:
+def known_modern(cluster: "Cluster", group: str) -> ConsumerGroup | None:
     """Return a consumer-protocol group (KIP-848) at its coordinator; None if that is down or does not know it."""
     broker = coordinator(cluster, group)
     if broker < 0 or not cluster.is_up(broker):
@@ -113,7 +113,7 @@ class CommittedOffsets:
         log = replica.log
         state = (replica.broker, log.log_start, log.leo, *log.extents[-1:])
         if state != self._read:
-            found = found_in(batches_in(log)).offsets
+            found = replay_batches(batches_in(log)).offsets
             mine = sorted(
                 (name, value.offset) for (group, name), (value, _at) in found.items() if group == self._spec.name
             )
@@ -164,9 +164,9 @@ def positions(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
     return furthest
 
 
-def facts(cluster: "Cluster", spec: GroupSpec) -> GroupFacts:
+def facts(cluster: "Cluster", spec: GroupSpec) -> GroupQueries:
     """Return a group's functions for conditions, which can be evaluated at any time."""
-    return GroupFacts(
+    return GroupQueries(
         partial(count_members, cluster, spec), partial(positions, cluster, spec), CommittedOffsets(cluster, spec),
         partial(generation, cluster, spec), partial(state, cluster, spec), partial(owned, cluster, spec),
     )  # fmt: skip
@@ -201,7 +201,7 @@ def overview(cluster: "Cluster") -> ClusterView:
         ledger=partition_views.ledger_view(cluster.checker),
         faults=(),
         violations=cluster.query.violations(),
-        stuck=() if cluster.checker.liveness is None else stuck(cluster.checker.liveness.sight),
+        stuck=() if cluster.checker.liveness is None else find_stalls(cluster.checker.liveness.sight),
         liveness_violations=cluster.query.liveness_violations(),
         pending_liveness=() if cluster.checker.liveness is None else cluster.checker.liveness.pending_liveness,
     )
@@ -210,7 +210,7 @@ def overview(cluster: "Cluster") -> ClusterView:
 def _controller(cluster: "Cluster") -> str:
     """Return the name of the active controller, with its state if it is not running."""
     active = cluster.plane.active()
-    if active == NOBODY:
+    if active == NO_LEADER:
         return "no controller"
     state = cluster.state_of(active).name.lower()
     name = cluster.name_of(active)
@@ -233,7 +233,7 @@ def _broker_view(cluster: "Cluster", broker: int, rack: str, leads: int, stale: 
         stale=stale,
         epoch=cluster.brokers[broker].control.broker_epoch,
         shutting_down=plane.is_shutting_down(broker),
-        controller=plane.controller_known_to(broker) if cluster.is_up(broker) else NOBODY,
+        controller=plane.controller_known_to(broker) if cluster.is_up(broker) else NO_LEADER,
     )
 
 

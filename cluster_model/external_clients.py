@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.anomalies.definitions import ProducerSettings
 from cluster_model.checker.anomalies.operations import COMMITTED, WIRE
-from cluster_model.clients.consumer.fetcher import appended_together, handed_out
+from cluster_model.clients.consumer.fetcher import by_append_time, visible_ranges
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.log.batch_store import Lineages
-from cluster_model.protocol.errors import PROVES_NOT_WRITTEN, RETRIABLE, WHILE_WAITING_TOO, KafkaError
+from cluster_model.log.batch_store import BatchStore
+from cluster_model.protocol.errors import AMBIGUOUS_WITH_ACKS_ALL, PROVES_NOT_WRITTEN, RETRIABLE, KafkaError
 from cluster_model.protocol.events import (
     Event,
     OffsetsCommitted,
@@ -60,7 +60,7 @@ Mark = tuple[Any, ...]
 """Identity of a batch, by which a retry is recognised."""
 
 
-class Attempt(NamedTuple):
+class ProduceAttempt(NamedTuple):
     """A client's numbered batch; ``written``: some attempt at it may have reached a log."""
 
     client: str
@@ -75,7 +75,7 @@ class Attempt(NamedTuple):
     error: str = GIVEN_UP
 
 
-class Writing:
+class ProduceTracker:
     """Tracker of the batches that external clients produce, from request to outcome."""
 
     __slots__ = ("_acked", "_committing", "_emit", "_in_flight", "_next", "_open", "_retriable")
@@ -84,9 +84,9 @@ class Writing:
         self._emit = emit
         self._next: dict[tuple[str, str], int] = {}
         """(client, partition) → sequence number of its next record."""
-        self._in_flight: dict[int, tuple[int, Attempt]] = {}
+        self._in_flight: dict[int, tuple[int, ProduceAttempt]] = {}
         """Correlation token of a request in flight → (broker, batch)."""
-        self._retriable: dict[tuple[str, str, Mark], Attempt] = {}
+        self._retriable: dict[tuple[str, str, Mark], ProduceAttempt] = {}
         """Batches with a retriable error that wait for another attempt."""
         self._acked: dict[tuple[str, str], tuple[tuple[Mark, int], ...]] = {}
         """(client, partition) → its last acknowledged idempotent batches: (mark, first number)."""
@@ -110,10 +110,10 @@ class Writing:
         if attempt is None and known < 0:
             first = self._next.get(key, 0)
             self._next[key] = first + count
-            attempt = Attempt(client, partition, first, count, acks, now, request.producer_id, mark)
+            attempt = ProduceAttempt(client, partition, first, count, acks, now, request.producer_id, mark)
             self._emit(RecordsSent(now, client, partition, first, count, acks))
         else:
-            attempt = attempt or Attempt(client, partition, known, count, acks, now, request.producer_id, mark)
+            attempt = attempt or ProduceAttempt(client, partition, known, count, acks, now, request.producer_id, mark)
             self._emit(ProduceRetried(now, client, partition, broker, attempt.first, count))
         if acks:
             self._in_flight[token] = (broker, attempt)
@@ -145,8 +145,10 @@ class Writing:
         else:
             self._emit(event)
 
-    def _rejected(self, now: int, broker: int, attempt: Attempt, error: KafkaError) -> None:
-        may_be_written = error not in PROVES_NOT_WRITTEN and (error not in WHILE_WAITING_TOO or attempt.acks == ALL)
+    def _rejected(self, now: int, broker: int, attempt: ProduceAttempt, error: KafkaError) -> None:
+        may_be_written = error not in PROVES_NOT_WRITTEN and (
+            error not in AMBIGUOUS_WITH_ACKS_ALL or attempt.acks == ALL
+        )
         attempt = attempt._replace(written=attempt.written or may_be_written, error=error.name)
         client, partition, first, count, acks = attempt[:5]
         self._emit(ProduceRefused(now, client, partition, broker, acks, error.name, first, count))
@@ -155,7 +157,7 @@ class Writing:
         else:
             self._finish(now, attempt)
 
-    def _finish(self, now: int, attempt: Attempt) -> None:
+    def _finish(self, now: int, attempt: ProduceAttempt) -> None:
         event: type[RecordsUnknown] | type[RecordsFailed] = RecordsUnknown if attempt.written else RecordsFailed
         client, partition, first, count, acks, sent_at = attempt[:6]
         self._emit(event(now, client, partition, first, count, acks, attempt.error, now - sent_at))
@@ -238,7 +240,7 @@ ProduceTerms = tuple[int, int, bool]
 """(acks, producer id, whether the batch was part of a transaction)."""
 
 
-class Manners:
+class ExternalClientSettings:
     """Inferred settings of all external clients."""
 
     __slots__ = ("_last", "producers", "readers", "transactional_ids")
@@ -298,7 +300,7 @@ class Manners:
 
 
 def reads(
-    now: int, client: str, group: str, broker: int, data: FetchData, lineages: Mapping[str, Lineages]
+    now: int, client: str, group: str, broker: int, data: FetchData, lineages: Mapping[str, BatchStore]
 ) -> Iterator[RecordsRead]:
     """Yield the records of a fetch response for one partition, by log branch, without markers and aborted records.
 
@@ -306,13 +308,13 @@ def reads(
     """
     known = lineages[data.partition]
     records = readable(data.records, checks=True)
-    for start, end in handed_out(known, records, data.aborted):
+    for start, end in visible_ranges(known, records, data.aborted):
         for index, (first, branch) in enumerate(records.extents):
             low = max(first, start)
             high = min(records.extents[index + 1][0] if index + 1 < len(records.extents) else end, end)
             if low >= high:
                 continue
-            for begin, until, count, appended_us in appended_together(known.by_id[branch], records, low, high):
+            for begin, until, count, appended_us in by_append_time(known.by_id[branch], records, low, high):
                 latency_us = now - appended_us
                 yield RecordsRead(
                     now,
@@ -335,10 +337,10 @@ def reads(
 # and while it is paused its requests wait. Its links have no latency of their own, because its clients' sockets have.
 # It sends the requests that the gateway passes to it and records the responses.
 #
-# The process does not exist before :meth:`Outside.open`: a cluster without external clients has none.
+# The process does not exist before :meth:`ExternalClients.open`: a cluster without external clients has none.
 
 
-OUTSIDE: Final = 20_000
+EXTERNAL_CLIENTS: Final = 20_000
 """Node id of the external clients' process, apart from all others."""
 NAME: Final = "outside"
 COMMIT: Final = "wire"
@@ -348,7 +350,7 @@ PendingRequest = tuple[int, str, Any]
 """(broker, client, request)."""
 
 
-class Outside:
+class ExternalClients:
     """The external clients' node; requests are numbered by tokens, which are their correlation ids."""
 
     __slots__ = (
@@ -357,7 +359,7 @@ class Outside:
     )  # fmt: skip
 
     def __init__(
-        self, port: NodeContext, network: Network, emit: Callable[[Event], None], lineages: Mapping[str, Lineages]
+        self, port: NodeContext, network: Network, emit: Callable[[Event], None], lineages: Mapping[str, BatchStore]
     ) -> None:
         """Create the node without adding it to the network; ``emit`` takes events."""
         self._port = port
@@ -369,8 +371,8 @@ class Outside:
         """Token → request without a response."""
         self._groups: dict[str, str] = {}
         """Client → the group that it last joined."""
-        self._writing = Writing(emit)
-        self.manners = Manners()
+        self._writing = ProduceTracker(emit)
+        self.manners = ExternalClientSettings()
         self.is_open = False
         self.on_answer: Callable[[int, Any], None] = _ignore_response
         """Called with a token and the response; also with an unexpected one: a failed acks=0 request."""
@@ -386,8 +388,8 @@ class Outside:
         """Add the process to the network if it is not there yet."""
         if not self.is_open:
             self.is_open = True
-            self._network.add(OUTSIDE, NAME, self)
-            self._network.processes[OUTSIDE].near = True
+            self._network.add(EXTERNAL_CLIENTS, NAME, self)
+            self._network.processes[EXTERNAL_CLIENTS].near = True
 
     def ask(self, broker: int, client: str, request: Any) -> int:
         """Send a request in a client's name; returns the token that the response will have."""
@@ -481,7 +483,7 @@ class Outside:
             self.open()
         elif self.is_open:
             self.is_open = False
-            del self._network.processes[OUTSIDE]
+            del self._network.processes[EXTERNAL_CLIENTS]
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`, after :meth:`prepare`."""

@@ -4,25 +4,25 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
-from cluster_model.broker.fetch.replica_fetcher import Busy
+from cluster_model.broker.fetch.replica_fetcher import FetcherDelay
 from cluster_model.broker.fetch.replication_quota import slice_bytes
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.storage.disk import FAILED, FULL, READ_ONLY, DiskFailure, Slow
+from cluster_model.broker.storage.disk import FAILED, FULL, READ_ONLY, DiskFailure, DiskSlowdown
 from cluster_model.broker.storage.log_manager import batch_to_damage, damage
 from cluster_model.client_factory import ClientContext
 from cluster_model.clients.consumer.consumer import Consumer
 from cluster_model.clients.consumer.record_handler import WHOLE, HandlerFault
 from cluster_model.clients.producer.producer import Producer
-from cluster_model.clients.workload import USUAL_PPM
+from cluster_model.clients.workload import NORMAL_PPM
 from cluster_model.controller.kraft import messages as kraft
 from cluster_model.controller.raft import messages as raft
 from cluster_model.controller.zookeeper import messages as zk_mode
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.link import ANSWER, OTHER, REQUEST, STRICT_ANSWER, Measures, Shape
+from cluster_model.kernel.link import OTHER, REQUEST, RESPONSE, STRICT_RESPONSE, LinkCondition, MessageMeasures
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.process import Node, ProcessState
-from cluster_model.kernel.wall_clocks import Clocked
-from cluster_model.log.batch_store import Lineages
+from cluster_model.kernel.wall_clocks import ClockedNode
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.protocol import admin_messages as admin
 from cluster_model.protocol import group_messages as groups
 from cluster_model.protocol import messages as kafka
@@ -35,7 +35,7 @@ from cluster_model.zookeeper import messages as zookeeper
 # Fault points of a broker: its disk, batches of its logs, its threads.
 
 
-class Disks:
+class DiskFaultpoints:
     """Disk faults of all brokers; each broker has one disk with one log directory."""
 
     __slots__ = ("_brokers", "_lose", "_network")
@@ -49,7 +49,7 @@ class Disks:
     def slow(self, node: int, fault: int, throughput: int, latency_us: int) -> None:
         """Slow every write of a broker: ``throughput`` bytes per second, plus ``latency_us`` for each write."""
         self._network.rouse(node)
-        self._brokers[node].disk.slow[fault] = Slow(throughput, latency_us)
+        self._brokers[node].disk.slow[fault] = DiskSlowdown(throughput, latency_us)
         self._brokers[node].writes.changed()
 
     def fill(self, node: int, fault: int, free: int) -> None:
@@ -103,7 +103,7 @@ class Disks:
 # them, or does not.
 
 
-class Harm:
+class BrokerFaultpoints:
     """Faults inside brokers. It has no state: disks and threads keep lasting faults, by fault number."""
 
     __slots__ = ("_brokers", "_network")
@@ -147,7 +147,7 @@ class Harm:
         """Remove that fault's :meth:`lose_writes`."""
         self._brokers[node].logs.cache.keep(fault, self._network.kernel.now)
 
-    def slow_fetchers(self, node: int, fault: int, busy: Busy) -> None:
+    def slow_fetchers(self, node: int, fault: int, busy: FetcherDelay) -> None:
         """Delay the handling of every fetch response by a broker's replica fetcher threads."""
         self._network.rouse(node)
         self._brokers[node].slowed[fault] = busy
@@ -168,7 +168,7 @@ class Harm:
 # an ensemble are a stream in both directions, of neither kind.
 
 
-QUESTIONS: Final[dict[type[Any], type[Any]]] = {
+RESPONSE_OF: Final[dict[type[Any], type[Any]]] = {
     kafka.ProduceRequest: kafka.ProduceResponse,
     kafka.InitProducerIdRequest: kafka.InitProducerIdResponse,
     kafka.FetchRequest: kafka.FetchResponse,
@@ -228,13 +228,13 @@ QUESTIONS: Final[dict[type[Any], type[Any]]] = {
 """Each Kafka request type with its response type."""
 
 MESSAGE_KINDS: Final[dict[type[Any], int]] = {
-    **dict.fromkeys(QUESTIONS, REQUEST),
-    **dict.fromkeys(QUESTIONS.values(), STRICT_ANSWER),
-    zookeeper.ConnectResponse: STRICT_ANSWER,
-    zookeeper.ServerReply: ANSWER,
-    zookeeper.WatchEvent: ANSWER,
-    zookeeper.ClientPong: ANSWER,
-    zookeeper.ConnectionClosed: ANSWER,
+    **dict.fromkeys(RESPONSE_OF, REQUEST),
+    **dict.fromkeys(RESPONSE_OF.values(), STRICT_RESPONSE),
+    zookeeper.ConnectResponse: STRICT_RESPONSE,
+    zookeeper.ServerReply: RESPONSE,
+    zookeeper.WatchEvent: RESPONSE,
+    zookeeper.ClientPong: RESPONSE,
+    zookeeper.ConnectionClosed: RESPONSE,
 }
 """Kind of each message type on a connection. All messages of a ZooKeeper server to a client keep their order."""
 
@@ -253,7 +253,7 @@ ENTRY: Final = 40
 """Bytes of every list entry in a message: a partition with its numbers, a member, a node."""
 
 
-def size_of(message: Any, lineages: Mapping[str, Lineages]) -> int:
+def size_of(message: Any, lineages: Mapping[str, BatchStore]) -> int:
     """Return the estimated size in bytes: batches are exact, the rest counts :data:`ENVELOPE` and :data:`ENTRY`.
 
     ``lineages`` hold the batch sizes, by partition.
@@ -281,20 +281,20 @@ def size_of(message: Any, lineages: Mapping[str, Lineages]) -> int:
 Pair = tuple[int, int]
 
 
-class Wiring:
+class LinkFaultpoints:
     """Link faults between processes, applied to the links of all their nodes."""
 
     __slots__ = ("_network", "_together")
 
     def __init__(
-        self, network: Network, together: Callable[[int], tuple[int, ...]], lineages: Mapping[str, Lineages]
+        self, network: Network, together: Callable[[int], tuple[int, ...]], lineages: Mapping[str, BatchStore]
     ) -> None:
         """Set up message sizes and kinds; ``together`` returns all nodes of the process of a given node."""
         self._network = network
         self._together = together
-        network.troubles.measures = Measures(lambda message: size_of(message, lineages), kind_of)
+        network.troubles.measures = MessageMeasures(lambda message: size_of(message, lineages), kind_of)
 
-    def shape(self, source: int, target: int, fault: int, shape: Shape) -> None:
+    def shape(self, source: int, target: int, fault: int, shape: LinkCondition) -> None:
         """Apply a fault's link condition to one direction until it is lifted; a process has one network card."""
         if shape.cards:
             shape = shape._replace(sender=source, receiver=target)
@@ -346,7 +346,7 @@ class Wiring:
 # is unknown, and their responses are dropped.
 
 
-class Waiting(Protocol):
+class PendingResponses(Protocol):
     """The part of a producer that lost responses need."""
 
     def awaits(self, number: int) -> bool:
@@ -354,10 +354,10 @@ class Waiting(Protocol):
         ...
 
 
-class LostAnswers:
+class LostResponses:
     """Wrapper of a producer's node that loses some produce responses and passes everything else on."""
 
-    def __init__(self, node: Node, producer: Waiting, loses: Callable[[str], bool]) -> None:
+    def __init__(self, node: Node, producer: PendingResponses, loses: Callable[[str], bool]) -> None:
         """Wrap ``node``; ``loses`` decides whether the response for a partition is lost, once for each response."""
         self._node = node
         self._producer = producer
@@ -385,7 +385,7 @@ class LostAnswers:
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
         """Handle a change of the machine's clock."""
-        if isinstance(self._node, Clocked):
+        if isinstance(self._node, ClockedNode):
             self._node.clock_stepped(by, runs=runs)
 
 
@@ -513,9 +513,9 @@ class ClientFaults:
         handling.troubles = tuple([HandlerFault(*each) for _fault, *each in self._of(TROUBLE, node)])
 
     def _update_producer(self, node: int, producer: Producer) -> None:
-        ppm = USUAL_PPM
+        ppm = NORMAL_PPM
         for _fault, each in self._of(PACE, node):
-            ppm = ppm * each // USUAL_PPM
+            ppm = ppm * each // NORMAL_PPM
         producer.pace(ppm)
         producer.heat(tuple([(key, share) for _fault, key, share in self._of(HEAT, node)]))
         self.guard(node)
@@ -523,9 +523,9 @@ class ClientFaults:
     def guard(self, node: int) -> None:
         """Wrap whatever runs on a producer's node if responses to it are to be lost."""
         process = self._context.network.processes[node]
-        if self._of(LOST, node) and not isinstance(process.node, LostAnswers):
+        if self._of(LOST, node) and not isinstance(process.node, LostResponses):
             producer = self._producers[self._names[node]]
-            process.run(LostAnswers(process.node, producer, lambda partition: self._loses(node, partition)))
+            process.run(LostResponses(process.node, producer, lambda partition: self._loses(node, partition)))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""

@@ -28,7 +28,7 @@ from cluster_model.clients.consumer.record_handler import LetterProducer
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.application_producers import Output
 from cluster_model.clients.producer.producer import Producer, Unconfirmed
-from cluster_model.controller.cluster_parts import Plane
+from cluster_model.controller.cluster_parts import ControlPlane
 from cluster_model.controller.raft.raft_client import ALARM, LATE, WAIT
 from cluster_model.faultpoints import ClientFaults
 from cluster_model.kernel.event_loop import Payload
@@ -38,8 +38,8 @@ from cluster_model.kernel.process import ProcessState
 from cluster_model.log.crash_recovery import WRITTEN_BACK, tear
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import CRASH, POWER_LOSS, Event, NodeDown, NodeUp
-from cluster_model.protocol.messages import NOBODY, Message, PartitionState
-from cluster_model.spec.cluster_spec import RIVAL, GroupSpec, ProducerSpec
+from cluster_model.protocol.messages import NO_LEADER, Message, PartitionState
+from cluster_model.spec.cluster_spec import DUPLICATE_SUFFIX, GroupSpec, ProducerSpec
 
 # Processes of a cluster's clients: crash, restart, and a second instance of a transactional producer.
 #
@@ -60,12 +60,12 @@ from cluster_model.spec.cluster_spec import RIVAL, GroupSpec, ProducerSpec
 # one of its requests is rejected: it is the zombie that the epoch fences.
 
 
-RIVALS: Final = 4_000
+DUPLICATE_NODES: Final = 4_000
 """Offset from the node id of a producer to that of its duplicate instance."""
 KILLED: Final = "crash"
 
 
-class Rivals:
+class DuplicateProducers:
     """Duplicate instances of all transactional producers of a cluster; at most one for each producer."""
 
     def __init__(self, context: ClientContext, specs: Mapping[int, ProducerSpec]) -> None:
@@ -77,13 +77,13 @@ class Rivals:
 
     def is_there(self, node: int) -> bool:
         """Whether a producer has a running duplicate instance."""
-        process = self._context.network.processes.get(node + RIVALS)
+        process = self._context.network.processes.get(node + DUPLICATE_NODES)
         return process is not None and process.state is not ProcessState.DOWN
 
     @property
     def absent(self) -> tuple[int, ...]:
         """Nodes of duplicate instances that have ended."""
-        return tuple([node + RIVALS for node in self._producers if not self.is_there(node)])
+        return tuple([node + DUPLICATE_NODES for node in self._producers if not self.is_there(node)])
 
     @property
     def present(self) -> tuple[tuple[ProducerSpec, Producer], ...]:
@@ -93,7 +93,9 @@ class Rivals:
     def _spec(self, node: int) -> ProducerSpec:
         spec = self._specs[node]
         plan = spec.transactions
-        return replace(spec, name=spec.name + RIVAL, transactions=None if plan is None else plan._replace(hang=0))
+        return replace(
+            spec, name=spec.name + DUPLICATE_SUFFIX, transactions=None if plan is None else plan._replace(hang=0)
+        )
 
     def start(self, node: int) -> None:
         """Start a duplicate instance of a producer that has none."""
@@ -102,25 +104,25 @@ class Rivals:
         network, emit = self._context.network, self._context.emit
         if previous is not None:
             producer.succeed(previous)
-            network.restart(node + RIVALS)
-        emit(NodeUp(network.kernel.now, self._spec(node).name, NOBODY))
+            network.restart(node + DUPLICATE_NODES)
+        emit(NodeUp(network.kernel.now, self._spec(node).name, NO_LEADER))
         producer.begin(())
 
     def _create(self, node: int) -> Producer:
         network, spec = self._context.network, self._spec(node)
-        producer = self._producers[node] = make_producer(self._context, node + RIVALS, spec)
-        if node + RIVALS in network.processes:
-            network.processes[node + RIVALS].run(producer)
+        producer = self._producers[node] = make_producer(self._context, node + DUPLICATE_NODES, spec)
+        if node + DUPLICATE_NODES in network.processes:
+            network.processes[node + DUPLICATE_NODES].run(producer)
         else:
-            network.add(node + RIVALS, spec.name, producer)
+            network.add(node + DUPLICATE_NODES, spec.name, producer)
         return producer
 
     def end(self, node: int) -> None:
         """Kill a producer's duplicate instance."""
         network = self._context.network
-        network.rouse(node + RIVALS)
-        network.crash(node + RIVALS)
-        self._context.emit(NodeDown(network.kernel.now, self._spec(node).name, NOBODY, KILLED))
+        network.rouse(node + DUPLICATE_NODES)
+        network.crash(node + DUPLICATE_NODES)
+        self._context.emit(NodeDown(network.kernel.now, self._spec(node).name, NO_LEADER, KILLED))
         self._producers[node].died()
 
     def stop(self) -> None:
@@ -135,7 +137,7 @@ class Rivals:
     def prepare(self, saved: tuple[Any, ...]) -> None:
         """Create the same duplicate instances as in a keyframe, before the network's state is loaded."""
         for node in tuple(self._producers):
-            del self._producers[node], self._context.network.processes[node + RIVALS]
+            del self._producers[node], self._context.network.processes[node + DUPLICATE_NODES]
         for node, _producer in saved:
             self._create(node)
 
@@ -204,7 +206,7 @@ class ClientProcesses:
         self._stopped = False
         self.faults = ClientFaults(context, self.names, self.producers, self.consumers)
         """Faults of applications and their connections."""
-        self.rivals = Rivals(context, self._producer_specs)
+        self.rivals = DuplicateProducers(context, self._producer_specs)
         """Duplicate instances of transactional producers."""
         spec = context.spec
         for node, each in enumerate(spec.producers, FIRST_PRODUCER):
@@ -413,14 +415,14 @@ _FREE: Final = (ALARM, LATE, WAIT, FETCH_WAIT, FETCHER)
 """Timers that cost a slow CPU nothing: waits that are over, and checks whether anything is due."""
 
 
-class Lives:
+class ProcessController:
     """Lifecycle of all processes of a cluster; a process with two clients is named by its consumer's node."""
 
     def __init__(
         self,
         network: Network,
         brokers: Mapping[int, Broker],
-        plane: Plane,
+        plane: ControlPlane,
         clients: ClientProcesses,
         emit: Callable[[Event], None],
     ) -> None:
@@ -478,7 +480,7 @@ class Lives:
             self._clients.died(node, silent=silent)
 
     def _broker_id(self, node: int) -> int:
-        return node if node in self._brokers else NOBODY
+        return node if node in self._brokers else NO_LEADER
 
     def shutdown(self, node: int, timeout_us: int = CLOSE_US) -> None:
         """Shut a running process down cleanly (SIGTERM); that takes time.

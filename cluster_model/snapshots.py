@@ -14,7 +14,7 @@ _LEVEL: Final = 4
 """Compression level of zlib: a tenth smaller than level 1; higher levels take three times as long."""
 
 
-class Keyframe(NamedTuple):
+class Snapshot(NamedTuple):
     """State of a whole cluster at one time; only ``Cluster.load`` reads it. Of logs it has lengths, not batches."""
 
     network: tuple[Any, ...]
@@ -32,7 +32,7 @@ class Keyframe(NamedTuple):
     """State of the event log; the digest's state comes first."""
 
 
-class Packed(NamedTuple):
+class PackedKeyframe(NamedTuple):
     """A serialised keyframe with accompanying data; the digest's state cannot be serialised and stays an object."""
 
     blob: bytes
@@ -77,15 +77,15 @@ def rows(value: Any) -> Any:
     return value
 
 
-def pack(keyframe: Keyframe, beside: tuple[Any, ...] = ()) -> Packed:
+def pack(keyframe: Snapshot, beside: tuple[Any, ...] = ()) -> PackedKeyframe:
     """Serialise a keyframe together with accompanying data."""
     digest, *trace = keyframe.trace
     parts = [columns(part) for part in keyframe._replace(trace=tuple(trace))]
-    return Packed(zlib.compress(pickle.dumps((parts, beside), pickle.HIGHEST_PROTOCOL), _LEVEL), digest)
+    return PackedKeyframe(zlib.compress(pickle.dumps((parts, beside), pickle.HIGHEST_PROTOCOL), _LEVEL), digest)
 
 
-def unpack(packed: Packed) -> tuple[Keyframe, tuple[Any, ...]]:
+def unpack(packed: PackedKeyframe) -> tuple[Snapshot, tuple[Any, ...]]:
     """Return the keyframe and the accompanying data, the inverse of :func:`pack`."""
     parts, beside = pickle.loads(zlib.decompress(packed.blob))
-    keyframe = Keyframe(*[rows(part) for part in parts])
+    keyframe = Snapshot(*[rows(part) for part in parts])
     return keyframe._replace(trace=(packed.digest, *keyframe.trace)), beside

@@ -129,7 +129,7 @@ CATALOGUE: Final = _by_family(
 """All faults by name, grouped by family."""
 
 
-def nearest(name: str) -> str:
+def fault_hint(name: str) -> str:
     """Return a hint with the most similar fault name; empty if none is similar."""
     near = difflib.get_close_matches(name, CATALOGUE, n=1)
     return f"; did you mean {near[0]}?" if near else ""
@@ -150,12 +150,12 @@ OPERATION_ALIASES: Final = _by_alias(OPERATIONS.values())
 """Alias → the operation's name, and the alias."""
 
 
-def true_name(name: str) -> str:
+def canonical_name(name: str) -> str:
     """Return the catalogue's name for a fault's or an operation's alias; any other text unchanged."""
     found = FAULT_ALIASES.get(name) or OPERATION_ALIASES.get(name)
     return found[0] if found else name
 
 
-def called(aliases: Iterable[Alias]) -> list[str]:
+def alias_names(aliases: Iterable[Alias]) -> list[str]:
     """Return aliases as text: ``kill_broker (brokers)``."""
     return [f"{each.name} ({each.accepts})" if each.accepts else each.name for each in aliases]

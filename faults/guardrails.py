@@ -43,8 +43,8 @@ class Breach(NamedTuple):
     reason: str
 
 
-class Guarded(Protocol):
-    """Faults that guardrails monitor; :class:`faults.injector.FaultBoard` implements it."""
+class GuardedInjector(Protocol):
+    """Faults that guardrails monitor; :class:`faults.injector.FaultInjector` implements it."""
 
     @property
     def cluster(self) -> Cluster:
@@ -64,14 +64,14 @@ class GuardError(FaultError):
     """A guardrail refused a fault; the code is the name of the guardrail."""
 
 
-class Guards:
+class Guardrails:
     """Guardrails of one session: check faults before injection, and heal them when a limit is exceeded.
 
     ``stop`` returns whether chaos is to end; ``stop_text`` is its condition as text.
     """
 
     def __init__(
-        self, limits: Limits, board: Guarded, stop: Callable[[], bool] | None = None, stop_text: str = ""
+        self, limits: Limits, board: GuardedInjector, stop: Callable[[], bool] | None = None, stop_text: str = ""
     ) -> None:
         self.limits = limits
         self._board = board

@@ -8,48 +8,55 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel import ProcessState
 from cluster_model.observation import FaultView, OperationView
 from cluster_model.protocol.events import FaultHealed, FaultInjected, FaultSkipped
-from faults.catalogue import CATALOGUE, nearest
+from faults.catalogue import CATALOGUE, fault_hint
 from faults.declarations.fault import (
     ACCEPTS,
     Action,
+    ActiveFault,
     Aim,
     Behaviour,
     ExpectedImpact,
     Fault,
     FaultError,
-    Injury,
-    NobodyError,
+    NoTargetError,
 )
-from faults.declarations.operation import usual
+from faults.declarations.operation import default_action
 from faults.declarations.parameters import details, with_defaults
-from faults.declarations.targets import TARGETS, NobodyFoundError, SelectorError, fits, resolve, two_sided
-from faults.guardrails import Guards
-from faults.operations.runner import WAKINGS, Desk
+from faults.declarations.targets import (
+    TARGET_STREAM,
+    NoMatchError,
+    SelectorError,
+    accepts_node,
+    resolve,
+    split_link_target,
+)
+from faults.guardrails import Guardrails
+from faults.operations.runner import FIRST_OPERATION_TOKEN, OperationRunner
 
 OPERATOR: Final = "operator"
 """Actor of an action that is not a step of a playbook."""
 
-PHASES: Final = 1 << 48
+FIRST_WAKE_TOKEN: Final = 1 << 48
 """First token of the cluster's control events that wake a lasting fault.
 
 Lower tokens belong to operations, or mark the end of a fault.
 """
 
 
-class FaultBoard:
+class FaultInjector:
     """Faults of one cluster. It handles the cluster's control events to heal faults in virtual time."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._active: dict[int, Injury] = {}
+        self._active: dict[int, ActiveFault] = {}
         self._next = 1
         self._holds: dict[int, tuple[int, ...]] = {}
         """Node → ids of the faults that pause its process."""
         self._meant: dict[str, tuple[int, ...]] = {}
         """Selector of the fault being injected → the nodes it resolved to."""
-        self.desk = Desk(cluster)
+        self.desk = OperationRunner(cluster)
         """Admin operations of this cluster."""
-        self.guards: Guards | None = None
+        self.guards: Guardrails | None = None
         """Guardrails of the session, if any."""
         self.before: Callable[[Action], None] | None = None
         """Called with every fault right before it is injected or refused."""
@@ -80,7 +87,7 @@ class FaultBoard:
             self.before(action)
         try:
             aim = self._admitted(fault, action)
-        except NobodyError as error:
+        except NoTargetError as error:
             if not action.if_any:
                 raise
             target = action.target or fault.target
@@ -91,7 +98,9 @@ class FaultBoard:
         cluster = self._cluster
         until_us = cluster.now_us + aim.for_us if aim.for_us >= 0 else -1
         detail = details(fault, aim.params, {text: self._names(nodes) for text, nodes in self._meant.items()})
-        injury = Injury(number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail)
+        injury = ActiveFault(
+            number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail
+        )
         cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(aim.nodes), until_us, detail))
         if fault.lasting:
             self._active[number] = injury
@@ -107,11 +116,11 @@ class FaultBoard:
         """
         self._meant.clear()
         self._refuse_mode(fault)
-        action = two_sided(fault, action)
+        action = split_link_target(fault, action)
         params = with_defaults(fault, action)
         nodes = self.targets(action.target or fault.target)
         for node in nodes:
-            if not fits(fault.accepts, node, self._cluster):
+            if not accepts_node(fault.accepts, node, self._cluster):
                 raise FaultError(
                     f"{fault.title} applies to {ACCEPTS[fault.accepts]}; found {self._names((node,))}",
                     code="wrong_kind_of_target",
@@ -128,7 +137,7 @@ class FaultBoard:
 
     def _admitted(self, fault: Fault, action: Action) -> Aim:
         """Determine what the fault affects, if the guardrails allow it. A refusal restores the random stream."""
-        stream = self._cluster.stream(TARGETS)
+        stream = self._cluster.stream(TARGET_STREAM)
         position = stream.position
         try:
             aim = self._aim(fault, action)
@@ -160,24 +169,24 @@ class FaultBoard:
         """
         try:
             found = self._meant[text] = tuple(resolve(text, self._cluster))
-        except NobodyFoundError as error:
-            raise NobodyError(str(error), code=error.code) from None
+        except NoMatchError as error:
+            raise NoTargetError(str(error), code=error.code) from None
         except SelectorError as error:
             raise FaultError(f"target {text!r}: {error}", code=error.code) from None
         return found
 
-    def wake(self, injury: Injury, after_us: int) -> None:
+    def wake(self, injury: ActiveFault, after_us: int) -> None:
         """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
-        self._cluster.call_at(self._cluster.now_us + after_us, PHASES + injury.id)
+        self._cluster.call_at(self._cluster.now_us + after_us, FIRST_WAKE_TOKEN + injury.id)
 
-    def pause(self, injury: Injury, node: int) -> None:
+    def pause(self, injury: ActiveFault, node: int) -> None:
         """Pause a process; it stays paused as long as any fault pauses it."""
         held = self._holds.get(node, ())
         self._holds[node] = (*held, injury.id)
         if self._cluster.state_of(node) is ProcessState.RUNNING:
             self._cluster.pause(node)
 
-    def unpause(self, injury: Injury, node: int) -> None:
+    def unpause(self, injury: ActiveFault, node: int) -> None:
         """Undo :meth:`pause` for this fault."""
         held = self._holds.get(node, ())
         if injury.id not in held:
@@ -201,7 +210,7 @@ class FaultBoard:
         self._leave(node, lambda behaviour, injury: behaviour.ends(injury))
         self._cluster.restart(node)
 
-    def _leave(self, node: int, which: Callable[[Behaviour, Injury], bool]) -> None:
+    def _leave(self, node: int, which: Callable[[Behaviour, ActiveFault], bool]) -> None:
         """Remove a node from the faults for which ``which`` is true; the fault continues on its other nodes."""
         for injury in tuple(self._active.values()):
             if node in injury.nodes and which(CATALOGUE[injury.fault].behaviour, injury):
@@ -211,22 +220,22 @@ class FaultBoard:
                 else:
                     self.end(injury)
 
-    def end(self, injury: Injury) -> None:
+    def end(self, injury: ActiveFault) -> None:
         """Mark a lasting fault as over; nothing is undone."""
         if self._active.pop(injury.id, None) is not None:
             self._tell_end(injury)
 
-    def _tell_end(self, injury: Injury) -> None:
+    def _tell_end(self, injury: ActiveFault) -> None:
         self._cluster.emit(FaultHealed(self._cluster.now_us, injury.id, injury.fault, self._names(injury.nodes)))
 
     # -- the end of faults --------------------------------------------------------------------------------------------
 
     def _time_is_over(self, token: int) -> None:
-        if token >= PHASES:
-            injury = self._active.get(token - PHASES)
+        if token >= FIRST_WAKE_TOKEN:
+            injury = self._active.get(token - FIRST_WAKE_TOKEN)
             if injury is not None:
                 CATALOGUE[injury.fault].behaviour.woken(self, injury)
-        elif token >= WAKINGS:
+        elif token >= FIRST_OPERATION_TOKEN:
             self.desk.woken(token)
         elif token in self._active:
             self._heal(token)
@@ -247,7 +256,7 @@ class FaultBoard:
             numbers = [number for number, active in self._active.items() if active.fault == name]
         else:
             raise FaultError(
-                f"no fault {name!r}{nearest(name)}; heal takes all, a fault's name or its number", code="no_fault"
+                f"no fault {name!r}{fault_hint(name)}; heal takes all, a fault's name or its number", code="no_fault"
             )
         for number in numbers:
             if number in self._active:
@@ -269,7 +278,7 @@ class FaultBoard:
 
     def usual(self, name: str, partition: str, broker: int) -> Action:
         """Return an operation with its usual parameters for a partition and a broker."""
-        return usual(name, self._cluster, partition, broker)
+        return default_action(name, self._cluster, partition, broker)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
@@ -314,7 +323,7 @@ class FaultBoard:
             FaultError: The injection would be refused.
         """
         fault = _known(action.name)
-        stream = self._cluster.stream(TARGETS)
+        stream = self._cluster.stream(TARGET_STREAM)
         position = stream.position
         try:
             return self._aim(fault, action)
@@ -329,11 +338,11 @@ class FaultBoard:
         """Return the predicted impact on a node of this fault as one key injects it. Nothing changes."""
         fault, cluster = CATALOGUE[name], self._cluster
         own = self.own_target(name, node)
-        if not own and not fits(fault.accepts, node, cluster):
+        if not own and not accepts_node(fault.accepts, node, cluster):
             return ExpectedImpact(
                 f"nothing: {fault.title} applies to {ACCEPTS[fault.accepts]}, not to {cluster.name_of(node)}"
             )
-        stream = cluster.stream(TARGETS)
+        stream = cluster.stream(TARGET_STREAM)
         position = stream.position
         try:
             self._refuse_mode(fault)
@@ -352,7 +361,7 @@ class FaultBoard:
     def own_target(self, name: str, node: int) -> str:
         """Return the fault's default target if a key cannot apply the fault to this node; else empty."""
         fault = CATALOGUE[name]
-        takes_it = fault.at_least == 1 and fits(fault.accepts, node, self._cluster)
+        takes_it = fault.at_least == 1 and accepts_node(fault.accepts, node, self._cluster)
         return "" if takes_it else fault.target
 
     def fitting(self, node: int) -> tuple[str, ...]:
@@ -361,7 +370,8 @@ class FaultBoard:
         return tuple(
             name
             for name, fault in CATALOGUE.items()
-            if fault.mode in ("", mode) and (fits(fault.accepts, node, self._cluster) or self.own_target(name, node))
+            if fault.mode in ("", mode)
+            and (accepts_node(fault.accepts, node, self._cluster) or self.own_target(name, node))
         )
 
     def save(self) -> tuple[Any, ...]:
@@ -373,7 +383,7 @@ class FaultBoard:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         self._next, injuries, holds, desk, guards = saved
-        self._active = {injury.id: injury for injury in map(Injury.loaded, injuries)}
+        self._active = {injury.id: injury for injury in map(ActiveFault.loaded, injuries)}
         self._holds = dict(holds)
         self.desk.load(desk)
         if self.guards is not None:
@@ -383,5 +393,5 @@ class FaultBoard:
 def _known(name: str) -> Fault:
     fault = CATALOGUE.get(name)
     if fault is None:
-        raise FaultError(f"no fault {name!r}{nearest(name)}; there are {', '.join(CATALOGUE)}", code="no_fault")
+        raise FaultError(f"no fault {name!r}{fault_hint(name)}; there are {', '.join(CATALOGUE)}", code="no_fault")
     return fault

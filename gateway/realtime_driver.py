@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol
 
 from cluster_model.protocol.events import Event
 from faults.declarations import Action
-from gateway.protocol.context import Flow, Said
+from gateway.protocol.context import RequestHandlerGenerator, ResponseFields
 from playbooks.engine.session import Session
-from playbooks.recording.event_codec import DROP, OPEN, Ingress, asked
+from playbooks.recording.event_codec import DROP, OPEN, ExternalInput, asked
 
 LATE_US: Final = 500_000
 """Maximum lag of virtual time behind wall-clock time, in microseconds; any further lag is permanent."""
@@ -20,7 +20,7 @@ SLICE_US: Final = 20_000
 """Virtual time that runs before sockets are served again, in microseconds."""
 LONGEST_S: Final = 0.1
 """Maximum seconds between two runs of the model."""
-BLIND: Final = 1024
+MAX_BLIND_REQUESTS: Final = 1024
 """Number of recent acks=0 requests whose connection is remembered, so that it can be closed on an error."""
 
 
@@ -37,7 +37,7 @@ class Loop(Protocol):
 class FlowOwner(Protocol):
     """Owner of a request in progress, usually its connection."""
 
-    def done(self, response: Said) -> None:
+    def done(self, response: ResponseFields) -> None:
         """Handle the end of the request; None: there is no response."""
 
     def failed(self) -> None:
@@ -52,7 +52,7 @@ class FlowState:
 
     __slots__ = ("answers", "broker", "client", "flow", "owner", "tokens")
 
-    def __init__(self, owner: FlowOwner, broker: int, client: str, flow: Flow) -> None:
+    def __init__(self, owner: FlowOwner, broker: int, client: str, flow: RequestHandlerGenerator) -> None:
         self.owner = owner
         self.broker = broker
         self.client = client
@@ -61,7 +61,7 @@ class FlowState:
         self.answers: dict[int, Any] = {}
 
 
-class Engine:
+class RealtimeDriver:
     """Driver that runs one session in step with wall-clock time."""
 
     def __init__(self, session: Session, loop: Loop) -> None:
@@ -91,7 +91,7 @@ class Engine:
         outside = self.session.cluster.outside
         outside.on_answer = lambda token, answer: self._arrived.append((token, answer))
         outside.on_broken = self._broken.append
-        self.session.hand_in(Ingress(OPEN))
+        self.session.hand_in(ExternalInput(OPEN))
         self._began = self._loop.time() - self.session.cluster.now_us / 1_000_000
         self.pump()
 
@@ -110,7 +110,7 @@ class Engine:
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
-    def run(self, owner: FlowOwner, broker: int, client: str, flow: Flow) -> FlowState:
+    def run(self, owner: FlowOwner, broker: int, client: str, flow: RequestHandlerGenerator) -> FlowState:
         """Start a request; its owner learns of its end, possibly before this returns."""
         running = FlowState(owner, broker, client, flow)
         self.pump()
@@ -123,7 +123,7 @@ class Engine:
         left = tuple(token for token in running.tokens if self._flows.pop(token, None) is not None)
         running.flow.close()
         if left and not self.over:
-            self.session.hand_in(Ingress(DROP, body=left))
+            self.session.hand_in(ExternalInput(DROP, body=left))
 
     def act(self, action: Action) -> str:
         """Perform an operator's action now; raises as :meth:`Session.act` does."""
@@ -153,7 +153,7 @@ class Engine:
                 return
             if batch.closes:
                 self._blind.update(dict.fromkeys(tokens, running.owner))
-            while len(self._blind) > BLIND:
+            while len(self._blind) > MAX_BLIND_REQUESTS:
                 self._blind.popitem(last=False)
             answers = ()
 

@@ -1,9 +1,9 @@
 """The gateway: a listener for each modelled broker, frames, and connections that answer requests in order.
 
 A crash closes the listener and resets every connection; the listener opens again when the modelled broker accepts
-connections (:attr:`~cluster_model.broker.control_plane_client.Control.listening`). A paused broker does not read from
-its sockets, as during a garbage collection, so the kernel's buffers fill up. A broker without power sends nothing until
-it is back.
+connections (:attr:`~cluster_model.broker.control_plane_client.ControlPlaneClient.listening`). A paused broker does not
+read from its sockets, as during a garbage collection, so the kernel's buffers fill up. A broker without power sends
+nothing until it is back.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ from cluster_model.protocol.events import Event, NodeDown, NodePaused, NodeResum
 from faults.declarations import Action
 from gateway.handlers.registry import HANDLERS
 from gateway.protocol import api_versions
-from gateway.protocol.api_versions import OLDEST, as_known, offered
+from gateway.protocol.api_versions import OLDEST, offered, with_known_errors
 from gateway.protocol.codec import Header, RequestError, read_header, read_request, write_response
-from gateway.protocol.context import ApiCall, House, Said
-from gateway.realtime_driver import Engine, FlowState
+from gateway.protocol.context import ApiCall, GatewayCluster, ResponseFields
+from gateway.realtime_driver import FlowState, RealtimeDriver
 from playbooks.engine.session import Session
 
 # Frames: four bytes of length, then as many bytes (``NetworkReceive``); an invalid length closes the connection.
 
 
-LARGEST: Final = 100 * 1024 * 1024
+MAX_REQUEST_BYTES: Final = 100 * 1024 * 1024
 """Default of ``socket.request.max.bytes``."""
 _LENGTH: Final = struct.Struct(">i")
 
@@ -45,7 +45,7 @@ class Frames:
 
     __slots__ = ("_buffer", "_largest", "_wanted")
 
-    def __init__(self, largest: int = LARGEST) -> None:
+    def __init__(self, largest: int = MAX_REQUEST_BYTES) -> None:
         self._buffer = bytearray()
         self._largest = largest
         self._wanted = -1
@@ -97,9 +97,9 @@ def framed(payload: bytes) -> bytes:
 
 MOST_UNREAD: Final = 256 * 1024 * 1024
 """Total bytes of responses that clients have not read yet above which fetch responses wait."""
-WAITING: Final = 64
+MAX_QUEUED_REQUESTS: Final = 64
 """Complete requests queued after the current one above which the socket is not read."""
-AT_ONCE: Final = 32
+MAX_BURST: Final = 32
 """Requests answered before other connections have their turn."""
 UNSUPPORTED_VERSION: Final = 35
 PLAIN_HEADERS: Final = (api_versions.API_VERSIONS,)
@@ -134,7 +134,9 @@ class ConnectionListener(Protocol):
 class KafkaConnection(asyncio.Protocol):
     """Protocol of one socket: frames in, responses out, one request at a time."""
 
-    def __init__(self, listener: ConnectionListener, engine: Engine, house: House, *, largest: int) -> None:
+    def __init__(
+        self, listener: ConnectionListener, engine: RealtimeDriver, house: GatewayCluster, *, largest: int
+    ) -> None:
         self._listener = listener
         self._engine = engine
         self._house = house
@@ -208,7 +210,7 @@ class KafkaConnection(asyncio.Protocol):
 
     def look(self) -> None:
         """Pause or resume reading, as the state requires."""
-        reads = not self._listener.silent and len(self._waiting) < WAITING and not self._full
+        reads = not self._listener.silent and len(self._waiting) < MAX_QUEUED_REQUESTS and not self._full
         if reads != self._reading and not self._transport.is_closing():
             self._reading = reads
             if reads:
@@ -250,7 +252,7 @@ class KafkaConnection(asyncio.Protocol):
         if self._answering:
             return
         self._answering = True
-        left = AT_ONCE
+        left = MAX_BURST
         try:
             while self._waiting and self._may_take:
                 if self._transport.is_closing():
@@ -289,7 +291,7 @@ class KafkaConnection(asyncio.Protocol):
         response = {"error_code": UNSUPPORTED_VERSION, "api_keys": keys}
         self._transport.write(framed(write_response(header.api, 0, header.correlation, response)))
 
-    def done(self, response: Said) -> None:
+    def done(self, response: ResponseFields) -> None:
         """Send the response of the model."""
         header, self._header = self._header, None
         self._running = None
@@ -306,7 +308,7 @@ class KafkaConnection(asyncio.Protocol):
     def _write(self, header: Header, response_fields: Mapping[str, Any]) -> bool:
         """Send a response; return whether it could be encoded."""
         try:
-            known = as_known(header.api, header.version, response_fields)
+            known = with_known_errors(header.api, header.version, response_fields)
             plain = header.api in PLAIN_HEADERS
             response = write_response(header.api, header.version, header.correlation, known, plain=plain)
         except Exception as error:  # a response repeats values of the request, which may not be encodable
@@ -432,13 +434,13 @@ def _bound(family: int, address: Any) -> socket.socket:
     return made
 
 
-MOST: Final = 4_000
+MAX_CONNECTIONS: Final = 4_000
 """Maximum number of connections."""
-MOST_KEPT: Final = 512 * 1024 * 1024
+MAX_QUEUED_BYTES: Final = 512 * 1024 * 1024
 """Total bytes of queued requests of all connections above which connections are reset."""
 IDLE_S: Final = 600.0
 """Default of ``connections.max.idle.ms``, in seconds."""
-HALF_S: Final = 60.0
+STALL_TIMEOUT_S: Final = 60.0
 """Seconds without progress after which an incomplete request is refused, and unread responses if above the limit."""
 LOOK_S: Final = 5.0
 _POWER: Final = "power_loss"
@@ -473,8 +475,8 @@ class BrokerListener:
 
     def came(self, connection: KafkaConnection) -> bool:
         """Register a new connection; return False if there are too many."""
-        if self._listeners.count >= MOST:
-            self.complain(f"found more than {MOST} connections")
+        if self._listeners.count >= MAX_CONNECTIONS:
+            self.complain(f"found more than {MAX_CONNECTIONS} connections")
             return False
         self.connections[connection] = None
         return True
@@ -499,7 +501,7 @@ class BrokerListener:
             connection.abort()
 
 
-class Unread:
+class UnreadResponses:
     """Sizes of unread responses by connection: above the limit, no fetch response is sent."""
 
     def __init__(self, most: int, go_on: Callable[[], None]) -> None:
@@ -539,7 +541,13 @@ class BrokerListeners:
     """Listeners of all brokers, kept in step with the modelled processes."""
 
     def __init__(
-        self, engine: Engine, house: House, host: str, *, largest: int = LARGEST, most_unread: int = MOST_UNREAD
+        self,
+        engine: RealtimeDriver,
+        house: GatewayCluster,
+        host: str,
+        *,
+        largest: int = MAX_REQUEST_BYTES,
+        most_unread: int = MOST_UNREAD,
     ) -> None:
         self.on_complaint: Callable[[int, str], None] = lambda broker, text: None
         self._engine = engine
@@ -551,7 +559,7 @@ class BrokerListeners:
         """Brokers whose listeners are not open yet."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: Any = None
-        self.unread = Unread(most_unread, self._go_on)
+        self.unread = UnreadResponses(most_unread, self._go_on)
 
     def _go_on(self) -> None:
         for listener in self._listeners.values():
@@ -648,15 +656,15 @@ class BrokerListeners:
         kept = 0
         for listener in self._listeners.values():
             for connection in tuple(listener.connections):
-                patience = HALF_S if connection.in_the_middle else IDLE_S
+                patience = STALL_TIMEOUT_S if connection.in_the_middle else IDLE_S
                 kept += connection.kept
                 if not listener.silent and now - connection.heard_at > patience:
                     connection.abort()
-                elif kept > MOST_KEPT:
-                    listener.complain(f"found more than {MOST_KEPT} bytes of queued requests")
+                elif kept > MAX_QUEUED_BYTES:
+                    listener.complain(f"found more than {MAX_QUEUED_BYTES} bytes of queued requests")
                     connection.abort()
-        for connection in self.unread.oldest(now, HALF_S):
-            connection.refuse(f"found responses unread for {HALF_S:.0f} s, and their buffer full")
+        for connection in self.unread.oldest(now, STALL_TIMEOUT_S):
+            connection.refuse(f"found responses unread for {STALL_TIMEOUT_S:.0f} s, and their buffer full")
         self._timer = loop.call_later(LOOK_S, self._look)
 
     async def close(self) -> None:
@@ -686,7 +694,7 @@ class Gateway:
         *,
         host: str = "127.0.0.1",
         creates_topics: bool = True,
-        largest: int = LARGEST,
+        largest: int = MAX_REQUEST_BYTES,
         most_unread: int = MOST_UNREAD,
     ) -> None:
         """``largest``: maximum bytes of a request; ``most_unread``: of all responses that clients have not read.
@@ -705,8 +713,8 @@ class Gateway:
         """Called with all events."""
         began_ms = int(time.time() * 1_000) - session.cluster.now_us // 1_000
         ranges = offered(profile.number, kraft=profile.kraft)
-        self.house = House(session.cluster, began_ms, ranges=ranges, creates_topics=creates_topics)
-        self.engine = Engine(session, asyncio.get_running_loop())
+        self.house = GatewayCluster(session.cluster, began_ms, ranges=ranges, creates_topics=creates_topics)
+        self.engine = RealtimeDriver(session, asyncio.get_running_loop())
         self.doors = BrokerListeners(self.engine, self.house, host, largest=largest, most_unread=most_unread)
         self.engine.on_broken = self.doors.broken
 

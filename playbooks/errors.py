@@ -107,7 +107,7 @@ _REFUSED: Final = frozenset(
 )
 
 
-def refusal_of(error: BaseException) -> str:
+def os_error_text(error: BaseException) -> str:
     """Return the message for an operating-system error that floodmark did not cause; empty for other exceptions."""
     if not isinstance(error, OSError) or error.errno not in _REFUSED:
         return ""

@@ -40,7 +40,7 @@ from cluster_model.util.quantities import acks_text, offsets
 # Sentences for explanations.
 
 
-def event_words(event: Event) -> str:
+def event_sentence(event: Event) -> str:
     """Describe an event without its time: ``crash on broker 1``, ``the ISR of orders-0 became [1, 2]``."""
     if isinstance(event, FaultInjected):
         return f"{event.fault} on {event.target}" if event.target else event.fault

@@ -4,13 +4,13 @@ from typing import Any, Final
 
 from cluster_model.checker.invariants import CIRCUMSTANCES, InvariantDefinition
 from cluster_model.fidelity import AREAS, Area
-from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Flag, Profile, modes_of
+from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Profile, ReleaseRule, modes_of
 
 PROFILES: Final = tuple(Profile.of(version, mode) for version in PROFILE_VERSIONS for mode in modes_of(version))
 """All versions in all their modes, oldest first."""
 
 
-def promised_words(promise: InvariantDefinition, when: tuple[str, ...] = ()) -> str:
+def guaranteed_versions_text(promise: InvariantDefinition, when: tuple[str, ...] = ()) -> str:
     """Return which versions guarantee an invariant: ``every version``, ``3.3 and later in KRaft mode``."""
     first = next((each for each in PROFILES if promise.promised_by(each, when)), None)
     if first is None:
@@ -20,14 +20,14 @@ def promised_words(promise: InvariantDefinition, when: tuple[str, ...] = ()) -> 
     return f"{first.version} and later{mode}" if first is not PROFILES[0] else f"every version{mode}"
 
 
-def special_words(promise: InvariantDefinition) -> list[tuple[str, str]]:
+def stricter_guarantees(promise: InvariantDefinition) -> list[tuple[str, str]]:
     """Return the circumstances with a stricter guarantee, each with the versions that give it."""
     kinds = dict.fromkeys(mend.when for mend in promise.mends if mend.when)
-    stricter = [(CIRCUMSTANCES[kind], promised_words(promise, (kind,))) for kind in kinds]
-    return [(where, words) for where, words in stricter if words != promised_words(promise)]
+    stricter = [(CIRCUMSTANCES[kind], guaranteed_versions_text(promise, (kind,))) for kind in kinds]
+    return [(where, words) for where, words in stricter if words != guaranteed_versions_text(promise)]
 
 
-def mends_words(promise: InvariantDefinition) -> list[str]:
+def fixes_text(promise: InvariantDefinition) -> list[str]:
     """Return the fixes that made an invariant hold: ``KIP-101 in 0.11``."""
     return [
         f"{mend.by} in {mend.releases}" + (f" ({CIRCUMSTANCES[mend.when]})" if mend.when else "")
@@ -35,7 +35,7 @@ def mends_words(promise: InvariantDefinition) -> list[str]:
     ]
 
 
-def known_words(promise: InvariantDefinition, kafka: Profile) -> list[str]:
+def known_violation_reasons(promise: InvariantDefinition, kafka: Profile) -> list[str]:
     """Return why a version is known to violate an invariant, by circumstance; empty if it guarantees all of it."""
     kinds = dict.fromkeys(("", *(mend.when for mend in promise.mends)))
     found = {kind: promise.known(kafka, (kind,) if kind else ()) for kind in kinds}
@@ -56,7 +56,7 @@ def versions(area: Area) -> str:
     return f"{area.since}{f'-{area.until}' if area.until else '+'}{mode}"
 
 
-def releases(flag: Flag) -> str:
+def releases(flag: ReleaseRule) -> str:
     """Return the releases that follow a rule, as in a playbook's ``kafka``: ``2.1+``, ``2.4-2.5``."""
     having = [version for version in PROFILE_VERSIONS if flag.holds(Profile.of(version).number)]
     if having[-1] == PROFILE_VERSIONS[-1]:

@@ -13,9 +13,9 @@ from cluster_model.util.quantities import counted
 from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.text import printable
-from spark_report.job import FORMATS, JobResult, guarded, local_directory, memory_size, run, say, some_of
+from spark_report.job import FORMATS, JobResult, local_directory, memory_size, run, run_guarded, say, some_of
 from spark_report.spark.errors import ReportError
-from spark_report.spark.hadoop_fs import Address, place
+from spark_report.spark.hadoop_fs import Address, parse_path
 
 EXIT_CODES: Final = (
     "Exit code 0: at least one session is reported. 2: bad input, no Java, or an unusable master or directory. "
@@ -26,7 +26,7 @@ EXIT_CODES: Final = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
-    return guarded(lambda: _run(options), stopped="stopped; an earlier report is unchanged")
+    return run_guarded(lambda: _run(options), stopped="stopped; an earlier report is unchanged")
 
 
 def _run(options: Any) -> int:
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "sessions",
         metavar="SESSION",
         nargs="+",
-        type=place,
+        type=parse_path,
         help="directory of a recorded session, or a directory of such directories, hdfs://... as well; an id, a bundle",
     )
     parser.add_argument(
@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"any of {','.join(FORMATS)} (default: all)",
     )
     parser.add_argument(
-        "--baseline", metavar="SESSION", type=place, help="session to compare the others with; it is reported too"
+        "--baseline", metavar="SESSION", type=parse_path, help="session to compare the others with; it is reported too"
     )
     parser.add_argument(
         "--master", metavar="URL", help="Spark, such as spark://host:7077 or sc://host:15002 (default: this machine)"

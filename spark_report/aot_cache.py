@@ -16,7 +16,7 @@ from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks.session_format import session_files
 from playbooks.text import printable
 from spark_report.input.sessions import ARROW_TYPES, SessionInput
-from spark_report.job import Stages, guarded, say
+from spark_report.job import Stages, run_guarded, say
 from spark_report.spark import jvm
 from spark_report.spark.errors import JobError, ReportError
 from spark_report.spark.session import Started, Training, start
@@ -31,7 +31,7 @@ _VALUES: Final[dict[str, Any]] = {"int": 1, "str": "x", "bool": True, "ints": [1
 _ROUNDS: Final = 20
 
 
-def warm(stage: Callable[[str], None]) -> jvm.Warm:
+def warm(stage: Callable[[str], None]) -> jvm.CacheInfo:
     """Make the cache for the first suitable Java, and install it.
 
     Raises:
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("action", choices=("warm", "status", "clear"))
     action = parser.parse_args(arguments).action
     work = {"warm": _warm, "status": _status, "clear": _clear}[action]
-    return guarded(work, stopped="stopped; an earlier cache is unchanged")
+    return run_guarded(work, stopped="stopped; an earlier cache is unchanged")
 
 
 def _warm() -> int:

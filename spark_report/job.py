@@ -19,11 +19,11 @@ from rich.console import Console
 from cluster_model.util.quantities import counted
 from playbooks.session_format.session_files import LayoutError
 from playbooks.text import printable
-from spark_report.input.sessions import SessionInput, SetAside, collect, look_at
-from spark_report.model.report import ReportStory, tell
+from spark_report.input.sessions import SessionInput, SetAside, check_session, collect_sessions
+from spark_report.model.report import ReportModel, build_story
 from spark_report.spark.errors import JobError, ReportError, first_line
-from spark_report.spark.hadoop_fs import Address, Somewhere, located, place
-from spark_report.spark.session import Started, failures_told, start, under_spark_submit
+from spark_report.spark.hadoop_fs import Address, AnyPath, parse_path, resolve_remote
+from spark_report.spark.session import Started, failures_converted, start, under_spark_submit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Output to a pipe whose reader may end, as ``head`` does: the report is still written, and no error is printed.
 
 
-class Patient(Console):
+class PipeSafeConsole(Console):
     """A console that stops writing when the reader of its pipe is gone."""
 
     def on_broken_pipe(self) -> None:
@@ -126,7 +126,7 @@ def run(
     wanted = SparkOptions(master, memory, spark)
     with contextlib.ExitStack() as work:
         up = work.enter_context(contextlib.ExitStack())
-        given: list[Somewhere]
+        given: list[AnyPath]
         started = None
         if any(isinstance(path, Address) for path in (*paths, baseline)):
             if out is not None:
@@ -134,10 +134,10 @@ def run(
                     pass
             started = up.enter_context(_spark(wanted, None, "to read the sessions", stage))
             stage("reading the sessions")
-        with failures_told(started, master) if started else contextlib.nullcontext():
-            given = located(started, [*paths, *([baseline] if baseline else [])])
+        with failures_converted(started, master) if started else contextlib.nullcontext():
+            given = resolve_remote(started, [*paths, *([baseline] if baseline else [])])
             base = _baseline(given[-1]) if baseline else ""
-            sessions, set_aside = collect(given)
+            sessions, set_aside = collect_sessions(given)
         for aside in set_aside:
             stage(f"set aside: {aside.reason}")
         target = out or default_out(sessions)
@@ -146,8 +146,8 @@ def run(
             events = sum(session.last_seq + 1 for session in sessions)
             amount = f"for {counted(len(sessions), 'session')}, {counted(events, 'event')}"
             started = up.enter_context(_spark(wanted, events, amount, stage))
-        with failures_told(started, master):
-            story = tell(sessions, set_aside, _computed(started.spark, sessions, stage), base)
+        with failures_converted(started, master):
+            story = build_story(sessions, set_aside, _computed(started.spark, sessions, stage), base)
         up.close()
         stage("writing the report")
         made = _written(staging.path, story, formats, target)
@@ -155,15 +155,15 @@ def run(
     if "terminal" in formats:
         from spark_report.render import text  # noqa: PLC0415
 
-        text.show_in_terminal(console or Patient(), story)
+        text.show_in_terminal(console or PipeSafeConsole(), story)
     contradicted = tuple(session.session_id for session in story.sessions if session.disagreements)
     return JobResult(target, tuple(target / name for name in made), len(sessions), tuple(set_aside), contradicted)
 
 
-def _baseline(path: Somewhere) -> str:
+def _baseline(path: AnyPath) -> str:
     """Return the id of the session to compare with."""
     try:
-        return look_at(path).session_id
+        return check_session(path).session_id
     except LayoutError as error:
         raise ReportError(f"--baseline: {error}", code=error.code) from error
 
@@ -199,7 +199,7 @@ def _computed(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Ca
     return compute(spark, sessions, stage)
 
 
-def _written(directory: Path, story: ReportStory, formats: Sequence[str], target: Path) -> list[str]:
+def _written(directory: Path, story: ReportModel, formats: Sequence[str], target: Path) -> list[str]:
     """Write the report's files; an error names the final directory instead of the staging directory."""
     try:
         return _write(directory, story, formats)
@@ -207,7 +207,7 @@ def _written(directory: Path, story: ReportStory, formats: Sequence[str], target
         raise ReportError(f"{target}: cannot write the report: {error.strerror or error}", code="unwritable") from error
 
 
-def _write(directory: Path, story: ReportStory, formats: Sequence[str]) -> list[str]:
+def _write(directory: Path, story: ReportModel, formats: Sequence[str]) -> list[str]:
     """Write the formats that are files; return their names, the HTML page first."""
     from spark_report.model.comparison import all_tables  # noqa: PLC0415
     from spark_report.render import html, output, text  # noqa: PLC0415
@@ -240,7 +240,7 @@ EXIT_INTERNAL: Final = 70
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
-def guarded(work: Callable[[], int], stopped: str = "") -> int:
+def run_guarded(work: Callable[[], int], stopped: str = "") -> int:
     """Run ``work``; report every failure as one line, and return the exit code. ``stopped`` is printed after Ctrl-C."""
     # When a terminal or a CI job stops it, Spark and the temporary files must still be cleaned up.
     signal.signal(signal.SIGTERM, _stop)
@@ -289,7 +289,7 @@ def some_of(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
 def local_directory(text: str) -> Path:
     """Return a local output directory. Raises ArgumentTypeError for a URI with a scheme."""
-    found = place(text)
+    found = parse_path(text)
     if not isinstance(found, Path):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a local directory; copy the report from there")
     return found

@@ -25,11 +25,11 @@ from tui.keybindings.keymap import word_of as key_word
 from tui.keybindings.scopes import keymap_of, remapped
 from tui.screens.base import LiveScreen
 from tui.screens.cluster import MainScreen, Wake
-from tui.session.destination import Wish
-from tui.session.session_controller import SimBridge
+from tui.session.destination import Destination
+from tui.session.session_controller import SessionController
 from tui.session.settings_changes import SettingUndo
 from tui.settings.schema import Settings
-from tui.settings.settings_file import SeenWords
+from tui.settings.settings_file import ExplainedTerms
 from tui.startup import painted
 from tui.terminal.frame_clock import FRAME_S
 from tui.terminal.glyphs import GlyphSet
@@ -53,10 +53,10 @@ STANDS_S: Final = 12.0
 """Seconds an explanation is shown."""
 
 
-class Hinting:
+class TermHints:
     """Hints on terms under the pointer, or at the cursor of the matrix."""
 
-    def __init__(self, app: "FloodmarkApp", seen: SeenWords) -> None:
+    def __init__(self, app: "FloodmarkApp", seen: ExplainedTerms) -> None:
         self._app = app
         self._seen = seen
         self._word = ""
@@ -147,7 +147,7 @@ class FloodmarkApp(App[None]):
 
     def __init__(
         self,
-        bridge: SimBridge,
+        bridge: SessionController,
         *,
         playbook: str,
         seed: int,
@@ -157,7 +157,7 @@ class FloodmarkApp(App[None]):
         keep_errors: bool = False,
         notes: Sequence[str] = (),
         recorder: Recorder | None = None,
-        seen: SeenWords | None = None,
+        seen: ExplainedTerms | None = None,
     ) -> None:
         """``keep_errors``: exit with :data:`FAILED` and the error in :attr:`failure`, instead of printing it.
 
@@ -169,9 +169,9 @@ class FloodmarkApp(App[None]):
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.bridge = bridge
         self.failure: BaseException | None = None
-        self.wish: Wish | None = None
+        self.wish: Destination | None = None
         """Next destination, after the session is sealed."""
-        self.back: Wish | None = None
+        self.back: Destination | None = None
         """Previous destination."""
         self.sessions: Path | None = None
         """Directory of recorded sessions; None: the default."""
@@ -182,7 +182,7 @@ class FloodmarkApp(App[None]):
         self.frames = 0
         """Number of frames painted."""
         self.recorder = recorder
-        self.hinting = Hinting(self, seen) if seen is not None else None
+        self.hinting = TermHints(self, seen) if seen is not None else None
         """Hints on terms, None if they are off."""
         self._notes = tuple(notes)
         self._end_told = False
@@ -369,7 +369,7 @@ class FloodmarkApp(App[None]):
         elif message := self.guide.toggle():
             self.main.toast(message)
 
-    def leave_for(self, wish: Wish) -> None:
+    def leave_for(self, wish: Destination) -> None:
         """Quit for another destination."""
         self.wish = wish
         self.exit(return_code=0)

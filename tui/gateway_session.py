@@ -15,15 +15,15 @@ from playbooks.engine.session import Session
 from playbooks.timetravel.branches import Branch, Branches
 from tui.launcher import app_over
 from tui.screen_choice import ScreenChoice
-from tui.session.session_controller import FrameResult, SimBridge
+from tui.session.session_controller import FrameResult, SessionController
 from tui.terminal.frame_clock import FRAME_S, FrameClock, MonotonicClock, frame_s
 
-WITH_THE_WALL: Final = "not available while serving real clients: time follows the wall clock"
+WALL_CLOCK_ONLY: Final = "not available while serving real clients: time follows the wall clock"
 COMPLAINTS: Final = 20
 """Maximum number of bad requests reported one by one."""
 
 
-class ServingBridge(SimBridge):
+class GatewaySessionController(SessionController):
     """Session controller over a gateway's session, which performs actions through the gateway."""
 
     def __init__(
@@ -73,8 +73,8 @@ class ServingBridge(SimBridge):
     # -- not available with real clients ----------------------------------------------------------------------------
 
     def _say_why(self) -> None:
-        if not any(text == WITH_THE_WALL for text, _good in self.fired):
-            self.fired.append((WITH_THE_WALL, False))
+        if not any(text == WALL_CLOCK_ONLY for text, _good in self.fired):
+            self.fired.append((WALL_CLOCK_ONLY, False))
 
     def pause(self, paused: bool) -> None:
         """Show that time cannot be paused."""
@@ -119,19 +119,19 @@ class ServingBridge(SimBridge):
 
     def fork(self) -> str:
         """Raise :class:`FaultError`: branches are not available, as real clients cannot be in them."""
-        raise FaultError(WITH_THE_WALL, code="wall_clock")
+        raise FaultError(WALL_CLOCK_ONLY, code="wall_clock")
 
     def otherwise(self, name: str, settings: Mapping[str, str]) -> str:
         """Raise :class:`FaultError`, as :meth:`fork`."""
-        raise FaultError(WITH_THE_WALL, code="wall_clock")
+        raise FaultError(WALL_CLOCK_ONLY, code="wall_clock")
 
     def undo(self) -> str:
         """Raise :class:`FaultError`, as :meth:`fork`."""
-        raise FaultError(WITH_THE_WALL, code="wall_clock")
+        raise FaultError(WALL_CLOCK_ONLY, code="wall_clock")
 
     def redo(self) -> str:
         """Raise :class:`FaultError`, as :meth:`fork`."""
-        raise FaultError(WITH_THE_WALL, code="wall_clock")
+        raise FaultError(WALL_CLOCK_ONLY, code="wall_clock")
 
     def compare(self, branch: Branch | None) -> None:
         """Show that comparing is not available."""
@@ -155,7 +155,7 @@ async def _show(session: Session, screen: ScreenChoice, host: str, port: int) ->
     heard: list[Event] = []
     gateway.on_events = heard.extend
     await gateway.open(port)
-    bridge = ServingBridge(session, gateway, heard, MonotonicClock(), frame_s=frame_s(screen.settings.fps))
+    bridge = GatewaySessionController(session, gateway, heard, MonotonicClock(), frame_s=frame_s(screen.settings.fps))
     app = app_over(bridge, session, screen, name=session.playbook.name)
     bridge.fired.append((f"bootstrap.servers={gateway.bootstrap}", True))
     try:

@@ -18,39 +18,39 @@ from playbooks.session_format.session_files import SessionError
 from playbooks.session_format.session_finder import find_session
 from playbooks.text import printable
 from playbooks.timetravel.branches import Branches
-from playbooks.timetravel.history_view import Reopened
-from tui.output.command_end import keep
-from tui.output.console import complain, complain_of, people, say_lines
-from tui.output.session_end import leave_torn, let_go, seal_all
-from tui.program import ProgramOptions, perform
-from tui.screen_choice import ScreenChoice, UnusableError, check
-from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, ScreenExit, Wish
+from playbooks.timetravel.history_view import ReopenedSession
+from tui.output.command_end import report_internal_error
+from tui.output.console import print_error, print_lines, print_problems, stderr_console
+from tui.output.session_end import close_after_failure, close_unsealed, seal_all
+from tui.program import ProgramOptions, run_destinations
+from tui.screen_choice import ScreenChoice, ScreenChoiceError, check
+from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, Destination, ScreenExit
 from tui.session.playbook_choice import begin_live
-from tui.settings.settings_file import SeenWords
+from tui.settings.settings_file import ExplainedTerms
 from tui.terminal.frame_clock import frame_s
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
-    from tui.session.session_controller import SimBridge
+    from tui.session.session_controller import SessionController
     from tui.terminal.frame_clock import FrameClock
 
 END = "end of the recording"
 
 
-def look_at(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
+def open_recording(wish: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
     """Open a recording by its path or id; ``back`` is the previous destination.
 
     Exit codes: 0: closed; 1: the replay differs from the recording (details on stderr); 2: bad input; 70: internal
     error.
     """
     try:
-        reopened = Reopened(read_session(find_session(wish.text, asked.parent)))
+        reopened = ReopenedSession(read_session(find_session(wish.text, asked.parent)))
         chosen = check(asked.glyphs, asked.theme, asked.speed)
     except PlaybookError as error:
-        complain_of(error)
+        print_problems(error)
         return ScreenExit(BAD_INPUT)
-    except (UnusableError, ModelError, SessionError) as error:
-        complain(str(error))
+    except (ScreenChoiceError, ModelError, SessionError) as error:
+        print_error(str(error))
         return ScreenExit(BAD_INPUT)
     start = reopened.recorded.start
     beside = Recorder(asked.parent, live=True, settings=start.settings, fsync=asked.fsync, root=start.session_id)
@@ -61,54 +61,58 @@ def look_at(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
     branches.give_up()
     if app.failure is not None:
         for branch in branches:
-            let_go(branch)
+            close_unsealed(branch)
         if isinstance(app.failure, RecordingError):  # such as a full disk, not an internal error
-            complain(str(app.failure))
+            print_error(str(app.failure))
             return ScreenExit(BAD_INPUT)
-        return ScreenExit(keep(app.failure, branches.current.recorder))
+        return ScreenExit(report_internal_error(app.failure, branches.current.recorder))
     return _left(reopened, branches, app.return_code or 0, app.wish)
 
 
-def _left(reopened: Reopened, branches: Branches, code: int, wish: Wish | None) -> ScreenExit:
+def _left(reopened: ReopenedSession, branches: Branches, code: int, wish: Destination | None) -> ScreenExit:
     """Print how far the recording was viewed, and seal its branches."""
     path = reopened.recorded.path
     if reopened.difference:
-        complain(reopened.difference)
+        print_error(reopened.difference)
         code = FAILED
     else:
-        say_lines(people(), parting(reopened))
+        print_lines(stderr_console(), exit_summary(reopened))
     failed = seal_all(branches)
     looked_at = branches.current.recorder
     return ScreenExit(
-        failed or code, None if failed else wish, Wish(SESSION, str(looked_at.path if looked_at else path))
+        failed or code, None if failed else wish, Destination(SESSION, str(looked_at.path if looked_at else path))
     )
 
 
 def recording_app(
-    reopened: Reopened, screen: ScreenChoice, branches: Branches | None = None, *, clock: "FrameClock | None" = None
+    reopened: ReopenedSession,
+    screen: ScreenChoice,
+    branches: Branches | None = None,
+    *,
+    clock: "FrameClock | None" = None,
 ) -> "FloodmarkApp":
     """Return the app over a recording, in real time unless ``clock`` is given; ``branches`` takes new branches."""
     from tui.app import FloodmarkApp  # noqa: PLC0415 - reports bad input without importing Textual
-    from tui.session.session_controller import SimBridge  # noqa: PLC0415
+    from tui.session.session_controller import SessionController  # noqa: PLC0415
     from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
-    bridge = SimBridge(
+    bridge = SessionController(
         branches or reopened,
         clock or MonotonicClock(),
         speed=screen.speed,
         frame_s=frame_s(screen.settings.fps),
-        at_end=lambda: words_at_end(reopened),
+        at_end=lambda: end_message(reopened),
     )
     bridge.stops_at_loss = screen.settings.autopause
     recorded = reopened.recorded
     return FloodmarkApp(
         bridge, playbook=recorded.start.playbook, seed=recorded.start.seed, glyphs=screen.glyphs,
         theme=screen.theme, settings=screen.settings, keep_errors=True, notes=(*recorded.notes, *screen.notes),
-        seen=SeenWords(),
+        seen=ExplainedTerms(),
     )  # fmt: skip
 
 
-def parting(reopened: Reopened) -> str:
+def exit_summary(reopened: ReopenedSession) -> str:
     """Return how far the recording was viewed, its verdict, and the command for its report."""
     recorded = reopened.recorded
     at = END if reopened.over else f"left at {compact_duration(reopened.cluster.now_us)}"
@@ -122,7 +126,7 @@ def parting(reopened: Reopened) -> str:
     )
 
 
-def words_at_end(reopened: Reopened) -> str:
+def end_message(reopened: ReopenedSession) -> str:
     """Return the message at the end of the recording."""
     if reopened.difference:
         return f"the replay differs from the recording: {reopened.difference.splitlines()[0]}"
@@ -153,15 +157,17 @@ def open_live(
     input (message on stderr); 70: internal error, the session is kept; 128 + n: stopped by signal n, and sealed; 130:
     sealing was interrupted, the session can be read.
     """
-    return perform(Wish(PLAYBOOK, playbook_path or SANDBOX, seed), ProgramOptions(out, glyphs, theme, speed, fsync))
+    return run_destinations(
+        Destination(PLAYBOOK, playbook_path or SANDBOX, seed), ProgramOptions(out, glyphs, theme, speed, fsync)
+    )
 
 
-def play(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
+def open_playbook(wish: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
     """Open a playbook, and seal its session at the end; ``back`` is the previous destination."""
     try:
         screen = check(asked.glyphs, asked.theme, asked.speed)
-    except UnusableError as error:
-        complain(str(error))
+    except ScreenChoiceError as error:
+        print_error(str(error))
         return ScreenExit(BAD_INPUT)
     session = begin_live(wish.text, seed=wish.seed, parent=asked.parent, fsync=asked.fsync)
     if session is None:
@@ -176,29 +182,31 @@ def play(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
     if app.failure is None:
         code = seal_all(branches)
         looked_at = branches.current.recorder
-        here = Wish(SESSION, str(looked_at.path)) if looked_at is not None else None
+        here = Destination(SESSION, str(looked_at.path)) if looked_at is not None else None
         return ScreenExit(code or app.return_code or 0, None if code else app.wish, here)
-    return ScreenExit(leave_torn(branches, app.failure, branches.current.recorder))
+    return ScreenExit(close_after_failure(branches, app.failure, branches.current.recorder))
 
 
 def live_app(session: Session, screen: ScreenChoice, branches: Branches | None = None) -> "FloodmarkApp":
     """Return the app over a live session, in real time; ``branches`` takes new branches."""
-    from tui.session.session_controller import SimBridge  # noqa: PLC0415 - reports bad input without importing Textual
+    from tui.session.session_controller import SessionController  # noqa: PLC0415 - reports bad input without importing Textual
     from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
-    bridge = SimBridge(branches or session, MonotonicClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps))
+    bridge = SessionController(
+        branches or session, MonotonicClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps)
+    )
     bridge.stops_at_loss = screen.settings.autopause
     return app_over(bridge, session, screen, name=session.playbook.name)
 
 
-def app_over(bridge: "SimBridge", session: Session, screen: ScreenChoice, *, name: str) -> "FloodmarkApp":
+def app_over(bridge: "SessionController", session: Session, screen: ScreenChoice, *, name: str) -> "FloodmarkApp":
     """Return the app over a session controller; ``name`` is the name of the session in the TUI."""
     from tui.app import FloodmarkApp  # noqa: PLC0415
 
     return FloodmarkApp(
         bridge, playbook=name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
         settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
-        seen=SeenWords(),
+        seen=ExplainedTerms(),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.screen import Screen
 
-from cluster_model.broker import TopicSettings
+from cluster_model.broker import TopicConfigs
 from cluster_model.checker.root_cause import Finding
 from cluster_model.observation import ConfigEntry, of_broker, of_topic
 from cluster_model.protocol.config_defs import MIN_ISR, ConfigKey
@@ -20,7 +20,7 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.util.quantities import clock, few_names
 from faults.catalogue import CATALOGUE
 from faults.declarations import Action, FaultError
-from playbooks.library.index import shelf
+from playbooks.library.index import library_entries
 from tui.keybindings.keymap import KeyBinding, mode_of
 from tui.keybindings.scopes import all_keys, keys_of, of_main
 from tui.screens.base import ModeScreen
@@ -29,10 +29,10 @@ from tui.screens.fault_forms import SettingPrompt, ValueForm
 from tui.screens.fault_sheet import Sheets
 from tui.session import settings_changes
 from tui.session.background_tasks import findings_so_far
-from tui.session.destination_check import DestinationError, playbook_wish
+from tui.session.destination_check import DestinationError, playbook_destination
 from tui.session.typed_commands import TypedError, read_line
 from tui.settings.schema import OPTIONS, Option, Value
-from tui.terminal.format import InstantError, instant_us, taken
+from tui.terminal.format import InstantError, allowed_values, instant_us
 from tui.viewmodel.finding_page import headline
 from tui.viewmodel.partition_matrix import lag_text
 
@@ -107,7 +107,7 @@ class SettingsProvider(Offers):
         cluster = main.bridge.session.cluster
         brokers, profile = cluster.brokers, cluster.world.profile
         for topic in topics(main):
-            yield from (topic_offer(main, topic, each) for each in of_topic(told_of(main, topic), profile, topic))
+            yield from (topic_offer(main, topic, each) for each in of_topic(topic_configs(main, topic), profile, topic))
         tables = {broker: of_broker(each.settings, profile) for broker, each in brokers.items()}
         for row in zip(*tables.values(), strict=True):
             if len({each.value for each in row}) == 1:
@@ -125,7 +125,7 @@ def topics(main: MainScreen) -> list[str]:
     return sorted(found, key=lambda name: name != own)
 
 
-def told_of(main: MainScreen, topic: str) -> TopicSettings:
+def topic_configs(main: MainScreen, topic: str) -> TopicConfigs:
     """Return the topic's configs from the leader of its first partition, else from any broker."""
     partitions, brokers = main.bridge.view.partitions, main.bridge.session.cluster.brokers
     leaders = [each.leader for each in partitions if each.name.rpartition("-")[0] == topic and each.leader in brokers]
@@ -167,7 +167,7 @@ def ask(main: MainScreen, whose: str, setting: ConfigEntry, line: str) -> None:
             return str(error)
 
     choices = key.choices or (("true", "false") if key.type == "bool" else ())
-    asked = SettingPrompt(f"{whose}: {key.name}", _about(setting), now, taken(key), check, use, choices)
+    asked = SettingPrompt(f"{whose}: {key.name}", _about(setting), now, allowed_values(key), check, use, choices)
     main.app.push_screen(ValueForm(main.look, asked))
 
 
@@ -365,18 +365,18 @@ class PlaybookProvider(Offers):
 
     async def startup(self) -> None:
         """Read the index, which takes half a second the first time, in a thread."""
-        await asyncio.to_thread(shelf)
+        await asyncio.to_thread(library_entries)
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Return all playbooks of the library."""
-        for each in shelf():
+        for each in library_entries():
             if not each.manual:
                 words = f"playbook {each.name} {' '.join(each.tags)}".rstrip()
                 yield PaletteEntry(words, each.title, partial(self._start, main, each.name))
 
     def _start(self, main: MainScreen, name: str) -> None:
         try:
-            wish = playbook_wish(name)
+            wish = playbook_destination(name)
         except DestinationError as error:
             main.toast(str(error), "warning")
         else:
@@ -494,7 +494,7 @@ def _inspections(main: MainScreen) -> Iterator[PaletteEntry]:
         return
     yield PaletteEntry(f"log of {partition.name}", "in the log microscope", partial(main.action_mode, "log"))
     topic = partition.name.rpartition("-")[0]
-    for each in of_topic(told_of(main, topic), main.bridge.session.cluster.world.profile, topic):
+    for each in of_topic(topic_configs(main, topic), main.bridge.session.cluster.world.profile, topic):
         if each.key.name == MIN_ISR:
             yield topic_offer(main, topic, each)
 

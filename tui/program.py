@@ -7,8 +7,8 @@ from typing import Final, Protocol, cast
 
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
-from tui.session.destination import PLAYBOOK, SESSION, WELCOME, ScreenExit, Wish
-from tui.startup import starting
+from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Destination, ScreenExit
+from tui.startup import no_gc_until_painted
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ProgramOptions:
 class Opener(Protocol):
     """Opens a destination, and returns when it is closed; ``back`` is the previous destination."""
 
-    def __call__(self, wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
+    def __call__(self, wish: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
         """Open the destination, and return how it was left."""
 
 
@@ -42,12 +42,12 @@ _OPENERS: Final = {
 """Kind of destination → module and function that opens it, imported when first needed."""
 
 
-def perform(wish: Wish, asked: ProgramOptions) -> int:
+def run_destinations(wish: Destination, asked: ProgramOptions) -> int:
     """Open a destination and those that follow; return the exit code of the last one."""
-    back: Wish | None = None
+    back: Destination | None = None
     while True:
         module, name = _OPENERS[wish.kind]
-        with starting():
+        with no_gc_until_painted():
             left = cast("Opener", getattr(import_module(module), name))(wish, asked, back)
         if left.wish is None:
             return left.code

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from cluster_model.util.quantities import listed
 from playbooks.errors import nearest, shown
-from tui.output.console import people, say
+from tui.output.console import print_line, stderr_console
 from tui.settings.schema import THEMES, Settings
 from tui.settings.settings_file import read_settings
 from tui.terminal.frame_clock import SPEEDS
@@ -21,7 +21,7 @@ MOST_NOTES: Final = 3
 """Maximum number of notes about the settings file shown in the TUI; more are counted."""
 
 
-class UnusableError(Exception):
+class ScreenChoiceError(Exception):
     """Invalid option, or no terminal; the message has what was found and what is allowed."""
 
 
@@ -47,17 +47,17 @@ def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenC
     try:
         chosen = choose_glyphs(glyphs or settings.glyphs)
     except ValueError as error:
-        raise UnusableError(str(error)) from error
+        raise ScreenChoiceError(str(error)) from error
     if theme not in (None, *THEMES):
-        raise UnusableError(
+        raise ScreenChoiceError(
             f"--theme: found {shown(theme)}, allowed are {listed(THEMES, 'and')}{nearest(theme, THEMES)}"
         )
     if speed is not None and not SPEEDS[0] <= speed <= SPEEDS[-1]:
-        raise UnusableError(f"--speed: found {speed:g}, allowed are {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
+        raise ScreenChoiceError(f"--speed: found {speed:g}, allowed are {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
     if not has_terminal():
-        raise UnusableError("the TUI needs a terminal; without one use: floodmark run PLAYBOOK")
+        raise ScreenChoiceError("the TUI needs a terminal; without one use: floodmark run PLAYBOOK")
     for problem in found.problems:
-        say(people(), f"note: {problem}", "yellow")
+        print_line(stderr_console(), f"note: {problem}", "yellow")
     rest = len(found.problems) - MOST_NOTES
     more = [f"and {rest} more: floodmark settings"] if rest > 0 else []
     in_force = replace(settings, glyphs=glyphs or settings.glyphs, theme=theme or settings.theme)

@@ -16,7 +16,7 @@ SESSIONS: Final = ("tui.launcher", "tui.app")
 
 
 @contextmanager
-def starting() -> Iterator[None]:
+def no_gc_until_painted() -> Iterator[None]:
     """Disable garbage collection until :func:`painted` is called, or the context is left."""
     gc.unfreeze()  # objects of a previous session in the same run
     gc.disable()
@@ -27,13 +27,13 @@ def starting() -> Iterator[None]:
 
 
 def painted() -> None:
-    """Enable garbage collection after the first paint; does nothing outside of :func:`starting`."""
+    """Enable garbage collection after the first paint; does nothing outside of :func:`no_gc_until_painted`."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
-class ReadingAhead:
+class ImportAhead:
     """Imports modules in a thread while the user makes a choice that will need them."""
 
     def __init__(self, names: tuple[str, ...] = SESSIONS) -> None:

@@ -48,14 +48,14 @@ class TourContext:
 
 
 @dataclass(frozen=True, slots=True)
-class TourStop:
+class TourTask:
     """Task of the tour: text, keys to press, and when it is done."""
 
     text: str
     keys: str
     done: Callable[[TourContext], bool]
     again: Callable[[TourContext], bool] = lambda sight: False
-    """Whether the task can no longer be done, so that the tour returns to :data:`PAUSE_IT`."""
+    """Whether the task can no longer be done, so that the tour returns to :data:`PAUSE_TASK`."""
     stops_time: bool = False
     """Whether time is paused once the task is done."""
     past: bool = False
@@ -68,25 +68,25 @@ def _whole(sight: TourContext) -> bool:
 
 
 STOPS: Final = (
-    TourStop(
+    TourTask(
         "A producer will write orders with acks=all: both replicas, on two of three brokers, must have a record"
         " before it is acknowledged. Time is paused: start it.",
         "{pause}",
         lambda sight: sight.now_us > 0 and not sight.paused,
     ),
-    TourStop(
+    TourTask(
         f"A row is a partition. {glyphs.LEADER} is the leader with its log end offset; {glyphs.IN_SYNC} is an in-sync"
         " follower, = means fully caught up. Move the cursor to {tour_follower}.",
         "{right}",
         lambda sight: sight.at_follower,
     ),
-    TourStop(
+    TourTask(
         "Now pause the process of {tour_follower} for 15 s, like a long garbage collection: {fault} opens the"
         " fault sheet, g is the GC pause.",
         "{fault}, then g",
         lambda sight: sight.follower_paused,
     ),
-    TourStop(
+    TourTask(
         "It no longer fetches. After 4 s (replica.lag.time.max.ms) the leader removes it from the ISR:"
         f" {glyphs.IN_SYNC} becomes {glyphs.LAGGING}, and acks=all now means a single copy. Watch.",
         "nothing, just watch",
@@ -94,51 +94,51 @@ STOPS: Final = (
         lambda sight: sight.in_sync > 1 and not sight.follower_paused,
         stops_time=True,
     ),
-    TourStop(
+    TourTask(
         "Time is paused. From now on acknowledged records are on the leader only, which min.insync.replicas=1 allows."
         " Move back to {tour_leader} and crash it.",
         "{left}, then {fault}, then c",
         lambda sight: sight.leader_down,
         _whole,
     ),
-    TourStop(
+    TourTask(
         "Start time again. The leader's session times out after 9 s; then the paused follower is elected although it"
         " lags: unclean.leader.election.enable=true.",
         "{pause}; {faster} is faster",
         lambda sight: sight.missing > 0,
         _whole,
     ),
-    TourStop(
+    TourTask(
         f"{glyphs.LOST} counts acknowledged records that the leader does not have. The producer got no error."
         " Open the autopsy.",
         "{finding}",
         lambda sight: sight.autopsy,
     ),
-    TourStop(
+    TourTask(
         "The frames show which replicas had the records at each event, and where the last copy was dropped. Find out"
         " what would have prevented it.",
         "s",
         lambda sight: sight.asked,
     ),
-    TourStop(
+    TourTask(
         f"The session is run again with one setting changed per run; this takes about a minute. {glyphs.OK} prevents"
         " the loss, with its cost beside it (↓ scrolls). Then close the page and go back in time.",
         "esc, then {previous}",
         lambda sight: sight.in_past and not sight.autopsy,
         past=True,
     ),
-    TourStop(
+    TourTask(
         "{previous} and {seek} go to the previous and next notable event, {present} to the present. {export} exports"
         " the session as a playbook, {playbooks} opens the library, {help} shows all keys. The tour ends here.",
         "{quit} to quit and save the session",
         lambda sight: False,
     ),
 )
-PAUSE_IT: Final = 2
+PAUSE_TASK: Final = 2
 """Index of the task to pause the follower."""
-CRASH_IT: Final = 4
+CRASH_TASK: Final = 4
 """Index of the task to crash the leader."""
-AMISS: Final = "{broker}, which is not part of the tour; {heal} heals it"
+UNEXPECTED: Final = "{broker}, which is not part of the tour; {heal} heals it"
 
 
 class Tour:
@@ -153,7 +153,7 @@ class Tour:
         self._names = {key.id: key.shown.replace(" ", " or ") for key in keys}
 
     @property
-    def stop(self) -> TourStop:
+    def stop(self) -> TourTask:
         """Current task."""
         return STOPS[self.at]
 
@@ -169,7 +169,7 @@ class Tour:
         if sight.in_past and not self.stop.past:
             return False
         if self.stop.again(sight):
-            self.at = PAUSE_IT
+            self.at = PAUSE_TASK
         while self.stop.done(sight):
             halt = self.stop.stops_time
             self.at += 1
@@ -183,7 +183,7 @@ class Tour:
         """Return the text of the task, and the keys below it."""
         lines = [Row(((line, "text"),)) for line in wrap(self.told(self.stop.text), width)]
         if self.amiss:
-            warning = AMISS.format(broker=self.amiss, heal=self._names["heal"])
+            warning = UNEXPECTED.format(broker=self.amiss, heal=self._names["heal"])
             lines += [Row(((line, "warning"),)) for line in wrap(warning, width)]
         return (
             *lines,
@@ -271,10 +271,10 @@ class Guide:
         row, column = main.matrix.cursor
         tour, replicas = self.tour, [each.broker for each in partition.replicas]
         states = {broker.id: broker.state for broker in view.brokers if broker.state in ("down", "paused")}
-        if tour.at <= PAUSE_IT and not states and partition.leader in replicas:
+        if tour.at <= PAUSE_TASK and not states and partition.leader in replicas:
             tour.leader = partition.leader
             tour.follower = next(each for each in replicas if each != partition.leader)
-        asked = {(tour.follower, "paused"), *([(tour.leader, "down")] if tour.at >= CRASH_IT else [])}
+        asked = {(tour.follower, "paused"), *([(tour.leader, "down")] if tour.at >= CRASH_TASK else [])}
         amiss = [f"b{broker} is {state}" for broker, state in states.items() if (broker, state) not in asked]
         autopsy = screen if isinstance(screen, AutopsyScreen) else None
         return TourContext(

@@ -10,8 +10,8 @@ from textual.binding import BindingType
 
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import Wanted, bindings_of, remapped, scope_of
-from tui.session.destination import PLAYBOOK, WELCOME, ScreenExit, Wish
-from tui.startup import ReadingAhead, painted
+from tui.session.destination import PLAYBOOK, WELCOME, Destination, ScreenExit
+from tui.startup import ImportAhead, painted
 from tui.terminal import glyphs
 from tui.terminal.terminal import ParsedOnce
 from tui.terminal.theme import Look, textual_name, textual_themes
@@ -98,27 +98,27 @@ LEAVE_WORDS: Final = f"{CHOOSE} {{welcome_tour}} tour {glyphs.NOTHING} {{welcome
 BACK_WORDS: Final = f"{CHOOSE} esc back {QUIT}"
 
 
-def welcome(_wish: Wish, asked: "ProgramOptions", _back: Wish | None) -> ScreenExit:
+def welcome(_wish: Destination, asked: "ProgramOptions", _back: Destination | None) -> ScreenExit:
     """Run the welcome page; leaving it without a choice ends the program."""
     from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only on errors
-    from tui.output.console import complain  # noqa: PLC0415 - only on errors
-    from tui.screen_choice import UnusableError, check  # noqa: PLC0415
+    from tui.output.console import print_error  # noqa: PLC0415 - only on errors
+    from tui.screen_choice import ScreenChoiceError, check  # noqa: PLC0415
 
     try:
         chosen = check(asked.glyphs, asked.theme, asked.speed)
-    except UnusableError as error:
-        complain(str(error))
+    except ScreenChoiceError as error:
+        print_error(str(error))
         return ScreenExit(BAD_INPUT)
     look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
-    ahead = ReadingAhead()
+    ahead = ImportAhead()
     app = WelcomeApp(look, asked.parent, ahead, chosen.settings.keys)
     wish = app.run()
     if wish is not None:
         ahead.wait()
-    return ScreenExit(app.return_code or 0, wish, Wish(WELCOME))
+    return ScreenExit(app.return_code or 0, wish, Destination(WELCOME))
 
 
-class WelcomeApp(App[Wish]):
+class WelcomeApp(App[Destination]):
     """Textual app of the welcome page; its result is the choice."""
 
     CSS_PATH = "tui.tcss"
@@ -127,7 +127,7 @@ class WelcomeApp(App[Wish]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("welcome")
 
     def __init__(
-        self, look: Look, sessions: Path, ahead: ReadingAhead | None = None, keys: Wanted | None = None
+        self, look: Look, sessions: Path, ahead: ImportAhead | None = None, keys: Wanted | None = None
     ) -> None:
         """``ahead`` starts to import what a choice needs after the first paint; ``keys`` are the user's own."""
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
@@ -218,10 +218,10 @@ class WelcomeApp(App[Wish]):
 
     def _look_at(self, path: Path) -> None:
         self._read()
-        from tui.session.destination_check import DestinationError, session_wish  # noqa: PLC0415 - imports the model
+        from tui.session.destination_check import DestinationError, session_destination  # noqa: PLC0415 - imports the model
 
         try:
-            self.exit(session_wish(path))
+            self.exit(session_destination(path))
         except DestinationError as error:
             self._said = str(error)
             self.present()
@@ -229,7 +229,7 @@ class WelcomeApp(App[Wish]):
     def action_open(self, key: str) -> None:
         """Open a playbook, or the list of recorded sessions."""
         if key != SESSIONS:
-            self.exit(Wish(PLAYBOOK, key))
+            self.exit(Destination(PLAYBOOK, key))
             return
         self._read()
         from tui.viewmodel.playbook_pages import newest_first  # noqa: PLC0415 - only when sessions are wanted

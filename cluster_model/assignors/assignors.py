@@ -20,7 +20,7 @@ from cluster_model.assignors.sticky import CooperativeStickyAssignor, StickyAssi
 # Kafka's ``RangeAssignor`` and ``RoundRobinAssignor``.
 
 
-class _Sharing:
+class _TopicAssignment:
     """State of one topic during its assignment (``RangeAssignor.TopicAssignmentState``)."""
 
     __slots__ = ("_each", "_extra", "_taken", "_topic", "free", "members", "racks", "racks_matter")
@@ -79,7 +79,8 @@ class RangeAssignor:
         """Assign the partitions of all topics to their subscribers."""
         shares: dict[str, list[TopicPartition]] = {member.id: [] for member in members}
         sharings = [
-            _Sharing(topic, subscribed, topics) for topic, subscribed in subscribers(in_order(members), topics).items()
+            _TopicAssignment(topic, subscribed, topics)
+            for topic, subscribed in subscribers(in_order(members), topics).items()
         ]
         if any(sharing.racks_matter for sharing in sharings):
             _match_racks(sharings, shares)
@@ -88,9 +89,9 @@ class RangeAssignor:
         return finished(members, shares)
 
 
-def _match_racks(sharings: list[_Sharing], shares: dict[str, list[TopicPartition]]) -> None:
+def _match_racks(sharings: list[_TopicAssignment], shares: dict[str, list[TopicPartition]]) -> None:
     """Assign partitions in a member's rack, jointly for topics with the same members and size (co-partitioning)."""
-    alike: dict[tuple[tuple[str, ...], int], list[_Sharing]] = {}
+    alike: dict[tuple[tuple[str, ...], int], list[_TopicAssignment]] = {}
     for sharing in sharings:
         key = (tuple(member.id for member in sharing.members), len(sharing.racks))
         alike.setdefault(key, []).append(sharing)
@@ -101,7 +102,7 @@ def _match_racks(sharings: list[_Sharing], shares: dict[str, list[TopicPartition
             together[0].give_ranges(together[0].near, shares)
 
 
-def _match_together(together: list[_Sharing], size: int, shares: dict[str, list[TopicPartition]]) -> None:
+def _match_together(together: list[_TopicAssignment], size: int, shares: dict[str, list[TopicPartition]]) -> None:
     """Assign the partitions of one number in all these topics to the first member with replicas of all in its rack."""
     for number in range(size):
         for member in together[0].members:
@@ -142,7 +143,7 @@ class RoundRobinAssignor:
 # Choice of the member that gets the next partition of a topic, or gives one up (``MemberAssignmentBalancer``).
 
 
-class Levels:
+class MemberAssignmentBalancer:
     """Balancer of a topic's subscribers by their number of partitions, of any topic (``MemberAssignmentBalancer``).
 
     It has a low range of the members with the fewest partitions, and a high range of those with the most. In each pass
@@ -235,7 +236,7 @@ class UniformAssignor:
         by_id = sorted(members, key=lambda member: member.id)
         if same_subscriptions(members):
             return finished(members, _homogeneous(by_id, topics))
-        return finished(members, Heterogeneous(by_id, topics).shares())
+        return finished(members, HeterogeneousAssignment(by_id, topics).shares())
 
 
 def _homogeneous(members: list[MemberSubscription], topics: Topics) -> dict[str, list[TopicPartition]]:
@@ -264,13 +265,13 @@ def _homogeneous(members: list[MemberSubscription], topics: Topics) -> dict[str,
     return kept
 
 
-class Heterogeneous:
+class HeterogeneousAssignment:
     """Assignment with different subscriptions (``UniformHeterogeneousAssignmentBuilder``).
 
     Members keep the partitions of topics that they still subscribe to. Then, topic by topic, the one with the most
     partitions per subscriber first, free partitions go to the subscribers with the fewest partitions. Finally, topic by
-    topic, partitions move from subscribers with many to those with few, until nothing moves or after :data:`ROUNDS`
-    rounds.
+    topic, partitions move from subscribers with many to those with few, until nothing moves or after
+    :data:`ROUNDS` rounds.
     """
 
     __slots__ = ("_members", "_owners", "_sizes", "_subscribers", "_topics")
@@ -311,7 +312,7 @@ class Heterogeneous:
 
     def _give_out(self) -> None:
         for topic in self._topics:
-            levels = Levels(self._sizes, self._subscribers[topic])
+            levels = MemberAssignmentBalancer(self._sizes, self._subscribers[topic])
             for number, owner in enumerate(self._owners[topic]):
                 if owner is None:
                     self._assign(topic, number, levels.least())
@@ -329,7 +330,7 @@ class Heterogeneous:
 
     def _balanced(self, topic: str) -> bool:
         """Move partitions of a topic from members with the most to those with the fewest; return whether any moved."""
-        levels = Levels(self._sizes, self._subscribers[topic])
+        levels = MemberAssignmentBalancer(self._sizes, self._subscribers[topic])
         if levels.difference <= 1:
             return False
         owned: dict[int, list[int]] = {}

@@ -29,7 +29,7 @@ class PreviousAssignment(NamedTuple):
     """Partitions claimed by several members of the same, newest generation: none of them keeps them."""
 
 
-def claims(members: Sequence[MemberSubscription], partitions: Sequence[TopicPartition]) -> PreviousAssignment:
+def resolve_claims(members: Sequence[MemberSubscription], partitions: Sequence[TopicPartition]) -> PreviousAssignment:
     """Resolve the members' claims on ``partitions``: the newest generation wins; other claims are ignored."""
     known = dict.fromkeys(partitions)
     by_id = sorted(members, key=lambda member: member.id)
@@ -60,7 +60,7 @@ Way = tuple[str, str]
 """(source member, target member) of a move."""
 
 
-class Movements:
+class PartitionMovements:
     """Partition moves of one balancing; undoing an earlier move is preferred to a new move the opposite way."""
 
     __slots__ = ("_by_topic", "_ways")
@@ -100,7 +100,7 @@ def racks_matter(member_racks: Iterable[str], partition_racks: Mapping[TopicPart
     return any(everywhere.difference(racks) for racks in partition_racks.values())
 
 
-class Racks:
+class RackInfo:
     """Rack information for the sticky assignors (``AbstractStickyAssignor.RackInfo``)."""
 
     __slots__ = ("_members", "_nearby", "_partitions")
@@ -149,7 +149,7 @@ class Racks:
 # Sticky assignment with equal subscriptions (``ConstrainedAssignmentBuilder``).
 
 
-class Constrained:
+class ConstrainedAssignment:
     """Sticky assignment with equal subscriptions: members keep up to an even share, the rest is distributed.
 
     Every member gets ``least`` partitions, and ``extra`` members get one more.
@@ -159,7 +159,7 @@ class Constrained:
         "_above", "_claims", "_extra", "_free", "_full", "_least", "_racks", "_revoked", "_under", "moving", "shares",
     )  # fmt: skip
 
-    def __init__(self, partitions: list[TopicPartition], claims: PreviousAssignment, racks: Racks) -> None:
+    def __init__(self, partitions: list[TopicPartition], claims: PreviousAssignment, racks: RackInfo) -> None:
         """Compute the assignment; ``partitions`` are those of all topics, sorted."""
         self.shares: dict[str, list[TopicPartition]] = {member: [] for member in claims.owned}
         self.moving: dict[TopicPartition, str] = {}
@@ -265,7 +265,7 @@ Previous = dict[TopicPartition, tuple[int, str]]
 """Partition → (generation, member) of its newest claim by an older generation."""
 
 
-class General:
+class GeneralAssignment:
     """Sticky assignment of members with different subscriptions.
 
     Members keep the partitions of topics that they still subscribe to. The rest goes to the members with the fewest,
@@ -280,7 +280,7 @@ class General:
     def __init__(
         self, members: Sequence[MemberSubscription], subscribers: dict[str, list[MemberSubscription]], topics: Topics,
         claims: PreviousAssignment,
-        racks: Racks,
+        racks: RackInfo,
     ) -> None:  # fmt: skip
         self._racks = racks
         self._subscribers = {topic: [member.id for member in whole] for topic, whole in subscribers.items()}
@@ -297,7 +297,7 @@ class General:
         self._partitions = [partition for topic in by_need for partition in topics.partitions(topic)]
         """All partitions, those of topics with the fewest subscribers first."""
         self._previous = _previous(members)
-        self._movements = Movements()
+        self._movements = PartitionMovements()
         self._lost_some = False
         """Whether a member lost a partition for another reason than balance."""
         self.shares: Shares = {member: {} for member in claims.owned}
@@ -464,12 +464,12 @@ def _outcome(members: Sequence[MemberSubscription], topics: Topics) -> _Outcome:
     by_id = sorted(members, key=lambda member: member.id)
     by_topic = subscribers(by_id, topics)
     partitions = [partition for topic in by_topic for partition in topics.partitions(topic)]
-    settled = claims(members, partitions)
-    racks = Racks(members, partitions, topics)
+    settled = resolve_claims(members, partitions)
+    racks = RackInfo(members, partitions, topics)
     if same_subscriptions(members):
-        constrained = Constrained(partitions, settled, racks)
+        constrained = ConstrainedAssignment(partitions, settled, racks)
         return _Outcome(constrained.shares, constrained.moving)
-    general = General(members, by_topic, topics, settled, racks)
+    general = GeneralAssignment(members, by_topic, topics, settled, racks)
     shares = {member: list(share) for member, share in general.shares.items()}
     return _Outcome(shares, _moving(members, shares))
 

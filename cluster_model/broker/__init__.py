@@ -11,10 +11,10 @@ control planes.
 """
 
 from cluster_model.broker.control_plane_client import ListenerState
-from cluster_model.broker.topic_configs import TopicSettings, topic_of
+from cluster_model.broker.topic_configs import TopicConfigs, topic_of
 
 __all__ = [
     "ListenerState",
-    "TopicSettings",
+    "TopicConfigs",
     "topic_of",
 ]

@@ -20,11 +20,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.broker.fetch.replica_fetcher import Fetchers, fetcher_of
+from cluster_model.broker.fetch.replica_fetcher import ReplicaFetcherManager, fetcher_of
 from cluster_model.broker.fetch.replication_quota import slice_bytes
-from cluster_model.broker.hosted_coordinators import Tenants
+from cluster_model.broker.hosted_coordinators import CoordinatorHost
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.partition.producer_state_manager import NONE, judge
+from cluster_model.broker.partition.producer_state_manager import NONE, validate_append
 from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.broker.storage.disk import BLOCK, Disk
 from cluster_model.broker.storage.log_manager import LogManager
@@ -79,7 +79,7 @@ class PendingAppend(NamedTuple):
     """Leader epoch in which the coordinator requested the append."""
 
 
-class Writes:
+class AppendQueue:
     """Queue of one broker's appends, in front of its message handlers while the disk is slow or failing."""
 
     __slots__ = (
@@ -95,7 +95,7 @@ class Writes:
         disk: Disk,
         replicas: Mapping[str, Replica],
         handlers: Handlers,
-        parts: tuple[RequestHandler, Fetchers, Tenants],
+        parts: tuple[RequestHandler, ReplicaFetcherManager, CoordinatorHost],
         fetched: Callable[[int, FetchResponse], None],
         logs: LogManager,
         threads: Callable[[], int],
@@ -208,7 +208,7 @@ class Writes:
             self._service.produce(source, request, checked=True)
 
     def _will_write(self, request: ProduceRequest) -> bool:
-        """Whether the leader would write the batch to its log, as :meth:`Leadership.append` does unless it rejects it.
+        """Whether the leader would write the batch to its log, as ``append`` of its partition does unless it rejects it.
 
         Duplicates are not written either. With another write to the log pending the outcome is unknown: the batch waits
         for the log's lock and is validated then.
@@ -217,7 +217,7 @@ class Writes:
             return True
         replica = self._replicas.get(request.partition)
         leadership = None if replica is None else replica.leadership
-        return leadership is not None and judge(leadership, request, self._port.now) == (NONE, -1)
+        return leadership is not None and validate_append(leadership, request, self._port.now) == (NONE, -1)
 
     def _on_fetch_response(self, source: int, response: FetchResponse) -> None:
         size = sum([self._bytes(data.partition, data.records) for data in response.partitions])

@@ -9,25 +9,25 @@ from collections.abc import Callable, Mapping
 from itertools import repeat
 from typing import Any
 
-from cluster_model.broker.append_queue import TIMER, Writes
-from cluster_model.broker.control_plane_client import Control, Handlers, MetadataUpdate, is_older
-from cluster_model.broker.fetch.fetch_reads import absent
-from cluster_model.broker.fetch.replica_fetcher import Fetchers
-from cluster_model.broker.fetch.replication_quota import Throttle
-from cluster_model.broker.hosted_coordinators import ProducerIds, Tenant, Tenants
+from cluster_model.broker.append_queue import TIMER, AppendQueue
+from cluster_model.broker.control_plane_client import ControlPlaneClient, Handlers, MetadataUpdate, is_older
+from cluster_model.broker.fetch.fetch_reads import missing_replica_error
+from cluster_model.broker.fetch.replica_fetcher import ReplicaFetcherManager
+from cluster_model.broker.fetch.replication_quota import ReplicationQuota
+from cluster_model.broker.hosted_coordinators import CoordinatorHost, HostedCoordinator, ProducerIdManager
 from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.broker.purgatory import Deletions, Purgatory
-from cluster_model.broker.replica_manager import Hosting, ReplicaSource, Touched
+from cluster_model.broker.purgatory import DelayedDeletions, Purgatory
+from cluster_model.broker.replica_manager import DirtyReplicas, ReplicaManager, ReplicaSource
 from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.broker.storage.disk import Disk
 from cluster_model.broker.storage.log_manager import LogManager
-from cluster_model.broker.topic_configs import TopicSettings, said
+from cluster_model.broker.topic_configs import TopicConfigs, format_configs
 from cluster_model.connections.network_client import CONNECTIONS
 from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
@@ -71,9 +71,9 @@ class Broker:
         config: BrokerConfig,
         metadata: BrokerMetadata,
         emit: Callable[[Event], None],
-        settings: TopicSettings,
+        settings: TopicConfigs,
         source: ReplicaSource,
-        jitter: Stream,
+        jitter: RandomStream,
     ) -> None:
         """Create a broker; ``settings`` is the topic configuration it knows, ``source`` creates its replicas.
 
@@ -85,20 +85,20 @@ class Broker:
         """Connections to other brokers and to controllers."""
         self.metadata, metadata.wall = metadata, port.wall
         self.replicas: dict[str, Replica] = {}
-        self.control: Control
+        self.control: ControlPlaneClient
         """The broker's side of the control plane, set by :meth:`join`."""
         self.sessions = SessionCache(config.session_slots)
         self.purgatory = Purgatory(port, self.sessions)
-        self.producer_ids = ProducerIds(port, metadata)
-        self.leader_quota = Throttle(config.leader_rate, exists=profile.throttles)
-        self.follower_quota = Throttle(config.follower_rate, exists=profile.throttles)
+        self.producer_ids = ProducerIdManager(port, metadata)
+        self.leader_quota = ReplicationQuota(config.leader_rate, exists=profile.throttles)
+        self.follower_quota = ReplicationQuota(config.follower_rate, exists=profile.throttles)
         self._port = port
         self._profile = profile
         self._config = config
         self.states: dict[str, PartitionState] = {}
         """The metadata cache: the last known state of each partition in the cluster."""
         self.logs = LogManager(port, self.replicas, config, emit)
-        self._touched = Touched(self.replicas)
+        self._touched = DirtyReplicas(self.replicas)
         self._fetchers = self._make_fetchers()
         self.connections.add(self._fetchers)
         self.slowed = self._fetchers.busy
@@ -107,25 +107,26 @@ class Broker:
             port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
             self.leader_quota, self.states, config.fetch_max_bytes,
         )  # fmt: skip
-        self._hosting = Hosting(
+        self._hosting = ReplicaManager(
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
         self.refusal, self.strays, self.settings = self._hosting.refusal, self._hosting.strays, settings
         self.delete_strays, self.clock_stepped = self._hosting.delete_strays, self._hosting.clock_stepped
-        self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh, self.states)
-        self.tenants = self.purgatory.tenants = Tenants(
+        fresh = self._touched.fresh
+        self.purgatory.deletions = DelayedDeletions(port, self.replicas, self.metadata, fresh, self.states)
+        self.tenants = self.purgatory.tenants = CoordinatorHost(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
         )
         self._handlers = self._make_handlers()
         self.disk = Disk()
-        self.writes = Writes(
+        self.writes = AppendQueue(
             port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
             self._fetched, self.logs, lambda: self._config.io_threads,
         )  # fmt: skip
 
-    def _make_fetchers(self) -> Fetchers:
-        return Fetchers(
+    def _make_fetchers(self) -> ReplicaFetcherManager:
+        return ReplicaFetcherManager(
             self.connections.connector, self._profile, self._config, self.replicas, self.metadata, self._touched.fresh,
             self.follower_quota, lambda: self.control.broker_epoch if self._profile.fetch_broker_epoch else -1,
         )  # fmt: skip
@@ -146,7 +147,7 @@ class Broker:
             **self.connections.handlers,
         }
 
-    def join(self, control: Control) -> None:
+    def join(self, control: ControlPlaneClient) -> None:
         """Join a cluster with this side of its control plane; called once, before the run."""
         self.control = control
         self._handlers.update(control.handlers)
@@ -157,7 +158,7 @@ class Broker:
         """Mark the cluster as formed: threads that start from here on have no connections yet."""
         self._fetchers.connected = False
 
-    def host(self, tenant: Tenant) -> None:
+    def host(self, tenant: HostedCoordinator) -> None:
         """Host a coordinator; called once, before the run."""
         self.tenants.add(tenant)
         self._handlers.update(tenant.handlers)
@@ -315,7 +316,7 @@ class Broker:
         self._hosting.configure_topic(topic, overrides)
 
     def update_config(self, overrides: Mapping[str, ConfigValue]) -> KafkaError:
-        """Set all dynamic broker configs (KIP-226); returns an error as :meth:`Hosting.judge`."""
+        """Set all dynamic broker configs (KIP-226); returns an error as :meth:`ReplicaManager.judge`."""
         error = self._hosting.judge(overrides, self._config)
         if error is not KafkaError.NONE:
             return error
@@ -325,7 +326,7 @@ class Broker:
         self._invalidate()
         if before.fetchers != self._config.fetchers:
             self._fetchers.share_anew()
-        self._emit(BrokerConfigChanged(self._port.now, self.id, said(overrides)))
+        self._emit(BrokerConfigChanged(self._port.now, self.id, format_configs(overrides)))
         return KafkaError.NONE
 
     def _reconfigured(self, config: BrokerConfig) -> None:
@@ -394,7 +395,7 @@ class Broker:
     def delete_records(self, partition: str, before: int) -> KafkaError:
         """Delete records of one partition; followers learn of the new log start offset with their next fetch."""
         if partition not in self.replicas:
-            return absent(partition, self.states)
+            return missing_replica_error(partition, self.states)
         self._touched.fresh[partition] = None
         return self.replicas[partition].delete_records(before, self._port.now)
 

@@ -39,7 +39,7 @@ class ListenerState(IntEnum):
     OPEN = 2
 
 
-class Control(Protocol):
+class ControlPlaneClient(Protocol):
     """One broker's side of the control plane."""
 
     handlers: Handlers

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.broker.fetch.fetch_reads import absent
+from cluster_model.broker.fetch.fetch_reads import missing_replica_error
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.broker.purgatory import ParkedProduce, Purgatory
+from cluster_model.broker.purgatory import DelayedProduce, Purgatory
 from cluster_model.broker.topic_configs import topic_of
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
@@ -40,7 +40,7 @@ def batches_in(log: ReplicaLog) -> Iterator[tuple[Batch, list[tuple[int, str]]]]
         yield batch, [(at, batch.name[at - batch.base]) for low, high in parts for at in range(low, high)]
 
 
-TOLD_OF_APPEND: Final = {
+APPEND_ERRORS: Final = {
     KafkaError.UNKNOWN_TOPIC_OR_PARTITION: KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.NOT_ENOUGH_REPLICAS: KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -57,7 +57,7 @@ For transactions (``TransactionStateManager.appendTransactionToLog``) and for gr
 """
 
 
-class Tenant(Protocol):
+class HostedCoordinator(Protocol):
     """A group or transaction coordinator in a broker's process."""
 
     topic: str
@@ -96,11 +96,11 @@ class Tenant(Protocol):
         """Restore the state returned by :meth:`save`; the broker loads replicas and delayed appends."""
 
 
-class Gate(Protocol):
+class AppendGate(Protocol):
     """Interposer of coordinators' appends while a disk is slow or failing."""
 
     def holds(self, topic: str, request: ProduceRequest, token: int) -> bool:
-        """Queue an append for :meth:`Tenants.append_now` or :meth:`Tenants.settled`; False if it need not wait."""
+        """Queue an append for ``append_now`` or ``settled`` of :class:`CoordinatorHost`; False if it need not wait."""
 
     def spends(self, size: int) -> bool:
         """Count an append of that size whose result nothing waits for; False if it fails."""
@@ -109,7 +109,7 @@ class Gate(Protocol):
         """Fail queued appends of other leader epochs of a partition; -1 stands for no leadership."""
 
 
-class Tenants:
+class CoordinatorHost:
     """Coordinators hosted by one broker, and their access to its partitions."""
 
     __slots__ = ("_all", "_of_topic", "_port", "_purgatory", "_replicas", "_settle", "gate", "metadata", "states")
@@ -130,11 +130,11 @@ class Tenants:
         self.states = states
         """The broker's metadata cache, which its coordinators share."""
         self.metadata = metadata
-        self.gate: Gate | None = None
-        self._all: list[Tenant] = []
-        self._of_topic: dict[str, Tenant] = {}
+        self.gate: AppendGate | None = None
+        self._all: list[HostedCoordinator] = []
+        self._of_topic: dict[str, HostedCoordinator] = {}
 
-    def add(self, tenant: Tenant) -> None:
+    def add(self, tenant: HostedCoordinator) -> None:
         """Add a coordinator; called once, before the run."""
         self._all.append(tenant)
         self._of_topic[tenant.topic] = tenant
@@ -143,7 +143,7 @@ class Tenants:
         """Whether messages of a type are for one of the coordinators."""
         return any(kind in tenant.handlers for tenant in self._all)
 
-    def of(self, topic: str) -> Tenant:
+    def of(self, topic: str) -> HostedCoordinator:
         """Return the coordinator of an internal topic."""
         return self._of_topic[topic]
 
@@ -161,9 +161,10 @@ class Tenants:
     ) -> None:
         """Append a batch of records, ``KEY=VALUE`` each, with acks=all, for the coordinator of ``topic``.
 
-        Its :meth:`Tenant.appended` is called with ``token``: when every in-sync replica has the batch, when leadership
-        is lost, or after ``timeout_us``; or at once, before this returns, if the batch is rejected or the leader is the
-        only replica in sync. Records of a ``transaction``, (producer id, epoch), take effect with its marker.
+        Its :meth:`HostedCoordinator.appended` is called with ``token``: when every in-sync replica has the batch, when
+        leadership is lost, or after ``timeout_us``; or at once, before this returns, if the batch is rejected or the
+        leader is the only replica in sync. Records of a ``transaction``, (producer id, epoch), take effect with its
+        marker.
         """
         request = self._request(partition, names, ALL, timeout_us)
         if transaction is not None:
@@ -184,14 +185,16 @@ class Tenants:
         replica = self._replicas.get(partition)
         leadership = None if replica is None else replica.leadership
         if replica is None or leadership is None:
-            error = absent(partition, self.states) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
+            error = (
+                missing_replica_error(partition, self.states) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
+            )
             tenant.appended(token, error, -1)
             return
         now = self._port.now
         written = leadership.append(now, request)
         if written.waits:
             place, epoch = self._all.index(tenant), replica.leader_epoch
-            parked = ParkedProduce(LOCAL, token, partition, written.base, epoch, place, now + timeout_us)
+            parked = DelayedProduce(LOCAL, token, partition, written.base, epoch, place, now + timeout_us)
             leadership.wait(written.required, self._purgatory.park_produce(parked))
         self._settle(replica)
         if not written.waits:
@@ -250,7 +253,7 @@ class Tenants:
         """Return the active producers of a partition's leader (``ReplicaManager.activeProducerState``)."""
         replica = self._replicas.get(partition)
         if replica is None:
-            return absent(partition, self.states), ()
+            return missing_replica_error(partition, self.states), ()
         if replica.leadership is None:
             return KafkaError.NOT_LEADER_OR_FOLLOWER, ()
         return KafkaError.NONE, replica.leadership.producers.active(self._port.now)
@@ -333,7 +336,7 @@ _BROKERS: Final = 1_000
 """More than the largest broker id: blocks of different brokers never overlap."""
 
 
-class ProducerIds:
+class ProducerIdManager:
     """One broker's block of producer ids; the process loses the rest of it when it ends, but not the block count.
 
     The controller's part is not modelled: the n-th block of a broker has a unique number and is always available.

@@ -8,7 +8,7 @@ from collections.abc import Container
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cluster_model.broker.fetch.fetch_reads import absent
+from cluster_model.broker.fetch.fetch_reads import missing_replica_error
 from cluster_model.broker.partition.fetch_sessions import FetchSessions, SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.kernel.node_context import Alarm, NodeContext
@@ -16,7 +16,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse, FetchRequest
 
 if TYPE_CHECKING:
-    from cluster_model.broker.hosted_coordinators import Tenants
+    from cluster_model.broker.hosted_coordinators import CoordinatorHost
 
 
 # Record deletions that wait until every live replica has advanced its log start (``DelayedDeleteRecords``, KIP-107).
@@ -34,7 +34,7 @@ class _DelayedDelete(NamedTuple):
     deadline: int
 
 
-class Deletions:
+class DelayedDeletions:
     """Delayed DeleteRecords requests of one broker."""
 
     __slots__ = ("_alarm", "_known", "_metadata", "_port", "_replicas", "_touched", "waiting")
@@ -62,7 +62,7 @@ class Deletions:
         partition, now = request.partition, self._port.now
         replica = self._replicas.get(partition)
         if replica is None:
-            self._answer(source, request.correlation, partition, absent(partition, self._known), -1)
+            self._answer(source, request.correlation, partition, missing_replica_error(partition, self._known), -1)
             return
         self._touched[partition] = None
         offset = replica.hw if request.offset == -1 else request.offset
@@ -139,7 +139,7 @@ class Deletions:
         self._alarm.load(alarm)
 
 
-class ParkedFetch(NamedTuple):
+class DelayedFetch(NamedTuple):
     """A consumer's delayed fetch; a follower's is kept in its fetch session."""
 
     source: int
@@ -147,7 +147,7 @@ class ParkedFetch(NamedTuple):
     deadline: int
 
 
-class ParkedProduce(NamedTuple):
+class DelayedProduce(NamedTuple):
     """A delayed produce with acks=all that waits until the HW reaches ``required``.
 
     A coordinator's append has the ``source`` LOCAL, its token as ``correlation`` and the coordinator's index as
@@ -179,12 +179,12 @@ class Purgatory:
     )
 
     def __init__(self, port: NodeContext, cache: SessionCache) -> None:
-        self.deletions: Deletions
+        self.deletions: DelayedDeletions
         """Deletions that wait for the low watermark; set by the broker."""
-        self.tenants: Tenants
+        self.tenants: CoordinatorHost
         """Coordinators whose appends may be delayed; set by the broker."""
-        self.fetches: dict[int, ParkedFetch] = {}
-        self.produces: dict[int, ParkedProduce] = {}
+        self.fetches: dict[int, DelayedFetch] = {}
+        self.produces: dict[int, DelayedProduce] = {}
         self.sessions = FetchSessions(port.asked, cache)
         self.readers: dict[str, list[int]] = {}
         """Partition → tokens of the consumers' delayed fetches of it, oldest first."""
@@ -198,7 +198,7 @@ class Purgatory:
         self._alarm.want(deadline)
         return self._token
 
-    def park_fetch(self, fetch: ParkedFetch) -> int:
+    def park_fetch(self, fetch: DelayedFetch) -> int:
         """Delay a consumer's fetch until its deadline at the latest; returns its token."""
         token = self._wait(fetch.deadline)
         self.fetches[token] = fetch
@@ -207,13 +207,13 @@ class Purgatory:
             self.readers.setdefault(requested.partition, []).append(token)
         return token
 
-    def park_produce(self, produce: ParkedProduce) -> int:
+    def park_produce(self, produce: DelayedProduce) -> int:
         """Delay a produce until its deadline at the latest; returns its token."""
         token = self._wait(produce.deadline)
         self.produces[token] = produce
         return token
 
-    def take_fetch(self, token: int) -> ParkedFetch | None:
+    def take_fetch(self, token: int) -> DelayedFetch | None:
         """Remove a delayed fetch and return it; None if it is complete already."""
         fetch = self.fetches.pop(token, None)
         if fetch is not None:

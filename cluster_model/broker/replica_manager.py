@@ -8,11 +8,11 @@ the newest assignments have them deleted (KAFKA-14616).
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from cluster_model.broker.fetch.replication_quota import Throttle
+from cluster_model.broker.fetch.replication_quota import ReplicationQuota
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.broker.storage.log_manager import LogManager
-from cluster_model.broker.topic_configs import TopicSettings, topic_of
+from cluster_model.broker.topic_configs import TopicConfigs, topic_of
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import BROKER, THREADS, ConfigValue, check
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
@@ -24,7 +24,7 @@ from cluster_model.protocol.versions import Profile
 # Replicas that may have changed since the last check: for keyframes, checkpoints and the ISR task.
 
 
-class Touched:
+class DirtyReplicas:
     """Tracker of changed replicas: changes go to ``fresh``, each reader has a list of what is new to it."""
 
     __slots__ = ("_replicas", "_saved", "fresh", "moved", "restless")
@@ -107,7 +107,7 @@ class ReplicaSource(Protocol):
         """Unregister a deleted replica."""
 
 
-class Hosting:
+class ReplicaManager:
     """Replicas of one broker. Logs survive the process on disk; the rest comes again with metadata."""
 
     __slots__ = (
@@ -122,9 +122,9 @@ class Hosting:
         replicas: dict[str, Replica],
         logs: LogManager,
         service: RequestHandler,
-        touched: Touched,
-        quotas: tuple[Throttle, ...],
-        settings: TopicSettings,
+        touched: DirtyReplicas,
+        quotas: tuple[ReplicationQuota, ...],
+        settings: TopicConfigs,
         source: ReplicaSource,
         emit: Callable[[Event], None],
         leaves: Callable[[str], None],

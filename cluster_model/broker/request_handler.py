@@ -4,23 +4,23 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from cluster_model.broker.fetch.fetch_reads import (
-    News,
-    absent,
-    book_if_nothing_new,
+    FetchNews,
     caught_up_answer,
     check_epoch,
+    count_if_caught_up,
     epoch_end,
+    has_news,
+    missing_replica_error,
     news_for_consumer,
     news_of_hw,
-    says_something,
     serve_fetch,
 )
 from cluster_model.broker.fetch.replica_fetcher import fetcher_of
-from cluster_model.broker.fetch.replication_quota import Throttle, slice_bytes
+from cluster_model.broker.fetch.replication_quota import ReplicationQuota, slice_bytes
 from cluster_model.broker.hosted_coordinators import LOCAL
 from cluster_model.broker.partition.fetch_sessions import FULL, FetchSession, SessionCache
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.purgatory import ParkedFetch, ParkedProduce, Purgatory
+from cluster_model.broker.purgatory import DelayedFetch, DelayedProduce, Purgatory
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.offset_index import largest_timestamp, offset_before, offset_for_timestamp
 from cluster_model.protocol.errors import KafkaError
@@ -29,7 +29,7 @@ from cluster_model.protocol.messages import (
     EARLIEST,
     LATEST,
     MAX_TIMESTAMP,
-    NOBODY,
+    NO_LEADER,
     READ_COMMITTED,
     EpochEndRequest,
     EpochEndResponse,
@@ -43,7 +43,7 @@ from cluster_model.protocol.messages import (
     ProduceRequest,
     ProduceResponse,
 )
-from cluster_model.protocol.records import Slice, as_stored
+from cluster_model.protocol.records import Slice, with_corruption
 from cluster_model.protocol.versions import Profile
 
 # Current-leader hints in error responses, which save a client a metadata request (KIP-951).
@@ -67,7 +67,7 @@ class LeaderHints:
     def _of(self, partition: str) -> Hint | None:
         replica = self._replicas.get(partition)
         known = self._states.get(partition) if replica is None or replica.leader_epoch < 0 else replica
-        return None if known is None or known.leader == NOBODY else (known.leader, known.leader_epoch)
+        return None if known is None or known.leader == NO_LEADER else (known.leader, known.leader_epoch)
 
     def refusal(self, correlation: int, partition: str, error: KafkaError) -> ProduceResponse:
         """Return the error response to a produce request."""
@@ -114,7 +114,9 @@ def bounded(request: FetchRequest, most: int) -> FetchRequest:
     return request._replace(response_max_bytes=bound, min_bytes=min(request.min_bytes, bound))
 
 
-def cut_to_fit(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> list[FetchData]:
+def limit_to_response_size(
+    request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]
+) -> list[FetchData]:
     """Return the data with no more records than one response may have."""
     remaining = request.response_max_bytes
     first = True
@@ -132,7 +134,7 @@ def cut_to_fit(request: FetchRequest, replicas: Mapping[str, Replica], found: li
 
 
 def _shorter(replica: Replica, records: Slice, most: int, *, at_least_one: bool) -> Slice:
-    shorter = as_stored(replica.log.read(records.start, records.end, max(most, 1)), records.damages)
+    shorter = with_corruption(replica.log.read(records.start, records.end, max(most, 1)), records.damages)
     if at_least_one or slice_bytes(replica.log.lineages, shorter) <= most:
         return shorter
     return Slice(records.start, records.start, ())
@@ -152,7 +154,7 @@ _UNKNOWN: Answer = (KafkaError.NONE, -1, -1)
 
 
 def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> Answer:
-    """Return the result for one partition; ``refused`` is the error of the epoch check, or :func:`absent`.
+    """Return the result for one partition; ``refused`` is the error of the epoch check, or :func:`missing_replica_error`.
 
     Consumers see only offsets below the high watermark, or by isolation level the last stable offset; a follower sees
     up to the log end offset. A leader whose high watermark is still below the start of its own epoch does not know yet
@@ -190,7 +192,9 @@ def _by_time(replica: Replica, timestamp: int, bound: int, now: int) -> Answer:
     return (KafkaError.NONE, found.offset, found.timestamp_us)
 
 
-def answer(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> ListOffsetsResponse:
+def list_offsets_response(
+    replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int
+) -> ListOffsetsResponse:
     """Return the ListOffsets response with the result of :func:`list_offset`."""
     error, offset, timestamp = list_offset(replica, refused, request, now)
     epoch = -1 if replica is None or offset < 0 else _epoch_of(replica, request.timestamp_us, offset)
@@ -219,7 +223,7 @@ class RequestHandler:
         settle: Callable[[Replica], None],
         touched: dict[str, None],
         cache: SessionCache,
-        throttle: Throttle,
+        throttle: ReplicationQuota,
         known: Mapping[str, PartitionState],
         fetch_max_bytes: int = 0,
     ) -> None:
@@ -244,7 +248,9 @@ class RequestHandler:
         replica = self._replicas.get(partition)
         leadership = None if replica is None else replica.leadership
         if replica is None or leadership is None:
-            error = absent(partition, self._known) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
+            error = (
+                missing_replica_error(partition, self._known) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
+            )
             self._port.send(source, self._hints.refusal(request.correlation, partition, error))
             return
         if request.kind and not checked and self.gate is not None and self.gate(source, partition, request):
@@ -253,7 +259,7 @@ class RequestHandler:
         error, base, branch, required, waits = leadership.append(now, request)
         if waits:
             deadline = now + request.timeout_us
-            delayed = ParkedProduce(
+            delayed = DelayedProduce(
                 source, request.correlation, partition, base, replica.leader_epoch, branch, deadline
             )
             leadership.wait(required, self._purgatory.park_produce(delayed))
@@ -278,18 +284,18 @@ class RequestHandler:
             self._respond_to_consumer(source, request, found)
         else:
             deadline = self._port.clock.now + request.max_wait_us
-            self._purgatory.park_fetch(ParkedFetch(source, request, deadline))
+            self._purgatory.park_fetch(DelayedFetch(source, request, deadline))
 
     def _satisfies(self, request: FetchRequest, found: list[FetchData]) -> bool:
         """Whether a consumer's fetch completes at once: by enough bytes, or by other news such as an error."""
         if request.min_bytes == 1:
-            return any(map(says_something, found))
-        has_other_news = any(says_something(data) and not data.records.extents for data in found)
+            return any(map(has_news, found))
+        has_other_news = any(has_news(data) and not data.records.extents for data in found)
         return has_other_news or enough(request, self._replicas, found)
 
     def _respond_to_consumer(self, source: int, request: FetchRequest, found: list[FetchData]) -> None:
         if not fits(request, len(found)):
-            found = cut_to_fit(request, self._replicas, found)
+            found = limit_to_response_size(request, self._replicas, found)
         self._respond(source, request, self._hints.on_fetch(found), len(found))
 
     def _send(self, source: int, request: FetchRequest, response: FetchResponse) -> None:
@@ -334,13 +340,13 @@ class RequestHandler:
             replica = self._replicas.get(partition)
             old_hw = -1 if replica is None else replica.hw
             old_hws.append(old_hw)
-            if replica is not None and book_if_nothing_new(replica, request, requested, now):
+            if replica is not None and count_if_caught_up(replica, request, requested, now):
                 found.append(None)
             else:
                 data = serve_fetch(replica, request, requested, now, self._known, book=True)
                 if self._throttle.active:
                     data = self._throttled_data(request, requested, data)
-                if says_something(data) and (request.min_bytes <= 1 or not data.records.extents):
+                if has_news(data) and (request.min_bytes <= 1 or not data.records.extents):
                     at_once = True
                 found.append(data)
             if replica is not None and (
@@ -413,12 +419,12 @@ class RequestHandler:
         """Send a follower its response, and mark partitions without news as idle."""
         follower = session.source[0]
         if not fits(request, len(found)):
-            found = cut_to_fit(request, self._replicas, found)
+            found = limit_to_response_size(request, self._replicas, found)
         self._respond(follower, request, found, len(session.asked))
         if self._profile.hw_push or self._throttle.active:
             self._note_sent(follower, found)
         for slot, data in zip(slots, found, strict=True):
-            if not data.records.extents and not says_something(data):
+            if not data.records.extents and not has_news(data):
                 replica = self._replicas[data.partition]
                 if data.hw == replica.hw and replica.leadership is not None:
                     self._touched[data.partition] = None
@@ -479,9 +485,9 @@ class RequestHandler:
     def _wakes_consumer(self, replica: Replica, request: FetchRequest) -> bool:
         requested = next(each for each in request.partitions if each.partition == replica.partition)
         found = news_for_consumer(replica, request, requested)
-        if found is News.READABLE and request.min_bytes > 1:
+        if found is FetchNews.READABLE and request.min_bytes > 1:
             return self._satisfies(request, self._for_consumer(request))
-        return found is not News.NOTHING
+        return found is not FetchNews.NOTHING
 
     def _for_consumer(self, request: FetchRequest) -> list[FetchData]:
         """Return the data for a consumer's fetch now."""
@@ -524,7 +530,7 @@ class RequestHandler:
         """Complete the delayed requests of a replica that stops leading and following, and may be deleted."""
         partition = replica.partition
         gone = partition not in self._replicas
-        error = absent(partition, self._known) if gone else KafkaError.NOT_LEADER_OR_FOLLOWER
+        error = missing_replica_error(partition, self._known) if gone else KafkaError.NOT_LEADER_OR_FOLLOWER
         done, replica.done = replica.done, []
         for token, _error in done:
             self._answer_produce(token, error)
@@ -582,10 +588,10 @@ class RequestHandler:
         """Handle ListOffsets: an offset by timestamp, the earliest or the latest."""
         replica = self._replicas.get(request.partition)
         if replica is None:
-            error = absent(request.partition, self._known)
+            error = missing_replica_error(request.partition, self._known)
         else:
             error = check_epoch(replica, request.current_leader_epoch)
-        response = answer(replica, error, request, self._port.clock.now)
+        response = list_offsets_response(replica, error, request, self._port.clock.now)
         if request.replica == CONSUMER:
             self._port.send(source, response)
         else:

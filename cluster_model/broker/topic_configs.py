@@ -16,7 +16,7 @@ def topic_of(partition: str) -> str:
     return partition.rpartition("-")[0]
 
 
-class TopicSettings:
+class TopicConfigs:
     """Configuration of all topics; a topic without overrides has the broker's configuration."""
 
     __slots__ = ("_broker", "_known", "_profile", "_static", "_topics", "_writeback_us")
@@ -103,7 +103,7 @@ class TopicSettings:
         self._known.clear()
 
 
-def said(overrides: Overrides) -> str:
+def format_configs(overrides: Overrides) -> str:
     """Format configs as one line of text."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in overrides.items()}
     return ", ".join(f"{name}={text}" for name, text in texts.items())

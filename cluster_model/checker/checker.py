@@ -7,13 +7,13 @@ from cluster_model.checker.anomalies.definitions import ClientSettings
 from cluster_model.checker.anomalies.history_checker import NO_CLIENTS, AnomalyChecker
 from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.invariants.base import Registrations
-from cluster_model.checker.invariants.invariant_checker import Safety
-from cluster_model.checker.ledger.consumption import Readings
-from cluster_model.checker.ledger.delivery_tracker import Transacted
+from cluster_model.checker.invariants.invariant_checker import InvariantChecker
+from cluster_model.checker.ledger.consumption import DeliveredRecords
+from cluster_model.checker.ledger.delivery_tracker import TransactionOutcomes
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.liveness.liveness_checker import Liveness
-from cluster_model.checker.root_cause.report import Casebook
-from cluster_model.observation.cluster_state import World
+from cluster_model.checker.liveness.liveness_checker import LivenessChecker
+from cluster_model.checker.root_cause.report import FindingCollector
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     Appended,
     BatchCorrupted,
@@ -52,7 +52,7 @@ class Checker:
 
     def __init__(
         self,
-        world: World,
+        world: ClusterState,
         emit: Callable[[Event], None],
         plane: Registrations | None = None,
         clients: ClientSettings | None = None,
@@ -67,13 +67,13 @@ class Checker:
         self.history.acked_in = self.ledger.acked_in
         self.deleting = False
         """Whether reported losses belong to a partition that is being deleted."""
-        self.transacted = Transacted(world, self.ledger.acked_in)
-        self.invariants = Safety(world, emit, plane)
+        self.transacted = TransactionOutcomes(world, self.ledger.acked_in)
+        self.invariants = InvariantChecker(world, emit, plane)
         excuses, undone = self.invariants.excuses, self.transacted.undone
         self.witness = AnomalyChecker(world, clients or NO_CLIENTS, excuses, undone)
-        self.readings = Readings(self.witness.empty)
-        self.casebook = Casebook(world, self.history, self.ledger, self.readings, self.transacted)
-        self.liveness: Liveness | None = None
+        self.readings = DeliveredRecords(self.witness.empty)
+        self.casebook = FindingCollector(world, self.history, self.ledger, self.readings, self.transacted)
+        self.liveness: LivenessChecker | None = None
         """The liveness checker; None where virtual time does not pass."""
 
     def listeners(self) -> dict[type[TraceEvent], Callable[[Any], None]]:

@@ -18,9 +18,9 @@ from typing import Any, Final, NamedTuple
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, NodeContext
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.admin_messages import AdminRequest, AdminResponse, entries_of, refusal
-from cluster_model.protocol.config_defaults import Configured
+from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.configs import ConnectionSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -43,7 +43,7 @@ from cluster_model.protocol.group_messages import (
     OffsetFetchResponse,
 )
 from cluster_model.protocol.messages import (
-    NOBODY,
+    NO_LEADER,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     ListOffsetsRequest,
@@ -87,13 +87,13 @@ _GROUP_RETRIED: Final = (
 """Retriable errors of a coordinator; all but the first require a new lookup."""
 
 
-class Describe(NamedTuple):
+class DescribeMetadata(NamedTuple):
     """A request for metadata no older than itself, the first step of tools; the answer is a MetadataResponse."""
 
     correlation: int
 
 
-class AtBroker(NamedTuple):
+class BrokerRequest(NamedTuple):
     """A request to one given broker."""
 
     correlation: int
@@ -115,8 +115,8 @@ Request = (
     | LeaderRequest
     | DescribeTransactionsRequest
     | FindCoordinatorRequest
-    | AtBroker
-    | Describe
+    | BrokerRequest
+    | DescribeMetadata
 )
 Answer = (
     AdminResponse
@@ -135,7 +135,7 @@ Answer = (
     | WriteTxnMarkersResponse
     | MetadataResponse
 )
-"""Any answer; that of a :class:`Describe` that timed out is metadata without brokers."""
+"""Any answer; that of a :class:`DescribeMetadata` that timed out is metadata without brokers."""
 
 
 _TIMED_OUT: Final = KafkaError.REQUEST_TIMED_OUT
@@ -172,7 +172,7 @@ def _own_partition(request: DeleteRecordsRequest | ListOffsetsRequest | Describe
     return request.partition
 
 
-def _list_timed_out(request: AtBroker) -> Answer:
+def _list_timed_out(request: BrokerRequest) -> Answer:
     if isinstance(request.request, ListTransactionsRequest):
         return ListTransactionsResponse(request.correlation, _TIMED_OUT, request.broker, ())
     return ListGroupsResponse(request.correlation, _TIMED_OUT, ())
@@ -182,11 +182,11 @@ _AT_CONTROLLER: Final = _Route(
     lambda request: refusal(request, _TIMED_OUT, "no controller answered in time"), _CONTROL_RETRIED
 )
 _ROUTES: Final[dict[type, _Route]] = {
-    Describe: _Route(lambda request: MetadataResponse(request.correlation, (), ()), _CONTROL_RETRIED),
+    DescribeMetadata: _Route(lambda request: MetadataResponse(request.correlation, (), ()), _CONTROL_RETRIED),
     FindCoordinatorRequest: _Route(
-        lambda request: FindCoordinatorResponse(request.correlation, _TIMED_OUT, NOBODY), _GROUP_RETRIED
+        lambda request: FindCoordinatorResponse(request.correlation, _TIMED_OUT, NO_LEADER), _GROUP_RETRIED
     ),
-    AtBroker: _Route(_list_timed_out, _GROUP_RETRIED),
+    BrokerRequest: _Route(_list_timed_out, _GROUP_RETRIED),
     DeleteRecordsRequest: _Route(
         lambda request: DeleteRecordsResponse(request.correlation, request.partition, _TIMED_OUT, -1),
         _CONTROL_RETRIED,
@@ -264,24 +264,24 @@ def target_of(request: Request, known: MetadataResponse) -> int:
     partition = route_of(request).partition
     if partition is not None:
         wanted = partition(request)
-        return next((state.leader for state in known.partitions if state.partition == wanted), NOBODY)
-    return request.broker if isinstance(request, AtBroker) else known.controller
+        return next((state.leader for state in known.partitions if state.partition == wanted), NO_LEADER)
+    return request.broker if isinstance(request, BrokerRequest) else known.controller
 
 
-def sent_as(request: Any, correlation: int) -> Any:
+def message_of(request: Any, correlation: int) -> Any:
     """Return the message to send."""
-    message = request.request if isinstance(request, AtBroker) else request
+    message = request.request if isinstance(request, BrokerRequest) else request
     return message._replace(correlation=correlation)
 
 
-def is_again(request: Request, response: Any) -> bool:
+def is_retriable(request: Request, response: Any) -> bool:
     """Return whether a response has a retriable error."""
     error, entries = entries_of(response)
     retried = route_of(request).retried
     return error in retried or any(entry.error in retried for entry in entries)
 
 
-def is_still_there(response: Any) -> bool:
+def is_loading(response: Any) -> bool:
     """Return whether a coordinator is still loading: it need not be looked up again."""
     error, entries = entries_of(response)
     loading = KafkaError.COORDINATOR_LOAD_IN_PROGRESS
@@ -309,7 +309,7 @@ class AdminConfig:
     @staticmethod
     def of(profile: Profile) -> "AdminConfig":
         """Make the default settings of the cluster's own version."""
-        own = Configured("admin", profile.number, {})
+        own = EffectiveConfig("admin", profile.number, {})
         request_us = own.us("request.timeout.ms")
         return AdminConfig(
             api_timeout_us=own.us("default.api.timeout.ms"),
@@ -327,12 +327,12 @@ class _Call(NamedTuple):
     deadline: int
     ready_at: int
     """Earliest time of the next attempt."""
-    target: int = NOBODY
+    target: int = NO_LEADER
     """Node that it was sent to; NOBODY between attempts."""
     correlation: int = 0
     sent_at: int = 0
     """Time at which it was sent; a request that waits for a connection has no timeout except the deadline."""
-    coordinator: int = NOBODY
+    coordinator: int = NO_LEADER
     """Coordinator of its group or transactional id, once looked up."""
     tries: int = 0
     """Failed attempts of the current part: the lookup of the coordinator, or the request itself."""
@@ -355,7 +355,7 @@ class AdminClient:
         "on_answer",
     )  # fmt: skip
 
-    def __init__(self, port: NodeContext, config: AdminConfig, brokers: tuple[int, ...], stream: Stream) -> None:
+    def __init__(self, port: NodeContext, config: AdminConfig, brokers: tuple[int, ...], stream: RandomStream) -> None:
         """Make a client; ``brokers`` are the ``bootstrap.servers``, of which ``stream`` chooses one at random."""
         port = NetworkClient(port, config.connections, config.request_timeout_us, stream)
         port.start_cold()
@@ -383,7 +383,7 @@ class AdminClient:
         """Submit a request under a ``token`` not in use; it is sent when the process next runs."""
         now = self._port.now
         self._calls[token] = _Call(request, now + self._config.api_timeout_us, now)
-        if isinstance(request, Describe):
+        if isinstance(request, DescribeMetadata):
             self._known = None
         self._alarm.want(now)
 
@@ -447,14 +447,14 @@ class AdminClient:
         known = self._known
         for token, call in tuple(self._calls.items()):
             self._advance(token, call, now, known)
-        if any(call.target == NOBODY for call in self._calls.values()):
+        if any(call.target == NO_LEADER for call in self._calls.values()):
             self._maybe_request_metadata(now)
         self._rearm(now)
 
     def _advance(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
         if call.deadline <= now:
             self._end(token, route_of(call.request).timed_out(call.request))
-        elif call.target == NOBODY and call.ready_at <= now and known is not None:
+        elif call.target == NO_LEADER and call.ready_at <= now and known is not None:
             self._try(token, call, now, known)
 
     def _overdue(self, now: int) -> list[int]:
@@ -469,7 +469,7 @@ class AdminClient:
 
     def _try(self, token: int, call: _Call, now: int, known: MetadataResponse) -> None:
         request = call.request
-        if isinstance(request, Describe):
+        if isinstance(request, DescribeMetadata):
             self._end(token, known)
             return
         finder = finder_of(request)
@@ -477,26 +477,26 @@ class AdminClient:
             target = self._least_loaded()
         elif finder is None:
             target = target_of(request, known)
-        elif call.coordinator == NOBODY:
+        elif call.coordinator == NO_LEADER:
             target, request = self._least_loaded(), finder
         else:
             target = call.coordinator
-        if target == NOBODY:
+        if target == NO_LEADER:
             self._known = None
             self._metadata_due_at = max(self._metadata_due_at, now + self._config.backoff_us)
             return
         self._correlation += 1
         self._calls[token] = call._replace(target=target, correlation=self._correlation, sent_at=now)
-        self._port.send(target, sent_as(request, self._correlation))
+        self._port.send(target, message_of(request, self._correlation))
 
     def _answered(self, response: Any) -> None:
         for token, call in self._calls.items():
-            if call.target != NOBODY and call.correlation == response.correlation:
-                finding = call.coordinator == NOBODY and finder_of(call.request) is not None
-                if is_again(call.request, response) or (finding and response.error):
-                    self._again(token, call, call.coordinator if is_still_there(response) else NOBODY)
+            if call.target != NO_LEADER and call.correlation == response.correlation:
+                finding = call.coordinator == NO_LEADER and finder_of(call.request) is not None
+                if is_retriable(call.request, response) or (finding and response.error):
+                    self._again(token, call, call.coordinator if is_loading(response) else NO_LEADER)
                 elif finding:
-                    self._calls[token] = call._replace(target=NOBODY, coordinator=response.node_id, tries=0)
+                    self._calls[token] = call._replace(target=NO_LEADER, coordinator=response.node_id, tries=0)
                 else:
                     self._end(token, response)
                     self._rearm(self._port.now)
@@ -504,7 +504,7 @@ class AdminClient:
                 self._pump()
                 return
 
-    def _again(self, token: int, call: _Call, coordinator: int = NOBODY, *, failed: bool = True) -> None:
+    def _again(self, token: int, call: _Call, coordinator: int = NO_LEADER, *, failed: bool = True) -> None:
         """Schedule a retry with newer metadata, or end the request after the maximum of retries.
 
         ``failed``: the request was sent, so this counts as an attempt.
@@ -515,7 +515,7 @@ class AdminClient:
             self._end(token, route_of(call.request).timed_out(call.request))
             return
         ready_at = now + self._config.backoff_us
-        self._calls[token] = call._replace(target=NOBODY, ready_at=ready_at, coordinator=coordinator, tries=tries)
+        self._calls[token] = call._replace(target=NO_LEADER, ready_at=ready_at, coordinator=coordinator, tries=tries)
         self._known = None
         self._metadata_due_at = max(self._metadata_due_at, now + self._config.backoff_us)
 
@@ -564,7 +564,7 @@ class AdminClient:
     def _rearm(self, now: int) -> None:
         times = [call.deadline for call in self._calls.values()]
         for call in self._calls.values():
-            if call.target != NOBODY:
+            if call.target != NO_LEADER:
                 if call.target in self._port.open:
                     times.append(call.sent_at + self._config.request_timeout_us)
             elif call.ready_at > now:

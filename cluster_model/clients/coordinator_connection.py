@@ -10,7 +10,7 @@ from cluster_model.clients.metadata import Metadata
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import GROUP, FindCoordinatorRequest, FindCoordinatorResponse
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 
 _FIND: Final = "find"
 
@@ -18,7 +18,7 @@ Lost = list[tuple[str, int]]
 """(kind, correlation) of failed requests."""
 
 
-class CoordinatorLink:
+class CoordinatorConnection:
     """The coordinator of one group or transactional id known to a client, and the requests in flight to it."""
 
     __slots__ = (
@@ -49,7 +49,7 @@ class CoordinatorLink:
         self._key = key
         self._key_type = key_type
         self._backoff_us, self._timeout_us = timing
-        self.node = NOBODY
+        self.node = NO_LEADER
         self._correlation = port.first_number + first
         self._looked_up_at = -self._backoff_us
         self._in_flight: dict[int, tuple[str, int, int]] = {}
@@ -58,7 +58,7 @@ class CoordinatorLink:
     @property
     def known(self) -> bool:
         """Whether the coordinator is known."""
-        return self.node != NOBODY
+        return self.node != NO_LEADER
 
     @property
     def waits(self) -> bool:
@@ -108,7 +108,7 @@ class CoordinatorLink:
 
     def unknown(self) -> None:
         """Forget the coordinator, which has changed or is unavailable (``markCoordinatorUnknown``)."""
-        self.node = NOBODY
+        self.node = NO_LEADER
 
     def lost(self, broker: int) -> Lost:
         """Handle a broken connection to a broker; return the failed requests."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from cluster_model.connections.network_client import NetworkClient
 from cluster_model.kernel.node_context import Alarm
-from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, MetadataRequest, MetadataResponse, PartitionState
 
 # Stale metadata: every response to the client's metadata requests shows an earlier state.
 #
@@ -13,7 +13,7 @@ from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataRes
 # (KIP-951) are not affected.
 
 
-class OldAnswers:
+class StaleMetadataResponses:
     """Metadata responses delayed by faults, of one client: the delays of several faults add up, 0 is without end."""
 
     __slots__ = ("_answers", "_delays")
@@ -115,7 +115,7 @@ class Metadata:
         self._timeout_us = timeout_us
         self._busy = busy
         self._correlation = port.first_number
-        self._node = NOBODY
+        self._node = NO_LEADER
         """Broker of the request in flight."""
         self._requested_at = -backoff_us
         self._due_at = -1
@@ -126,14 +126,14 @@ class Metadata:
         self.racks: dict[int, str] = {}
         """Racks of brokers by the last response with each; a broker that is down keeps its rack."""
         self._alarm = Alarm(port, "metadata")
-        self.old = OldAnswers()
+        self.old = StaleMetadataResponses()
         """Responses kept stale by faults; the next process of the client takes it over."""
 
     def hear_late(self, fault: int, delay_us: int) -> None:
         """Make responses stale by ``delay_us`` from now on, 0: without any news until :meth:`hear`."""
         if not self.old.any and self.states:
             racks = tuple([self.racks.get(broker, "") for broker in self._online]) if self.racks else ()
-            known = MetadataResponse(0, tuple(self.states.values()), self._online, NOBODY, racks)
+            known = MetadataResponse(0, tuple(self.states.values()), self._online, NO_LEADER, racks)
             self.old.know(known, self._port.now)
         self.old.hold(fault, delay_us)
 
@@ -149,7 +149,7 @@ class Metadata:
     def leader(self, partition: str) -> int:
         """Return the leader of a partition, NOBODY if unknown."""
         state = self.states.get(partition)
-        return NOBODY if state is None else state.leader
+        return NO_LEADER if state is None else state.leader
 
     def partitions_of(self, topic: str) -> list[str]:
         """Return a topic's partitions in order of their numbers; none if the topic is unknown."""
@@ -179,7 +179,7 @@ class Metadata:
 
     def refresh(self) -> None:
         """Request new metadata after the backoff."""
-        if self._node == NOBODY:
+        if self._node == NO_LEADER:
             self._schedule(max(self._port.now, self._requested_at + self._backoff_us))
 
     def _schedule(self, at: int) -> None:
@@ -190,18 +190,18 @@ class Metadata:
     def rang(self) -> int:
         """Handle the timer: send a due request, or return the broker that timed out, to close its connection."""
         if not self._alarm.rang():
-            return NOBODY
+            return NO_LEADER
         now = self._port.now
-        if self._node != NOBODY:
+        if self._node != NO_LEADER:
             if now - self._requested_at >= self._timeout_us:
                 return self._node
             self._alarm.want(self._requested_at + self._timeout_us)
-            return NOBODY
+            return NO_LEADER
         if 0 <= self._due_at <= now:
             self._ask(now)
         elif self._due_at >= 0:
             self._alarm.want(self._due_at)
-        return NOBODY
+        return NO_LEADER
 
     def _ask(self, now: int) -> None:
         self._node = self.pick()
@@ -224,9 +224,9 @@ class Metadata:
 
     def answered(self, response: MetadataResponse) -> bool:
         """Handle a response; return True if it was expected and has metadata."""
-        if self._node == NOBODY or response.correlation != self._correlation:
+        if self._node == NO_LEADER or response.correlation != self._correlation:
             return False
-        self._node = NOBODY
+        self._node = NO_LEADER
         if self.old.any:
             response = self.old.instead_of(response, self._port.now)
         if not response.brokers:  # The broker has just started and has no metadata yet.
@@ -258,7 +258,7 @@ class Metadata:
     def disconnected(self, broker: int) -> None:
         """Handle a lost connection, or one that could not be made: leaders may have changed."""
         if broker == self._node:
-            self._node = NOBODY
+            self._node = NO_LEADER
         self.refresh()
 
     def save(self) -> tuple[Any, ...]:

@@ -22,9 +22,9 @@ from cluster_model.spec.cluster_spec import (
     Interceptor,
     ProducerSpec,
     RateProfile,
+    RateSegment,
     Sizes,
     SpreadSizes,
-    Stretch,
     TwoSizes,
     UniformSizes,
 )
@@ -41,7 +41,7 @@ _WHOLE: Final = 2 * RECORD
 """Work per record, counted in halves because the area below a ramp is half of a rectangle."""
 
 
-def _work(stretch: Stretch, at: int) -> int:
+def _work(stretch: RateSegment, at: int) -> int:
     """Return the work done ``at`` microseconds into a segment: twice the area below the rate, rounded down."""
     duration, start, end = stretch
     if start == end:
@@ -49,7 +49,7 @@ def _work(stretch: Stretch, at: int) -> int:
     return 2 * start * at + (end - start) * at * at // duration
 
 
-def _reached(stretch: Stretch, work: int) -> int:
+def _reached(stretch: RateSegment, work: int) -> int:
     """Return the first microsecond of a segment at which ``work`` is done; the segment must reach it."""
     duration, start, end = stretch
     slope = end - start
@@ -120,7 +120,7 @@ AT_ONCE_US: Final = 1_000
 """Minimum time to the next batch where a batch is completed at the time it was made (``acks=0``)."""
 BLOCKED_US: Final = 100_000
 """How often an application in a closed loop checks whether ``send`` can continue."""
-USUAL_PPM: Final = 1_000_000
+NORMAL_PPM: Final = 1_000_000
 """The normal pace."""
 
 
@@ -152,7 +152,7 @@ class Pacing(Protocol):
         """Restore the state returned by :meth:`save`."""
 
 
-class Steady:
+class ConstantRatePacing:
     """Open loop with a constant interval between batches."""
 
     __slots__ = ("_begun", "_port", "_ppm", "_since", "_spec", "_turn", "timer")
@@ -162,7 +162,7 @@ class Steady:
         self._spec = spec
         self.timer: Payload = (MAKE,)
         self._begun = False
-        self._ppm = USUAL_PPM
+        self._ppm = NORMAL_PPM
         self._turn = 0
         """Number of changes of the pace."""
         self._since = 0
@@ -201,7 +201,7 @@ class Steady:
     def _next(self) -> None:
         """Set the timer of the next batch at the current pace."""
         if self._ppm:
-            now, whole = self._port.now, self._spec.interval_us * USUAL_PPM
+            now, whole = self._port.now, self._spec.interval_us * NORMAL_PPM
             count = max(0, now - self._since) * self._ppm // whole + 1
             self._port.timer(self._since - (-count * whole // self._ppm) - now, *self.timer)
 
@@ -221,7 +221,7 @@ class Steady:
         self.timer = (MAKE, self._turn) if self._turn else (MAKE,)
 
 
-class Profiled(Steady):
+class RateProfilePacing(ConstantRatePacing):
     """Open loop with batches at the times given by a rate curve."""
 
     __slots__ = ("_curve", "_profile")
@@ -259,7 +259,7 @@ class Profiled(Steady):
 
 def _scaled(profile: RateProfile, ppm: int) -> RateProfile:
     stretches = [
-        each._replace(start=each.start * ppm // USUAL_PPM, end=each.end * ppm // USUAL_PPM)
+        each._replace(start=each.start * ppm // NORMAL_PPM, end=each.end * ppm // NORMAL_PPM)
         for each in profile.stretches
     ]  # fmt: skip
     return profile._replace(stretches=tuple(stretches))
@@ -296,7 +296,7 @@ class ClosedLoopPacing:
     def pace(self, ppm: int) -> None:
         """Scale the maximum of outstanding batches; additional batches are made at once."""
         before, batch = self._most, self._spec.batch
-        self._most = self._loop.outstanding * ppm // USUAL_PPM // batch
+        self._most = self._loop.outstanding * ppm // NORMAL_PPM // batch
         if ppm and not self._most:
             self._most = 1
         if self._begun:
@@ -368,7 +368,7 @@ def pacing_of(port: NodeContext, spec: ProducerSpec) -> Pacing:
         return ClosedLoopPacing(port, spec)
     if spec.profile is None and not spec.interval_us:
         return OnDemandPacing()
-    return Steady(port, spec) if spec.profile is None else Profiled(port, spec)
+    return ConstantRatePacing(port, spec) if spec.profile is None else RateProfilePacing(port, spec)
 
 
 # The size of every record of a producer: a pure function of the seed, its partition and its number.
@@ -406,7 +406,7 @@ class RecordSizes(Protocol):
         """Return the total bytes of ``records`` records from number ``sequence`` on."""
 
 
-class OneSize:
+class ConstantSize:
     """Record sizes that are all the same."""
 
     __slots__ = ("_record_bytes",)
@@ -441,7 +441,7 @@ class InterceptedSizes:
         return size
 
 
-class DrawnSizes:
+class RandomSizes:
     """Random record sizes, from a stream of the session per partition."""
 
     __slots__ = ("_client", "_seed", "_sizes")
@@ -468,10 +468,10 @@ class DrawnSizes:
 @lru_cache(maxsize=_REMEMBERED)
 def _block(sizes: Sizes, seed: int, name: str, number: int) -> tuple[int, ...]:
     """Return the cumulative bytes of the first 0, 1, 2 ... records of a block."""
-    return tuple(accumulate((drawn(sizes, draw) for draw in draws(seed, name, number)), initial=0))
+    return tuple(accumulate((keys_of_numbers(sizes, draw) for draw in draws(seed, name, number)), initial=0))
 
 
-def drawn(sizes: Sizes, draw: int) -> int:
+def keys_of_numbers(sizes: Sizes, draw: int) -> int:
     """Map a random number, uniform over 64 bits, to a size."""
     if isinstance(sizes, UniformSizes):
         return sizes.low + (draw * (sizes.high - sizes.low + 1) >> 64)
@@ -492,7 +492,7 @@ def _spread(sizes: SpreadSizes) -> tuple[int, ...]:
 
 def sizes_of(spec: ProducerSpec, seed: int) -> RecordSizes:
     """Make the record sizes of a producer in a session with ``seed``."""
-    made: RecordSizes = OneSize(spec.record_bytes)
+    made: RecordSizes = ConstantSize(spec.record_bytes)
     if spec.sizes is not None:
-        made = DrawnSizes(spec.sizes, spec.name, seed)
+        made = RandomSizes(spec.sizes, spec.name, seed)
     return InterceptedSizes(made, spec.interceptors) if spec.interceptors else made

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.configs import ConnectionSettings
 from cluster_model.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
 
@@ -108,7 +108,7 @@ class NetworkClient(NodeContext):
     )  # fmt: skip
 
     def __init__(
-        self, port: NodeContext, settings: ConnectionSettings, timeout_us: int, jitter: Stream, number: int = 0
+        self, port: NodeContext, settings: ConnectionSettings, timeout_us: int, jitter: RandomStream, number: int = 0
     ) -> None:
         """Start without used connections; ``jitter`` is the random stream of backoff times.
 
@@ -377,7 +377,7 @@ class NetworkClient(NodeContext):
         self._alarm.load(alarm)
 
 
-def growing_us(settings: ConnectionSettings, first_us: int, most_us: int, times: int, jitter: Stream) -> int:
+def growing_us(settings: ConnectionSettings, first_us: int, most_us: int, times: int, jitter: RandomStream) -> int:
     """Return a backoff that doubles and varies by a fifth (``ExponentialBackoff``), constant if it cannot grow.
 
     Since KIP-580 (3.7) the jitter does not exceed the maximum.

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from cluster_model.connections.network_client import NetworkClient, growing_us
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.configs import ConnectionSettings
 from cluster_model.protocol.messages import ApiVersionsResponse
 
@@ -29,7 +29,7 @@ class Connector:
 
     __slots__ = ("_jitter", "_settings", "port")
 
-    def __init__(self, port: NodeContext, settings: ConnectionSettings, jitter: Stream) -> None:
+    def __init__(self, port: NodeContext, settings: ConnectionSettings, jitter: RandomStream) -> None:
         self.port = port
         self._settings = settings
         self._jitter = jitter
@@ -146,7 +146,7 @@ class ProcessConnections:
 
     __slots__ = ("_channels", "_jitter", "_port", "_requests", "_settings", "connector", "handlers")
 
-    def __init__(self, port: NodeContext, settings: ConnectionSettings, jitter: Stream) -> None:
+    def __init__(self, port: NodeContext, settings: ConnectionSettings, jitter: RandomStream) -> None:
         """Start without purposes; ``jitter`` is the random stream of timeouts and backoff."""
         self._port = port
         self._settings = settings

@@ -5,40 +5,40 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from cluster_model.broker.broker import Broker
-from cluster_model.broker.control_plane_client import Control
+from cluster_model.broker.control_plane_client import ControlPlaneClient
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.broker.topic_configs import TopicSettings
-from cluster_model.controller.committed_state import Committed, TopicRegistry
-from cluster_model.controller.rules.replica_placement import Usable, place, place_striped
+from cluster_model.broker.topic_configs import TopicConfigs
+from cluster_model.controller.committed_state import CommittedState, TopicRegistry
+from cluster_model.controller.rules.replica_placement import UsableBroker, place_striped, place_zk
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import Node
-from cluster_model.kernel.rng import Streams
-from cluster_model.log.batch_store import Lineages
+from cluster_model.kernel.rng import RandomStreams
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.record_keys import KeyModel, KeySet, ProducerKeys, key_model
 from cluster_model.protocol.config_defaults import check_release
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.cluster_spec import RIVAL, ClusterSpec, ProducerSpec, TopicSpec
+from cluster_model.spec.cluster_spec import DUPLICATE_SUFFIX, ClusterSpec, ProducerSpec, TopicSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ClusterParts:
     """Brokers' disks and the controller's state of a new cluster, before any broker has metadata."""
 
     profile: Profile
     config: BrokerConfig
-    committed: Committed
+    committed: CommittedState
     metadata: dict[int, BrokerMetadata]
     replicas: dict[str, dict[int, Replica]]
-    lineages: dict[str, Lineages]
+    lineages: dict[str, BatchStore]
     registry: TopicRegistry
     keys: dict[str, ProducerKeys]
     """Keys of the records of each producer that writes keyed records, by producer name."""
 
 
-def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple[tuple[int, ...], ...]:
+def assign_replicas(topic: TopicSpec, spec: ClusterSpec, streams: RandomStreams) -> tuple[tuple[int, ...], ...]:
     """Return the replica assignment of each partition: as given, else spread as Kafka's controller of that mode does.
 
     Raises:
@@ -61,20 +61,20 @@ def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple
         return ((known[0],),) * topic.partitions
     stream = streams.named(f"placement:{topic.name}")
     if Profile.of(spec.kafka, spec.mode).kraft:
-        usable = [Usable(broker.id, broker.rack) for broker in spec.brokers]
+        usable = [UsableBroker(broker.id, broker.rack) for broker in spec.brokers]
         return place_striped(usable, topic.partitions, topic.replication, stream.below)
     racks = [(broker.id, broker.rack) for broker in spec.brokers]
     count = len(known)
-    return place(racks, topic.partitions, topic.replication, stream.below(count), stream.below(count))
+    return place_zk(racks, topic.partitions, topic.replication, stream.below(count), stream.below(count))
 
 
 def build_parts(
     spec: ClusterSpec,
-    streams: Streams,
+    streams: RandomStreams,
     emit: Callable[[Event], None],
     live: Mapping[int, int],
-    whole: Mapping[str, Lineages] | None = None,
-) -> Parts:
+    whole: Mapping[str, BatchStore] | None = None,
+) -> ClusterParts:
     """Create the partitions and replicas of every topic; with ``whole``, batches are looked up in those logs.
 
     Raises:
@@ -87,9 +87,9 @@ def build_parts(
         for name in topic.config:
             check_release("topic", name, profile.number)
     config = BrokerConfig.of(profile, spec.config)
-    committed = Committed(emit)
+    committed = CommittedState(emit)
     metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}
-    settings = TopicSettings(profile, spec.config, spec.writeback_us)
+    settings = TopicConfigs(profile, spec.config, spec.writeback_us)
 
     producer_keys = {
         name: _keys_of(producer) for producer in spec.producers if producer.keys for name in _processes_of(producer)
@@ -106,13 +106,15 @@ def build_parts(
 
     registry = TopicRegistry(profile, config, settings, committed, metadata, emit, keys, streams.seed, whole)
     for topic in spec.topics:
-        registry.begin(topic.name, placement_of(topic, spec, streams), topic.config, live)
-    return Parts(profile, config, committed, metadata, registry.replicas, registry.lineages, registry, producer_keys)
+        registry.begin(topic.name, assign_replicas(topic, spec, streams), topic.config, live)
+    return ClusterParts(
+        profile, config, committed, metadata, registry.replicas, registry.lineages, registry, producer_keys
+    )
 
 
-def settings_of(spec: ClusterSpec, profile: Profile) -> TopicSettings:
+def initial_topic_configs(spec: ClusterSpec, profile: Profile) -> TopicConfigs:
     """Return the topic settings that a broker knows at the start of the cluster: all of them."""
-    settings = TopicSettings(profile, spec.config, spec.writeback_us)
+    settings = TopicConfigs(profile, spec.config, spec.writeback_us)
     for topic in spec.topics:
         settings.configure(topic.name, topic.config)
     return settings
@@ -120,7 +122,11 @@ def settings_of(spec: ClusterSpec, profile: Profile) -> TopicSettings:
 
 def _processes_of(producer: ProducerSpec) -> tuple[str, ...]:
     """Client names that a producer's records carry: a transactional producer may have a duplicate instance."""
-    return (producer.name, producer.name + RIVAL) if producer.config.get("transactional.id") else (producer.name,)
+    return (
+        (producer.name, producer.name + DUPLICATE_SUFFIX)
+        if producer.config.get("transactional.id")
+        else (producer.name,)
+    )
 
 
 def _keys_of(producer: ProducerSpec) -> ProducerKeys:
@@ -159,7 +165,7 @@ class ControllerView:
     """Names of the faults active on it."""
 
 
-class Server(Node, Protocol):
+class ControlPlaneServer(Node, Protocol):
     """A separate process of the control plane: a KRaft controller or a ZooKeeper server."""
 
     def stopped(self) -> None:
@@ -172,13 +178,13 @@ class Server(Node, Protocol):
         """SIGTERM: the process shuts down cleanly."""
 
 
-class Plane(Protocol):
+class ControlPlane(Protocol):
     """Interface of the control plane of a cluster; its answers are for views and selectors, not for nodes."""
 
-    servers: dict[int, tuple[str, Server]]
+    servers: dict[int, tuple[str, ControlPlaneServer]]
     """Node id → name and node of every process of the control plane that is not a broker."""
 
-    def join(self, broker: Broker, port: NodeContext, rack: str) -> Control:
+    def join(self, broker: Broker, port: NodeContext, rack: str) -> ControlPlaneClient:
         """Make the control-plane client of a broker; every broker joins once, before :meth:`begin`."""
 
     def begin(self) -> None:

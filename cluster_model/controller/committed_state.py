@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.broker.partition.partition import BrokerMetadata, Observer, Replica
-from cluster_model.broker.topic_configs import TopicSettings, said, topic_of
+from cluster_model.broker.topic_configs import TopicConfigs, format_configs, topic_of
 from cluster_model.controller.rules.partition_change import LEADER, PartitionChange, created
-from cluster_model.log.batch_store import Lineages, PastLineages
+from cluster_model.log.batch_store import BatchStore, BatchStoreView
 from cluster_model.log.record_keys import KeyModel
 from cluster_model.protocol.config_defs import MIN_ISR, ConfigValue
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
@@ -32,7 +32,7 @@ from cluster_model.protocol.events import (
     RecoveryChanged,
     TopicConfigChanged,
 )
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
 from cluster_model.util.deterministic_math import number_of
 
@@ -50,7 +50,7 @@ _NOTHING: Final = tuple(PartitionState._field_defaults.values())
 
 @dataclass(slots=True)
 class CommittedPartition:
-    """A partition as committed; changed only by :class:`Committed`."""
+    """A partition as committed; changed only by :class:`CommittedState`."""
 
     state: PartitionState
     """The state that is sent to brokers."""
@@ -102,7 +102,7 @@ def first_state(name: str, assignment: tuple[int, ...], live: Container[int], to
     return created(name, assignment, lambda broker: broker in live)._replace(topic_id=topic_id)
 
 
-class Committed:
+class CommittedState:
     """Committed partitions by name, and the events of their changes."""
 
     __slots__ = ("_at_first", "_emit", "_places", "records")
@@ -152,8 +152,8 @@ class Committed:
         epochs = (after.leader_epoch, after.partition_epoch)
         # A leader that stays gets a new epoch by an election, or merely because the ISR shrank.
         again = after.leader_epoch > before.leader_epoch and after.isr == before.isr
-        if after.leader == NOBODY:
-            if before.leader != NOBODY:
+        if after.leader == NO_LEADER:
+            if before.leader != NO_LEADER:
                 self._emit(PartitionOffline(now, after.partition, *epochs, after.isr))
         elif after.leader != before.leader or again:
             by = "reassignment completed" if change.by == LEADER else change.by
@@ -213,19 +213,19 @@ class TopicRegistry:
         self,
         profile: Profile,
         config: BrokerConfig,
-        settings: TopicSettings,
-        committed: Committed,
+        settings: TopicConfigs,
+        committed: CommittedState,
         metadata: dict[int, BrokerMetadata],
         emit: Callable[[Event], None],
         keys: Keys,
         seed: int,
-        whole: Mapping[str, Lineages] | None = None,
+        whole: Mapping[str, BatchStore] | None = None,
     ) -> None:
         """``settings`` are the committed ones; with ``whole``, batches are looked up in those logs."""
         self.committed = committed
         self.replicas: dict[str, dict[int, Replica]] = {}
         """Partition → broker → replica; a deleted partition's replica stays until its broker has deleted it."""
-        self.lineages: dict[str, Lineages] = {}
+        self.lineages: dict[str, BatchStore] = {}
         """Batch stores of all partitions that ever existed."""
         self._profile = profile
         self._config = config
@@ -349,7 +349,7 @@ class TopicRegistry:
             raise ModelError(f"no topic {topic!r}", code="no_topic")
         self._settings.configure(topic, overrides)
         self._refresh(known)
-        self._emit(TopicConfigChanged(now, topic, said(overrides)))
+        self._emit(TopicConfigChanged(now, topic, format_configs(overrides)))
 
     def configure_brokers(self, overrides: Overrides) -> None:
         """Replace the cluster-wide dynamic defaults of brokers, including topics' defaults (KIP-226)."""
@@ -388,10 +388,10 @@ class TopicRegistry:
         if partition not in self.committed.records and not self.replicas[partition]:
             del self.replicas[partition]
 
-    def _lineages_of(self, partition: str) -> Lineages:
+    def _lineages_of(self, partition: str) -> BatchStore:
         known = self.lineages.get(partition)
         if known is None:
-            known = Lineages() if self._whole is None else PastLineages(self._whole.get(partition) or Lineages())
+            known = BatchStore() if self._whole is None else BatchStoreView(self._whole.get(partition) or BatchStore())
             known.keys = self._keys(topic_of(partition), partition)
             self.lineages[partition] = known
         return known
@@ -460,7 +460,7 @@ class TopicRegistry:
 NEVER: Final = -1
 
 
-class Holdback:
+class DelayedUpdates:
     """Queue of delayed metadata updates; it has no effect while no fault delays updates and none waits."""
 
     __slots__ = ("_delays", "_waiting")

@@ -5,25 +5,25 @@ It applies the rules of the profile's mode (KRaft or ZooKeeper) and commits thei
 
 from collections.abc import Callable, Mapping
 
-from cluster_model.controller.committed_state import Committed, CommittedPartition
+from cluster_model.controller.committed_state import CommittedPartition, CommittedState
 from cluster_model.controller.rules import alter_partition, kraft_partition_changes, partition_change
-from cluster_model.controller.rules.admin_rules import asked_kraft, asked_zk
-from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.controller.rules.admin_rules import elect_requested_kraft, elect_requested_zk
+from cluster_model.controller.rules.kraft_partition_changes import build_change
 from cluster_model.controller.rules.partition_change import ElectionMode, PartitionChange
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
 
 Live = Mapping[int, int]
 """Brokers that are alive (KRaft: unfenced), with their broker epochs."""
 
 
-class Decider:
+class ImmediateController:
     """Controller that decides about partitions and commits each decision at once."""
 
     __slots__ = ("committed", "elr", "profile")
 
-    def __init__(self, committed: Committed, profile: Profile, *, elr: bool) -> None:
+    def __init__(self, committed: CommittedState, profile: Profile, *, elr: bool) -> None:
         self.committed = committed
         self.profile = profile
         self.elr = elr
@@ -61,7 +61,7 @@ class Decider:
     def _after_fencing(self, record: CommittedPartition, broker: int, live: Live, by: str) -> PartitionChange | None:
         state, topic, profile = record.state, record.topic, self.profile
         if profile.kraft:
-            return kraft_partition_changes.broker_gone(
+            return kraft_partition_changes.broker_fenced(
                 state, broker, active=live.__contains__, profile=profile, topic=topic, by=by, elr=self.elr
             )
         elected = None
@@ -74,10 +74,10 @@ class Decider:
     def _after_unfencing(self, record: CommittedPartition, broker: int, live: Live) -> PartitionChange | None:
         state, topic, profile, by = record.state, record.topic, self.profile, f"broker {broker} unfenced"
         if profile.kraft:
-            return kraft_partition_changes.broker_back(
+            return kraft_partition_changes.broker_unfenced(
                 state, broker, active=live.__contains__, profile=profile, topic=topic, by=by, elr=self.elr
             )
-        if state.leader != NOBODY or broker not in state.replicas:
+        if state.leader != NO_LEADER or broker not in state.replicas:
             return None
         return partition_change.offline_election(state, live=live.__contains__, profile=profile, topic=topic, by=by)
 
@@ -91,7 +91,7 @@ class Decider:
         if error is KafkaError.NONE:
             change = self._accept(record, request, live)
             self._commit(change, now)
-            error = alter_partition.answer_error(change, request)
+            error = alter_partition.proposer_error(change, request)
         # The response carries the requested epoch: an epoch that the change itself raises reaches the leader by
         # metadata.
         return AlterPartitionResponse(
@@ -101,10 +101,10 @@ class Decider:
     def _judge(self, record: CommittedPartition, request: AlterPartitionRequest, live: Live) -> KafkaError:
         state, profile = record.state, self.profile
         if not profile.alter_partition:
-            return alter_partition.judge_write(state, request)
+            return alter_partition.validate_write(state, request)
         if not profile.kraft:
-            return alter_partition.judge_zk(state, request, epochs=live, profile=profile)
-        return alter_partition.judge_kraft(state, request, epochs=live, active=live.__contains__, profile=profile)
+            return alter_partition.validate_zk(state, request, epochs=live, profile=profile)
+        return alter_partition.validate_kraft(state, request, epochs=live, active=live.__contains__, profile=profile)
 
     def _accept(self, record: CommittedPartition, request: AlterPartitionRequest, live: Live) -> PartitionChange | None:
         if not self.profile.kraft:
@@ -119,11 +119,11 @@ class Decider:
         state, topic, profile, by = record.state, record.topic, self.profile, "administrator"
         active = live.__contains__
         if profile.kraft:
-            change = asked_kraft(
+            change = elect_requested_kraft(
                 state, unclean=unclean, active=active, profile=profile, topic=topic, by=by, elr=self.elr
             )
         else:
-            change = asked_zk(state, unclean=unclean, live=active, profile=profile, topic=topic, by=by)
+            change = elect_requested_zk(state, unclean=unclean, live=active, profile=profile, topic=topic, by=by)
         if isinstance(change, KafkaError):
             return change
         self._commit(change, now)
@@ -147,8 +147,8 @@ class Decider:
         topic, profile, by = record.topic, self.profile, "step"
         isr = tuple(broker for broker in record.isr if broker in live or broker == leader)
         if profile.kraft:
-            return build(
-                record.state._replace(leader=NOBODY), target_isr=isr if leader in isr else None,
+            return build_change(
+                record.state._replace(leader=NO_LEADER), target_isr=isr if leader in isr else None,
                 active=leader.__eq__, election=ElectionMode.UNCLEAN if unclean else ElectionMode.ONLINE,
                 profile=profile, topic=topic, by=by, elr=self.elr,
             )  # fmt: skip

@@ -13,14 +13,14 @@ from cluster_model.checker.checker import Checker
 from cluster_model.checker.ledger import ledger_report
 from cluster_model.log.replica_log import differing
 from cluster_model.observation import metadata_staleness
-from cluster_model.observation.cluster_state import World
-from cluster_model.observation.metadata_staleness import Governing
+from cluster_model.observation.cluster_state import ClusterState
+from cluster_model.observation.metadata_staleness import ControllerInfo
 from cluster_model.protocol.errors import ModelError
 from cluster_model.util.latency import LatencyHistogram
 from cluster_model.util.ranges import length, union
 
 
-class GroupFacts(NamedTuple):
+class GroupQueries(NamedTuple):
     """Functions for the state of a consumer group; conditions call them after every event, one at a time."""
 
     members: Callable[[], int]
@@ -35,7 +35,7 @@ class GroupFacts(NamedTuple):
     """Return the number of partitions that running consumers claim."""
 
 
-class Experience(Protocol):
+class ClientStatistics(Protocol):
     """Statistics of a session's clients: outages, latencies, rebalances, offset resets."""
 
     def longest_stall_us(self, producer: str | None, partition: str | None) -> int:
@@ -57,21 +57,21 @@ class Experience(Protocol):
         """Return how often ``auto.offset.reset`` moved a member with a position, or a committed offset."""
 
 
-class Query:
+class ConditionQuery:
     """Queries for conditions; every method raises ModelError, with a message, for an unknown name."""
 
     __slots__ = ("_checker", "_experience", "_faults", "_governing", "_groups", "_now", "_operations", "_world")
 
     def __init__(
         self,
-        world: World,
+        world: ClusterState,
         checker: Checker,
         now: Callable[[], int],
-        groups: Callable[[], dict[str, "GroupFacts"]],
-        governing: Governing,
+        groups: Callable[[], dict[str, "GroupQueries"]],
+        governing: ControllerInfo,
         operations: Callable[[], int] = lambda: 0,
         faults: Callable[[str], int] = lambda name: 0,
-        experience: Callable[[], Experience | None] = lambda: None,
+        experience: Callable[[], ClientStatistics | None] = lambda: None,
     ) -> None:
         """Keep the sources: ``groups`` returns each group's functions, ``governing`` is the control plane.
 
@@ -291,7 +291,7 @@ class Query:
         self._known_partition(partition)
         return self._client_statistics().longest_read_stall_us(group, partition)
 
-    def _client_statistics(self) -> Experience:
+    def _client_statistics(self) -> ClientStatistics:
         statistics = self._experience()
         if statistics is None:
             raise ModelError("client statistics are not available in this session", code="no_books")
@@ -346,7 +346,7 @@ class Query:
         """Return a group's state at its coordinator, empty while none is available."""
         return self._group(group).state()
 
-    def _group(self, group: str) -> "GroupFacts":
+    def _group(self, group: str) -> "GroupQueries":
         groups = self._groups()
         if group not in groups:
             known = ", ".join(groups) or "none"

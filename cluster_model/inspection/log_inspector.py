@@ -8,10 +8,10 @@ from typing import Final, Literal
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
-from cluster_model.log.batch_store import Lineage
+from cluster_model.log.batch_store import EpochBranch
 from cluster_model.log.record_keys import keys_of
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.records import ABORT, COMMIT, PLAIN, TRANSACTIONAL, Batch
 from cluster_model.util.ranges import Range, union
 
@@ -21,7 +21,7 @@ from cluster_model.util.ranges import Range, union
 
 
 @dataclass(frozen=True, slots=True)
-class LaneMarks:
+class ReplicaLogMarkers:
     """Markers of one replica's log in the requested window."""
 
     broker: int
@@ -36,8 +36,8 @@ class LaneMarks:
 
 
 def lane_marks(
-    world: World, partition: str, start: int, end: int, *, transactions: bool = True
-) -> tuple[LaneMarks, ...]:
+    world: ClusterState, partition: str, start: int, end: int, *, transactions: bool = True
+) -> tuple[ReplicaLogMarkers, ...]:
     """Return the markers of every replica of a partition over ``[start, end)``.
 
     Without ``transactions`` transaction markers are skipped, which need a look at every batch of the window.
@@ -51,13 +51,13 @@ def lane_marks(
     )
 
 
-def _marks(replica: Replica, start: int, end: int, *, transactions: bool) -> LaneMarks:
+def _marks(replica: Replica, start: int, end: int, *, transactions: bool) -> ReplicaLogMarkers:
     log = replica.log
     low, high = max(start, log.log_start), min(end, log.leo)
     holes = () if log.cleaned is None or low >= high else log.cleaned.within(low, high)
     control, unfinished = _transactional(log, low, high) if transactions else ((), ())
     stable = min(replica.hw, log.transactions.first_unstable(replica.hw))
-    return LaneMarks(replica.broker, holes, control, unfinished, stable)
+    return ReplicaLogMarkers(replica.broker, holes, control, unfinished, stable)
 
 
 def _transactional(log: ReplicaLog, start: int, end: int) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
@@ -117,7 +117,7 @@ class WrittenRecord:
     """Reason why no log holds it; empty if one does."""
 
 
-def written_at(world: World, checker: Checker, partition: str, offset: int) -> tuple[WrittenRecord, ...]:
+def written_at(world: ClusterState, checker: Checker, partition: str, offset: int) -> tuple[WrittenRecord, ...]:
     """Return every record ever written at ``offset``, oldest first: several if a log was truncated and rewritten.
 
     Raises:
@@ -131,7 +131,7 @@ def written_at(world: World, checker: Checker, partition: str, offset: int) -> t
     )
 
 
-def _written(world: World, checker: Checker, partition: str, lineage: Lineage, offset: int) -> WrittenRecord:
+def _written(world: ClusterState, checker: Checker, partition: str, lineage: EpochBranch, offset: int) -> WrittenRecord:
     batch = lineage.batch_at(offset)
     index = offset - batch.base
     keys = keys_of(world.lineages[partition].keys, batch)
@@ -164,7 +164,7 @@ def _name(batch: Batch, index: int) -> str:
     return batch.name[index] if batch.name else ""
 
 
-def _holders(world: World, partition: str, lineage: Lineage, offset: int) -> tuple[tuple[int, ...], str]:
+def _holders(world: ClusterState, partition: str, lineage: EpochBranch, offset: int) -> tuple[tuple[int, ...], str]:
     """Return the brokers that hold the record, and the reason if none does."""
     holders, gone = [], TRUNCATED
     for broker, replica in world.replicas[partition].items():
@@ -179,9 +179,9 @@ def _holders(world: World, partition: str, lineage: Lineage, offset: int) -> tup
     return tuple(holders), "" if holders else gone
 
 
-Holding = Literal["holds", "other", "behind", "below", "compacted"]
+CopyStatus = Literal["holds", "other", "behind", "below", "compacted"]
 """Holds this record, holds another one at its offset, ends before it, starts after it, or compacted it away."""
-Ending = Literal["", "open", "committed", "aborted", "gone"]
+TransactionOutcome = Literal["", "open", "committed", "aborted", "gone"]
 """State of a record's transaction; ``gone``: no log holds the record any more. Empty without a transaction."""
 _KINDS: Final = {PLAIN: "records", TRANSACTIONAL: "transactional", ABORT: "abort marker", COMMIT: "commit marker"}
 
@@ -191,7 +191,7 @@ class RecordCopy:
     """Content of a replica's log at a record's offset."""
 
     broker: int
-    holding: Holding
+    holding: CopyStatus
     below_hw: bool
     """Whether the offset is below this replica's own high watermark."""
     durable: bool
@@ -199,7 +199,7 @@ class RecordCopy:
 
 
 @dataclass(frozen=True, slots=True)
-class Inspected:
+class RecordInspection:
     """A record with its batch, transaction and copies."""
 
     record: WrittenRecord
@@ -212,11 +212,11 @@ class Inspected:
     """Kafka's sequence number, -1 without idempotence."""
     committed: bool
     """Whether a consumer could have read it so far."""
-    transaction: Ending
+    transaction: TransactionOutcome
     copies: tuple[RecordCopy, ...]
 
 
-def inspect(world: World, checker: Checker, partition: str, offset: int) -> tuple[Inspected, ...]:
+def inspect(world: ClusterState, checker: Checker, partition: str, offset: int) -> tuple[RecordInspection, ...]:
     """Return every record ever written at ``offset`` with its copies, oldest first.
 
     Raises:
@@ -234,12 +234,14 @@ def inspect(world: World, checker: Checker, partition: str, offset: int) -> tupl
     )
 
 
-def _inspected(world: World, checker: Checker, record: WrittenRecord, branch: Lineage, offset: int) -> Inspected:
+def _inspected(
+    world: ClusterState, checker: Checker, record: WrittenRecord, branch: EpochBranch, offset: int
+) -> RecordInspection:
     partition = record.partition
     batch = branch.batch_at(offset)
     numbered = batch.producer_id >= 0 and batch.kind < ABORT
     committed = checker.ledger.books_of(partition).committed_in(branch.id)
-    return Inspected(
+    return RecordInspection(
         record=record,
         log_branch=branch.id,
         batch_start=batch.base,
@@ -252,7 +254,7 @@ def _inspected(world: World, checker: Checker, record: WrittenRecord, branch: Li
     )
 
 
-def copies(world: World, partition: str, offset: int, log_branch: int) -> tuple[RecordCopy, ...]:
+def copies(world: ClusterState, partition: str, offset: int, log_branch: int) -> tuple[RecordCopy, ...]:
     """Return each replica's content at an offset; ``log_branch`` is the log branch of the record, -1 for none."""
     found = []
     for broker, replica in world.replicas[partition].items():
@@ -265,7 +267,7 @@ def copies(world: World, partition: str, offset: int, log_branch: int) -> tuple[
     return tuple(found)
 
 
-def _holding(log: ReplicaLog, offset: int, branch: int) -> Holding:
+def _holding(log: ReplicaLog, offset: int, branch: int) -> CopyStatus:
     if offset >= log.leo:
         return "behind"
     if offset < log.log_start:
@@ -275,7 +277,9 @@ def _holding(log: ReplicaLog, offset: int, branch: int) -> Holding:
     return "holds" if log.lineage_at(offset).id == branch else "other"
 
 
-def _transaction_state(world: World, partition: str, branch: Lineage, batch: Batch, offset: int) -> Ending:
+def _transaction_state(
+    world: ClusterState, partition: str, branch: EpochBranch, batch: Batch, offset: int
+) -> TransactionOutcome:
     """Return the state of a transaction by the leader's log if it holds the record, else by any that does."""
     if batch.kind != TRANSACTIONAL:
         return ""

@@ -7,27 +7,29 @@ from cluster_model.checker.checker import Checker
 from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.observation import metadata_staleness
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.observation.views import (
-    BeliefView,
+    CachedMetadataView,
     EpochRun,
-    LaneView,
     LedgerView,
     LogView,
     PartitionView,
+    ReplicaLogView,
     ReplicaStatus,
     ReplicaView,
 )
 from cluster_model.util.ranges import Range, subtract
 
 
-def partition_views(world: World, checker: Checker) -> tuple[PartitionView, ...]:
+def partition_views(world: ClusterState, checker: Checker) -> tuple[PartitionView, ...]:
     """Return a view of every partition."""
     outdated = metadata_staleness.outdated(world)
     return tuple(_partition_view(world, checker, name, tuple(outdated.get(name, ()))) for name in world.records)
 
 
-def _partition_view(world: World, checker: Checker, name: str, outdated: tuple[BeliefView, ...]) -> PartitionView:
+def _partition_view(
+    world: ClusterState, checker: Checker, name: str, outdated: tuple[CachedMetadataView, ...]
+) -> PartitionView:
     record, replicas_by_broker = world.record(name), world.replicas[name]
     leader, shown, assignment = world.true_leader(name), world.shown(name), record.assignment
     replicas = tuple(
@@ -58,7 +60,7 @@ def _partition_view(world: World, checker: Checker, name: str, outdated: tuple[B
 
 
 def _replica_view(
-    world: World, record: CommittedPartition, replica: Replica, leader: Replica | None, shown: Replica | None
+    world: ClusterState, record: CommittedPartition, replica: Replica, leader: Replica | None, shown: Replica | None
 ) -> ReplicaView:
     isr = () if replica.leadership is None else replica.leadership.isr
     return ReplicaView(
@@ -75,12 +77,12 @@ def _replica_view(
     )
 
 
-def status_of(world: World, name: str, broker: int) -> ReplicaStatus:
+def status_of(world: ClusterState, name: str, broker: int) -> ReplicaStatus:
     """Return a replica's status, the worst one that applies."""
     return _status(world, world.record(name), world.replicas[name][broker], world.true_leader(name))
 
 
-def _status(world: World, record: CommittedPartition, replica: Replica, leader: Replica | None) -> ReplicaStatus:
+def _status(world: ClusterState, record: CommittedPartition, replica: Replica, leader: Replica | None) -> ReplicaStatus:
     broker = replica.broker
     if not world.is_up(broker):
         return "down"
@@ -93,7 +95,7 @@ def _status(world: World, record: CommittedPartition, replica: Replica, leader: 
     return "in_sync" if broker in record.isr else "lagging"
 
 
-def log_view(world: World, checker: Checker, name: str, start: int, end: int) -> LogView:
+def log_view(world: ClusterState, checker: Checker, name: str, start: int, end: int) -> LogView:
     """Return the logs of a partition side by side over ``[start, end)``."""
     record = world.record(name)
     leader = world.true_leader(name)
@@ -101,7 +103,7 @@ def log_view(world: World, checker: Checker, name: str, start: int, end: int) ->
     return LogView(name, start, end, record.leader, -1 if leader is None else leader.hw, lanes)
 
 
-def _lane(world: World, checker: Checker, name: str, broker: int, window: Range) -> LaneView:
+def _lane(world: ClusterState, checker: Checker, name: str, broker: int, window: Range) -> ReplicaLogView:
     replica = world.replicas[name][broker]
     log = replica.log
     leader = world.true_leader(name)
@@ -125,7 +127,9 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
                 epoch = log.lineages.by_id[branch].epoch
                 runs.append(EpochRun(at, until, epoch, _inside(at, diverged), _inside(at, lost)))
     counts = _count_records(log, lost_ranges), _count_records(log, subtract(diverged, sorted(lost_ranges)))
-    return LaneView(broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs), *counts)
+    return ReplicaLogView(
+        broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs), *counts
+    )
 
 
 def _count_records(log: ReplicaLog, ranges: list[Range]) -> int:

@@ -12,14 +12,14 @@ node_context: a node's interface to the kernel: time, links and timers.
 It knows nothing of Kafka.
 """
 
-from cluster_model.kernel.link import INTO, OUT, Shape
+from cluster_model.kernel.link import INTO, OUT, LinkCondition
 from cluster_model.kernel.process import ProcessState
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 
 __all__ = [
     "INTO",
     "OUT",
+    "LinkCondition",
     "ProcessState",
-    "Shape",
-    "Stream",
+    "RandomStream",
 ]

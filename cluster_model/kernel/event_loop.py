@@ -14,7 +14,7 @@ from typing import Any, Final
 Payload = tuple[Any, ...]
 KernelEvent = tuple[int, int, int, int, Payload]
 Handler = Callable[[int, Payload], None]
-"""Called with the event's target and payload; ``Kernel.now`` is the event's time."""
+"""Called with the event's target and payload; ``EventLoop.now`` is the event's time."""
 
 KernelState = tuple[int, int, int, int, tuple[int, int], tuple[KernelEvent, ...]]
 
@@ -27,14 +27,14 @@ LAST: Final = 1 << 58
 
 
 class _Halted(Exception):  # noqa: N818 - a signal, not an error
-    """Raised by the event that ends :meth:`Kernel.run_until`."""
+    """Raised by the event that ends :meth:`EventLoop.run_until`."""
 
 
 def _halt(_target: int, _payload: Payload) -> None:
     raise _Halted
 
 
-class Kernel:
+class EventLoop:
     """Clock and event queue; times are microseconds since the start of the session."""
 
     __slots__ = ("_handlers", "_heap", "_laned", "_late_order", "_sequence", "now", "order")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
-from cluster_model.kernel.event_loop import Kernel, Payload
+from cluster_model.kernel.event_loop import EventLoop, Payload
 from cluster_model.kernel.process import GIVE_UP, MESSAGE, Process
 from cluster_model.kernel.rng import BLOCK, draws
 
@@ -31,8 +31,8 @@ INTO: Final = 2
 """Network card that a limit applies to: the sender's, the receiver's; the sum for both."""
 
 REQUEST: Final = 0
-ANSWER: Final = 1
-STRICT_ANSWER: Final = 2
+RESPONSE: Final = 1
+STRICT_RESPONSE: Final = 2
 OTHER: Final = 3
 """Kind of a message: request, response, response that must not come twice, or neither.
 
@@ -40,16 +40,16 @@ A receiver of a strict response that comes twice closes the connection.
 """
 
 
-class Measures(NamedTuple):
+class MessageMeasures(NamedTuple):
     """Functions that measure messages, which the network otherwise only carries."""
 
     size: Callable[[Any], int]
     """Size in bytes on the wire."""
     kind: Callable[[Any], int]
-    """Return one of :data:`REQUEST`, :data:`ANSWER`, :data:`STRICT_ANSWER`, :data:`OTHER`."""
+    """Return one of :data:`REQUEST`, :data:`RESPONSE`, :data:`STRICT_RESPONSE`, :data:`OTHER`."""
 
 
-class Shape(NamedTuple):
+class LinkCondition(NamedTuple):
     """Link condition of one fault for one direction; no effect by default."""
 
     rate: int = 0
@@ -84,7 +84,7 @@ class LinkQueueKey(NamedTuple):
     """Fault of the card's limit, 0 for a link, where the lowest limit applies."""
 
 
-class Carry(Protocol):
+class MessageCarrier(Protocol):
     """Carrier of a disturbed link's message: its wire, its order (0 for any), and its delay before sending."""
 
     def __call__(self, wire: int, order: int, payload: Payload, wait_us: int = 0) -> None:
@@ -99,9 +99,9 @@ class LinkFaultState:
         "repeats", "shapes",
     )  # fmt: skip
 
-    def __init__(self, carry: Carry) -> None:
+    def __init__(self, carry: MessageCarrier) -> None:
         self.carry = carry
-        self.shapes: tuple[tuple[int, Shape], ...] = ()
+        self.shapes: tuple[tuple[int, LinkCondition], ...] = ()
         """(fault, link condition), oldest first."""
         self.answers_at: dict[int, int] = {}
         """Wire → arrival of its last late response, which no other overtakes."""
@@ -111,16 +111,16 @@ class LinkFaultState:
         """Number of the late close notification of the sender's connection, 0 for none: its requests are dropped."""
         self.shaped(0, 0, ())
 
-    def shaped(self, source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) -> None:
+    def shaped(self, source: int, target: int, shapes: tuple[tuple[int, LinkCondition], ...]) -> None:
         """Apply these link conditions, and no others."""
         self.shapes = shapes
         conditions = [shape for _fault, shape in shapes]
-        self.loss = either([shape.loss for shape in conditions])
-        self.repeats = either([shape.repeats for shape in conditions])
+        self.loss = any_probability([shape.loss for shape in conditions])
+        self.repeats = any_probability([shape.repeats for shape in conditions])
         self.answer_us = sum(shape.answer_us for shape in conditions)
         self.answer_jitter_us = sum(shape.answer_jitter_us for shape in conditions)
         self.close_us = max((shape.close_us for shape in conditions), default=0)
-        self.lines = lines_of(source, target, shapes)
+        self.lines = queues_of(source, target, shapes)
 
     def over(self, now: int) -> bool:
         """Whether no effect remains."""
@@ -140,11 +140,11 @@ class LinkFaultState:
     def load(self, source: int, target: int, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         shapes, answers_at, doomed, self.believes = saved
-        self.shaped(source, target, tuple([(fault, Shape(*shape)) for fault, shape in shapes]))
+        self.shaped(source, target, tuple([(fault, LinkCondition(*shape)) for fault, shape in shapes]))
         self.answers_at, self.doomed = dict(answers_at), dict(doomed)
 
 
-def lines_of(source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) -> dict[LinkQueueKey, int]:
+def queues_of(source: int, target: int, shapes: tuple[tuple[int, LinkCondition], ...]) -> dict[LinkQueueKey, int]:
     """Return the bandwidth queues that a message passes, in order, with their limits in bytes per second."""
     lines: dict[LinkQueueKey, int] = {}
     for fault, shape in shapes:
@@ -159,7 +159,7 @@ def lines_of(source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) ->
     return {line: lines[line] for line in sorted(lines)}
 
 
-def either(shares: list[int]) -> int:
+def any_probability(shares: list[int]) -> int:
     """Return the probability that any of several independent events happens, in millionths."""
     total = 0
     for share in shares:
@@ -194,7 +194,7 @@ def _pattern_of(seed: int, name: str, latency: int, jitter: int) -> tuple[int, .
     return tuple(_delays_of(seed, name, _PATTERN, latency, jitter))
 
 
-class Wire:
+class Channel:
     """First-in first-out channel; each message draws its delay from the wire's own random stream, in blocks."""
 
     __slots__ = ("_block", "_delays", "_left", "_name", "_seed", "_spread", "arrives", "pattern")
@@ -267,7 +267,7 @@ class Wire:
         self._delays = []
 
 
-class Held(NamedTuple):
+class HeldMessage(NamedTuple):
     """A message held by a cut link, with its wire and its order in the kernel, 0 for any."""
 
     sent_at: int
@@ -304,19 +304,19 @@ class Link:
         """Other effects of faults, managed by :mod:`cluster_model.kernel.link_faults`."""
         self.cuts: tuple[int, ...] = ()
         """Faults that cut it; while there is one, nothing passes."""
-        self.held: list[Held] = []
+        self.held: list[HeldMessage] = []
         """Messages sent while it is cut, oldest first."""
         self.again_us = 0
         """Time of the last retransmission of held messages, past or future."""
         self._seed = seed
         self._latency = latency
         self._jitter = jitter
-        self.wire = Wire(seed, f"link:{name}", latency, jitter)
+        self.wire = Channel(seed, f"link:{name}", latency, jitter)
         self.wires = [self.wire]
 
-    def new_wire(self, name: str) -> Wire:
+    def new_wire(self, name: str) -> Channel:
         """Create a wire for a connection of its own beside the shared one."""
-        wire = Wire(self._seed, f"link:{self.name}/{name}", *self._spread())
+        wire = Channel(self._seed, f"link:{self.name}/{name}", *self._spread())
         self.wires.append(wire)
         return wire
 
@@ -347,7 +347,7 @@ class Link:
             self.cuts = (*self.cuts, fault)
         self.ready = False
 
-    def mend(self, fault: int, kernel: Kernel) -> None:
+    def mend(self, fault: int, kernel: EventLoop) -> None:
         """Undo :meth:`cut` by that fault; after the last fault held messages are retransmitted, in order."""
         self.cuts = tuple(other for other in self.cuts if other != fault)
         if self.cuts:
@@ -366,20 +366,20 @@ class Link:
             else:
                 kernel.schedule(at, MESSAGE, self.target.id, message.payload)
 
-    def hold(self, kernel: Kernel, wire: Wire, order: int, payload: Payload) -> None:
+    def hold(self, kernel: EventLoop, wire: Channel, order: int, payload: Payload) -> None:
         """Hold a message until the cut is healed, or for :data:`GIVEN_UP_US`; on a disturbed link, carry it."""
         if self.trouble is not None and not self.cuts:
             self.trouble.carry(self.wires.index(wire), order, payload)
             return
-        self.held.append(Held(kernel.now, self.wires.index(wire), order, payload))
+        self.held.append(HeldMessage(kernel.now, self.wires.index(wire), order, payload))
         if len(self.held) == 1:
             self._schedule_give_up(kernel)
 
-    def _schedule_give_up(self, kernel: Kernel) -> None:
+    def _schedule_give_up(self, kernel: EventLoop) -> None:
         sent_at = self.held[0].sent_at
         kernel.schedule(sent_at + GIVEN_UP_US, GIVE_UP, self.target.id, (self.source.id, sent_at))
 
-    def give_up(self, sent_at: int, kernel: Kernel) -> int:
+    def give_up(self, sent_at: int, kernel: EventLoop) -> int:
         """Close the connection whose oldest held message was sent then, and drop all of its held messages.
 
         Returns the sender's incarnation; -1 if that message is not held any more.

@@ -19,23 +19,23 @@ handles what it has received, before it learns of the break.
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
-from cluster_model.kernel.event_loop import Kernel, Payload
+from cluster_model.kernel.event_loop import EventLoop, Payload
 from cluster_model.kernel.link import (
-    ANSWER,
     GIVEN_UP_US,
     MILLION,
     REQUEST,
+    RESPONSE,
     RETRANSMIT_US,
-    STRICT_ANSWER,
+    STRICT_RESPONSE,
+    Channel,
     Link,
+    LinkCondition,
     LinkFaultState,
     LinkQueueKey,
-    Measures,
-    Shape,
-    Wire,
+    MessageMeasures,
 )
 from cluster_model.kernel.process import HANDSHAKES, MESSAGE, TROUBLE, Process, ProcessState
-from cluster_model.kernel.rng import Stream, Streams
+from cluster_model.kernel.rng import RandomStream, RandomStreams
 
 # Limited throughput: messages pass one after the other, each for as long as its bytes take.
 
@@ -53,7 +53,7 @@ class QueuedMessage(NamedTuple):
     """Delay between leaving the queue and being sent."""
 
 
-class Pipe:
+class BandwidthQueue:
     """A bandwidth queue; its owner calls :meth:`pop` exactly at :attr:`done_at`."""
 
     __slots__ = ("_from_us", "_left", "done_at", "queue", "rate")
@@ -119,7 +119,7 @@ class Pipe:
         return (self.rate, tuple(self.queue), self.done_at, self._left, self._from_us)
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Pipe":
+    def loaded(cls, saved: tuple[Any, ...]) -> "BandwidthQueue":
         """Return a queue with the state returned by :meth:`save`."""
         pipe = cls(saved[0])
         _rate, queue, pipe.done_at, pipe._left, pipe._from_us = saved
@@ -137,14 +137,14 @@ BREAK: Final = "break"
 NEWS: Final = "news"
 REPEAT: Final = "repeat"
 
-PLAIN: Final = Measures(lambda _message: 100, lambda _message: REQUEST)
+PLAIN: Final = MessageMeasures(lambda _message: 100, lambda _message: REQUEST)
 """Default measures of messages."""
 
 
 class NetworkAccess(Protocol):
     """The part of the network that link faults need."""
 
-    kernel: Kernel
+    kernel: EventLoop
     processes: dict[int, Process]
 
     def link(self, source: int, target: int) -> Link:
@@ -157,21 +157,21 @@ class NetworkAccess(Protocol):
         """Notify a process of this incarnation that its connection to ``peer`` is broken."""
 
 
-class Troubles:
+class LinkFaults:
     """Fault states of all links of a network."""
 
     __slots__ = ("_links", "_net", "_pipes", "_seeds", "_serial", "_streams", "measures")
 
-    def __init__(self, net: NetworkAccess, seeds: Streams) -> None:
+    def __init__(self, net: NetworkAccess, seeds: RandomStreams) -> None:
         """Start without faults; ``seeds`` has the current seed. Random streams are kept here, as wires come and go."""
         self.measures = PLAIN
         self._net = net
         self._seeds = seeds
-        self._streams: dict[str, Stream] = {}
+        self._streams: dict[str, RandomStream] = {}
         """Random streams by use and wire name, once used."""
         self._links: dict[tuple[int, int], Link] = {}
         """Links with a fault state."""
-        self._pipes: dict[LinkQueueKey, Pipe] = {}
+        self._pipes: dict[LinkQueueKey, BandwidthQueue] = {}
         self._serial = 0
 
     @property
@@ -181,7 +181,7 @@ class Troubles:
 
     # -- faults -------------------------------------------------------------------------------------------------------
 
-    def shape(self, source: int, target: int, fault: int, shape: Shape) -> None:
+    def shape(self, source: int, target: int, fault: int, shape: LinkCondition) -> None:
         """Set a fault's condition of one direction, replacing its previous one."""
         self._net.rouse(source, target)
         trouble = self._trouble(self._net.link(source, target))
@@ -222,7 +222,7 @@ class Troubles:
                 pipe.limit(wanted[line], now)
                 self._schedule_done(line, pipe)
         for line in wanted:
-            self._pipes.setdefault(line, Pipe(wanted[line]))
+            self._pipes.setdefault(line, BandwidthQueue(wanted[line]))
         gone = sorted([line for line in self._pipes if line not in wanted], reverse=True)
         for line in gone:
             for message in self._pipes.pop(line).queue:
@@ -263,7 +263,7 @@ class Troubles:
                 return
         self._leave(link, message)
 
-    def _schedule_done(self, line: LinkQueueKey, pipe: Pipe) -> None:
+    def _schedule_done(self, line: LinkQueueKey, pipe: BandwidthQueue) -> None:
         if pipe.queue:
             self._net.kernel.schedule(pipe.done_at, TROUBLE, line.one, (DONE, tuple(line)))
 
@@ -284,10 +284,10 @@ class Troubles:
                 return
             now += retransmission_us
         at = wire.arrival(now)
-        if kind in (ANSWER, STRICT_ANSWER):
+        if kind in (RESPONSE, STRICT_RESPONSE):
             at = self._delayed_arrival(trouble, wire, message.wire, at)
         self._put(at, message)
-        if trouble.repeats and kind in (ANSWER, STRICT_ANSWER):
+        if trouble.repeats and kind in (RESPONSE, STRICT_RESPONSE):
             self._maybe_duplicate(trouble, wire, at, message, kind)
 
     def _put(self, at: int, message: QueuedMessage) -> None:
@@ -297,13 +297,13 @@ class Troubles:
         else:
             kernel.schedule(at, MESSAGE, message.target, message.payload)
 
-    def _stream(self, what: str, wire: Wire) -> Stream:
+    def _stream(self, what: str, wire: Channel) -> RandomStream:
         name = f"{what}:{wire.name}"
         if name not in self._streams:
-            self._streams[name] = Stream(self._seeds.seed, name)
+            self._streams[name] = RandomStream(self._seeds.seed, name)
         return self._streams[name]
 
-    def _retransmission_us(self, wire: Wire, size: int, loss: int) -> int:
+    def _retransmission_us(self, wire: Channel, size: int, loss: int) -> int:
         """Return the delay of a message by retransmissions of its segments, in microseconds."""
         stream = self._stream("loss", wire)
         most = 0
@@ -314,7 +314,7 @@ class Troubles:
             most = max(most, losses)
         return RETRANSMIT_US * ((1 << most) - 1)
 
-    def _delayed_arrival(self, trouble: LinkFaultState, wire: Wire, number: int, at: int) -> int:
+    def _delayed_arrival(self, trouble: LinkFaultState, wire: Channel, number: int, at: int) -> int:
         """Return the arrival of a response that would arrive at this time without delays."""
         at += trouble.answer_us
         if trouble.answer_jitter_us:
@@ -324,11 +324,13 @@ class Troubles:
             trouble.answers_at[number] = at = max(at, before)
         return at
 
-    def _maybe_duplicate(self, trouble: LinkFaultState, wire: Wire, at: int, message: QueuedMessage, kind: int) -> None:
+    def _maybe_duplicate(
+        self, trouble: LinkFaultState, wire: Channel, at: int, message: QueuedMessage, kind: int
+    ) -> None:
         if self._stream("repeats", wire).below(MILLION) >= trouble.repeats:
             return
         kernel = self._net.kernel
-        if kind == ANSWER:
+        if kind == RESPONSE:
             trouble.answers_at[message.wire] = at + 1
             kernel.schedule(at + 1, MESSAGE, message.target, message.payload)
         else:
@@ -412,7 +414,7 @@ class Troubles:
         kernel = self._net.kernel
         kernel.schedule(kernel.now + close_us, TROUBLE, link.source.id, (NEWS, link.target.id, serial))
 
-    def abandon(self, there: Link, back: Link, asks: Wire, answers: Wire) -> None:
+    def abandon(self, there: Link, back: Link, asks: Channel, answers: Channel) -> None:
         """Close a connection after a timed-out response: the next one is a new one.
 
         Messages sent on it may still arrive, after messages sent later.
@@ -511,9 +513,9 @@ class Troubles:
         troubles, pipes, self._serial, drawn = saved
         self._streams.clear()
         for name, position in drawn:
-            self._streams[name] = Stream(self._seeds.seed, name)
+            self._streams[name] = RandomStream(self._seeds.seed, name)
             self._streams[name].position = position
         self._links.clear()
         for (source, target), state in troubles:
             self._trouble(self._net.link(source, target)).load(source, target, state)
-        self._pipes = {LinkQueueKey(*line): Pipe.loaded(state) for line, state in pipes}
+        self._pipes = {LinkQueueKey(*line): BandwidthQueue.loaded(state) for line, state in pipes}

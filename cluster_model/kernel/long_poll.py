@@ -16,8 +16,8 @@ lose a message between two processes must wake their exchanges first (:meth:`Net
 from bisect import bisect_right
 from typing import Any, Final, NamedTuple, Protocol
 
-from cluster_model.kernel.event_loop import LANES, Kernel
-from cluster_model.kernel.link import Link, Wire
+from cluster_model.kernel.event_loop import LANES, EventLoop
+from cluster_model.kernel.link import Channel, Link
 from cluster_model.kernel.process import MESSAGE, RUNNING, TIMER, Process
 from cluster_model.kernel.rng import BLOCK
 
@@ -32,7 +32,7 @@ def lane(asker: int, answerer: int, index: int) -> int:
     return LANES + (((asker << _NODE_BITS | answerer) << _INDEX_BITS | index) << (_COUNT_BITS + 1))
 
 
-class Asker(Protocol):
+class Requester(Protocol):
     """Requesting side of an exchange; its requests have consecutive numbers."""
 
     def repeats(self, number: int) -> bool:
@@ -45,7 +45,7 @@ class Asker(Protocol):
         """Account for skipped requests: request ``number`` is now in flight."""
 
 
-class Answerer(Protocol):
+class Responder(Protocol):
     """Responding side of an exchange; it may delay its responses."""
 
     def nothing(self, number: int) -> Any:
@@ -58,7 +58,7 @@ class Answerer(Protocol):
         """Account for skipped requests: ``request`` arrived at that time, and waits."""
 
 
-class Sleep(NamedTuple):
+class SleepState(NamedTuple):
     """State of an exchange when it fell asleep: request ``number`` had arrived and would wait for ``wait``.
 
     ``serial`` orders its deadline among others at the same time.
@@ -71,7 +71,7 @@ class Sleep(NamedTuple):
     serial: int
 
 
-class Phase(NamedTuple):
+class SleepPosition(NamedTuple):
     """Position of a sleeping exchange: whole cycles slept, this cycle's request arrival, and its future times.
 
     The response would leave at ``deadline`` and arrive at ``answered``; ``parked`` and ``answering`` say which of them
@@ -86,7 +86,7 @@ class Phase(NamedTuple):
     answering: bool
 
 
-class Exchange:
+class LongPoll:
     """One long poll, identified by requester, responder, and the number of its connection."""
 
     __slots__ = (
@@ -95,9 +95,11 @@ class Exchange:
         "_sleep", "answering", "asking", "naive",
     )  # fmt: skip
 
-    def __init__(self, kernel: Kernel, asker: Process, answerer: Process, index: int, there: Link, back: Link) -> None:
-        self.asking: Asker | None = None
-        self.answering: Answerer | None = None
+    def __init__(
+        self, kernel: EventLoop, asker: Process, answerer: Process, index: int, there: Link, back: Link
+    ) -> None:
+        self.asking: Requester | None = None
+        self.answering: Responder | None = None
         self.naive = False
         self._kernel = kernel
         self._requester = asker
@@ -111,7 +113,7 @@ class Exchange:
         """Idle requests so far, which is the next one's index in the pattern; ``_answers`` likewise for responses."""
         self._idle_responses = 0
         self._sent_at = 0
-        self._sleep: Sleep | None = None
+        self._sleep: SleepState | None = None
         self._cycle_inputs: tuple[Any, ...] = ()
         """Inputs of :attr:`_cycle_us`, the wait and the shift first; after a load only those."""
         self._cycle_us: list[int] = []
@@ -130,7 +132,7 @@ class Exchange:
         return self._sleep is not None
 
     @property
-    def phase(self) -> Phase | None:
+    def phase(self) -> SleepPosition | None:
         """Position while asleep, for observers; None while awake."""
         return None if self._sleep is None else self._phase(self._sleep)
 
@@ -146,7 +148,7 @@ class Exchange:
         return -1 if self._sleep is None else self._phase(self._sleep).arrived
 
     @property
-    def wires(self) -> tuple[Wire, Wire]:
+    def wires(self) -> tuple[Channel, Channel]:
         """Wire of requests, and wire of responses."""
         return self._request_wire, self._response_wire
 
@@ -186,7 +188,7 @@ class Exchange:
         payload = (source.id, source.incarnation, target.incarnation, message)
         self._kernel.schedule_in_lane(at, self._order(number), MESSAGE, target.id, payload)
 
-    def _hold(self, link: Link, wire: Wire, number: int, message: Any) -> None:
+    def _hold(self, link: Link, wire: Channel, number: int, message: Any) -> None:
         """Send on a cut or disturbed link; the message then does not count as idle."""
         payload = (link.source.id, link.source.incarnation, link.target.incarnation, message)
         link.hold(self._kernel, wire, self._order(number), payload)
@@ -197,7 +199,7 @@ class Exchange:
         answerer = self._responder
         self._kernel.schedule_in_lane(at, order, TIMER, answerer.id, (answerer.incarnation, timer))
 
-    def sleep(self, number: int, wait: int, serial: int, answering: Answerer) -> bool:
+    def sleep(self, number: int, wait: int, serial: int, answering: Responder) -> bool:
         """Fall asleep if request ``number`` has just arrived, finds nothing, and would only be repeated."""
         now = self._kernel.now
         if self.naive or wait <= 0 or self._requester.state is not RUNNING:
@@ -216,7 +218,7 @@ class Exchange:
         if self._responder.wakeful or self._requester.cpu is not None or self._responder.cpu is not None:
             return False
         self.answering = answering
-        self._sleep = Sleep(number, now, self._sent_at, wait, serial)
+        self._sleep = SleepState(number, now, self._sent_at, wait, serial)
         self._compute_cycles(wait, (self._idle_requests - self._idle_responses) % BLOCK)
         return True
 
@@ -239,7 +241,7 @@ class Exchange:
             self._compute_cycles(self._cycle_inputs[0], self._cycle_inputs[1])
         return self._cycle_us
 
-    def _phase(self, sleep: Sleep) -> Phase:
+    def _phase(self, sleep: SleepState) -> SleepPosition:
         """Return the position at this point of the kernel's order."""
         cycle_us = self._cycle_times()
         now, order = self._kernel.now, self._kernel.reached
@@ -254,13 +256,13 @@ class Exchange:
         answered = deadline + self._response_wire.pattern[(first + cycles) % BLOCK]
         parked = (deadline, self._deadline_order(sleep.serial)) >= (now, order)
         answering = (answered, self._order(sleep.number + cycles)) >= (now, order)
-        return Phase(cycles, arrived, deadline, answered, parked, answering)
+        return SleepPosition(cycles, arrived, deadline, answered, parked, answering)
 
     def _slept_us(self, first: int, cycles: int) -> int:
         rounds, index = divmod(first + cycles, BLOCK)
         return rounds * self._cycle_us[BLOCK] + self._cycle_us[index] - self._cycle_us[first]
 
-    def _last_sent(self, sleep: Sleep, phase: Phase) -> int:
+    def _last_sent(self, sleep: SleepState, phase: SleepPosition) -> int:
         if not phase.parked and not phase.answering:
             return phase.answered
         if not phase.cycles:

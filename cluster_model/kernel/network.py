@@ -30,10 +30,10 @@ the response to an earlier one is not mistaken for that to a later one.
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal, NamedTuple
 
-from cluster_model.kernel.event_loop import Handler, Kernel, Payload
+from cluster_model.kernel.event_loop import EventLoop, Handler, Payload
 from cluster_model.kernel.link import Link
-from cluster_model.kernel.link_faults import Troubles
-from cluster_model.kernel.long_poll import Exchange
+from cluster_model.kernel.link_faults import LinkFaults
+from cluster_model.kernel.long_poll import LongPoll
 from cluster_model.kernel.process import (
     CONTROL,
     DISCONNECTED,
@@ -48,8 +48,8 @@ from cluster_model.kernel.process import (
     Process,
     ProcessState,
 )
-from cluster_model.kernel.rng import Streams
-from cluster_model.kernel.wall_clocks import Clocks
+from cluster_model.kernel.rng import RandomStreams
+from cluster_model.kernel.wall_clocks import WallClocks
 
 SYN_RETRY_US: Final = 1_000_000
 """First timeout of a connection request; each next one is twice as long (RFC 6298)."""
@@ -70,25 +70,27 @@ class Network:
         "_serial", "_streams", "clocks", "kernel", "processes", "troubles",
     )  # fmt: skip
 
-    def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
+    def __init__(
+        self, streams: RandomStreams, latency: int, jitter: int, control: Handler, *, naive: bool = False
+    ) -> None:
         """Start without processes; ``control`` handles CONTROL events, external actions at a set time.
 
         ``naive``: nothing is skipped, not even what changes nothing (:mod:`cluster_model.kernel.long_poll`).
         """
         handlers = (self._deliver, self._fire, control, self._give_up, self._work, self._trouble, self._handshake)
-        self.kernel = Kernel(handlers)
+        self.kernel = EventLoop(handlers)
         self.processes: dict[int, Process] = {}
-        self.clocks = Clocks(self.processes)
+        self.clocks = WallClocks(self.processes)
         self._streams = streams
         self._naive = naive
-        self._exchanges: dict[tuple[int, int, int], Exchange] = {}
+        self._exchanges: dict[tuple[int, int, int], LongPoll] = {}
         self._latency = latency
         self._jitter = jitter
         self._links: dict[tuple[int, int], Link] = {}
         self._outgoing: dict[int, dict[int, Link]] = {}
         self._cpus: dict[int, Cpu] = {}
         """Slow CPUs, by their first node."""
-        self.troubles = Troubles(self, streams)
+        self.troubles = LinkFaults(self, streams)
         """Effects of faults on links besides latency and cuts."""
         self._attempts: dict[int, tuple[int, int]] = {}
         """Number of a connection request without a response → (source, target)."""
@@ -139,12 +141,12 @@ class Network:
         """Return the table of existing links from one process, by target; always the same object."""
         return self._outgoing.setdefault(source, {})
 
-    def exchange(self, asker: int, answerer: int, index: int) -> Exchange:
+    def exchange(self, asker: int, answerer: int, index: int) -> LongPoll:
         """Return the requester's exchange of that number with the responder."""
         exchange = self._exchanges.get((asker, answerer, index))
         if exchange is None:
             links = (self.link(asker, answerer), self.link(answerer, asker))
-            exchange = Exchange(self.kernel, self.processes[asker], self.processes[answerer], index, *links)
+            exchange = LongPoll(self.kernel, self.processes[asker], self.processes[answerer], index, *links)
             exchange.naive = self._naive
             self._exchanges[asker, answerer, index] = exchange
         return exchange
@@ -161,7 +163,7 @@ class Network:
         self.link(source, target).slow_down(lag)
 
     def skew(self, node: int, fault: int, ahead_us: int) -> None:
-        """Set a machine's clock ahead, or behind, by a fault; 0 removes it (:class:`Clocks`)."""
+        """Set a machine's clock ahead, or behind, by a fault; 0 removes it (:class:`WallClocks`)."""
         self.rouse(node)
         self.clocks.skew(node, fault, ahead_us)
 
@@ -433,42 +435,42 @@ class Network:
 # The event queue is searched each time, so that a message costs nothing without an observer.
 
 
-Place = Literal["wire", "cut", "line", "paused", "cpu"]
+MessageLocation = Literal["wire", "cut", "line", "paused", "cpu"]
 """``wire``: in flight; ``cut``: its packets are dropped and retransmitted; ``line``: in a bandwidth queue.
 
 ``paused`` and ``cpu``: it has arrived, and waits for the process or for its slow CPU.
 """
 
 
-class Flight(NamedTuple):
+class InFlightMessage(NamedTuple):
     """A message in flight from one live process to another."""
 
-    place: Place
+    place: MessageLocation
     arrives_us: int
     """Arrival time, -1 while it is undecided."""
     message: Any
 
 
-def flights(network: Network, source: int, target: int) -> Iterator[Flight]:
+def in_flight_messages(network: Network, source: int, target: int) -> Iterator[InFlightMessage]:
     """Yield all messages from one live process to another; those of former incarnations are left out."""
     sender, receiver = network.processes[source], network.processes[target]
     for at_us, _order, kind, node, payload in network.kernel.waiting():
         if kind == MESSAGE and node == target and payload and _alive(payload, sender, receiver):
-            yield Flight("wire", at_us, payload[3])
+            yield InFlightMessage("wire", at_us, payload[3])
     link = network.outgoing(source).get(target)
     if link is not None:
         for held in link.held:
             if _alive(held.payload, sender, receiver):
-                yield Flight("cut", -1, held.payload[3])
+                yield InFlightMessage("cut", -1, held.payload[3])
         for queued in network.troubles.queued(link):
             if _alive(queued.payload, sender, receiver):
-                yield Flight("line", -1, queued.payload[3])
+                yield InFlightMessage("line", -1, queued.payload[3])
     for kind, payload in receiver.held:
         if kind == MESSAGE and payload[0] == source:
-            yield Flight("paused", -1, payload[3])
+            yield InFlightMessage("paused", -1, payload[3])
     for kind, node, payload, _free in () if receiver.cpu is None else receiver.cpu.queue:
         if kind == MESSAGE and node == target and payload[0] == source:
-            yield Flight("cpu", -1, payload[3])
+            yield InFlightMessage("cpu", -1, payload[3])
 
 
 def _alive(payload: Payload, source: Process, target: Process) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.long_poll import Exchange, lane
+from cluster_model.kernel.long_poll import LongPoll, lane
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.process import MESSAGE, TIMER
 
@@ -73,7 +73,7 @@ class NodeContext:
         """Ignore the result of a connection request."""
         self._network.stop_connecting(attempt)
 
-    def abandon(self, target: int, exchange: Exchange | None = None) -> None:
+    def abandon(self, target: int, exchange: LongPoll | None = None) -> None:
         """Close a connection, the shared one or an exchange's, because a response timed out.
 
         Messages sent on it may still arrive. This matters only while faults other than latency affect its link.
@@ -102,11 +102,11 @@ class NodeContext:
         payload = (self._processes[node_id].incarnation, timer)
         self.clock.schedule_in_lane(at, lane(node_id, node_id, index), TIMER, node_id, payload)
 
-    def asking(self, answerer: int, index: int) -> Exchange:
+    def asking(self, answerer: int, index: int) -> LongPoll:
         """Return the node's exchange of that number with another node, for one long poll."""
         return self._network.exchange(self.node_id, answerer, index)
 
-    def asked(self, asker: int, index: int) -> Exchange:
+    def asked(self, asker: int, index: int) -> LongPoll:
         """Return another node's exchange of that number with this node."""
         return self._network.exchange(asker, self.node_id, index)
 

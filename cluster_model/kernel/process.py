@@ -4,7 +4,7 @@ from collections.abc import Collection
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, Protocol
 
-from cluster_model.kernel.event_loop import Kernel, Payload
+from cluster_model.kernel.event_loop import EventLoop, Payload
 
 # A slow CPU: everything that its processes handle takes time, one thing after the other.
 #
@@ -29,7 +29,7 @@ class Cpu:
 
     __slots__ = ("_due_at", "_kernel", "_left_us", "_serial", "costs", "free", "nodes", "queue")
 
-    def __init__(self, kernel: Kernel, nodes: tuple[int, ...], free: Collection[str] = ()) -> None:
+    def __init__(self, kernel: EventLoop, nodes: tuple[int, ...], free: Collection[str] = ()) -> None:
         self._kernel = kernel
         self.nodes = nodes
         self.free = tuple(free)
@@ -90,7 +90,7 @@ class Cpu:
         return (self.nodes, self.free, self.costs, tuple(self.queue), self._due_at, self._left_us, self._serial)
 
     @classmethod
-    def loaded(cls, kernel: Kernel, saved: tuple[Any, ...]) -> "Cpu":
+    def loaded(cls, kernel: EventLoop, saved: tuple[Any, ...]) -> "Cpu":
         """Return a CPU with the state returned by :meth:`save`."""
         nodes, free, costs, queue, due_at, left_us, serial = saved
         cpu = cls(kernel, nodes, free)

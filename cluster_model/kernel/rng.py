@@ -1,9 +1,9 @@
 """Counter-based random streams, one for each component or link, and UUIDs drawn from them.
 
 A stream's whole state is its position: random number ``n`` is a pure function of (seed, name, n), the same on every
-interpreter. The seed is the session's, until it is replaced for another future (:meth:`Streams.reseed`). Blocks of 256
-numbers come from SHAKE-256 at a time. Sampling is in integers only, because the mathematics library for floats may
-differ between machines.
+interpreter. The seed is the session's, until it is replaced for another future (:meth:`RandomStreams.reseed`). Blocks
+of 256 numbers come from SHAKE-256 at a time. Sampling is in integers only, because the mathematics library for floats
+may differ between machines.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ def draws(seed: int, name: str, number: int) -> tuple[int, ...]:
     return _UNPACK.unpack(hashlib.shake_256(f"{seed}/{name}/{number}".encode()).digest(8 * BLOCK))
 
 
-class Stream:
+class RandomStream:
     """A named random stream; ``position`` counts the numbers drawn and is its whole state."""
 
     __slots__ = ("_block", "_block_number", "_seed", "name", "position")
@@ -52,20 +52,20 @@ class Stream:
         return (self.next64() * bound) >> 64
 
 
-class Streams:
+class RandomStreams:
     """All random streams of a session, created on first use."""
 
     __slots__ = ("_streams", "seed")
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._streams: dict[str, Stream] = {}
+        self._streams: dict[str, RandomStream] = {}
 
-    def named(self, name: str) -> Stream:
+    def named(self, name: str) -> RandomStream:
         """Return the stream of that name."""
         stream = self._streams.get(name)
         if stream is None:
-            stream = self._streams[name] = Stream(self.seed, name)
+            stream = self._streams[name] = RandomStream(self.seed, name)
         return stream
 
     def reseed(self, seed: int) -> None:
@@ -95,7 +95,7 @@ class Streams:
 # Random UUIDs from a stream.
 
 
-def uuid(stream: Stream) -> str:
+def uuid(stream: RandomStream) -> str:
     """Return the next UUID (``UUID.randomUUID``)."""
     bits = stream.next64() << 64 | stream.next64()
     bits = bits & ~(0xF << 76) | 0x4 << 76

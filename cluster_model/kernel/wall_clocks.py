@@ -3,7 +3,7 @@
 They agree until a fault sets one. Timers and everything that uses a monotonic clock (``Time.hiResClockMs``,
 ``nanoseconds``) are not affected. Everything that uses ``Time.milliseconds`` is: timestamps, and ages since a recorded
 time. A step of the clock makes all earlier records of time older, or younger; modules that keep such records in virtual
-time shift them by the step (:class:`Clocked`).
+time shift them by the step (:class:`ClockedNode`).
 """
 
 from typing import Any, Final, Protocol, runtime_checkable
@@ -14,7 +14,7 @@ _NOBODY: Final[tuple[tuple[int, int], ...]] = ()
 
 
 @runtime_checkable
-class Clocked(Protocol):
+class ClockedNode(Protocol):
     """A node that uses its machine's clock."""
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
@@ -38,7 +38,7 @@ class WallClock:
         """Whether any clock has ever been set: timestamps of other machines may be in the future."""
 
 
-class Clocks:
+class WallClocks:
     """Wall clocks of all machines, by node id."""
 
     __slots__ = ("_clocks", "_processes", "differ")
@@ -85,5 +85,5 @@ class Clocks:
 
 
 def _notify(process: Process, by: int) -> None:
-    if isinstance(process.node, Clocked):
+    if isinstance(process.node, ClockedNode):
         process.node.clock_stepped(by, runs=process.state in (ProcessState.RUNNING, ProcessState.PAUSED))

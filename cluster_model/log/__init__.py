@@ -10,13 +10,13 @@ record_keys: the keys of records, with key pools and skew.
 It builds on protocol and spec; it does not import brokers or leaders.
 """
 
-from cluster_model.log.batch_store import Lineages
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.crash_recovery import TAILS, WRITTEN_BACK
 from cluster_model.log.record_keys import keys_of
 
 __all__ = [
     "TAILS",
     "WRITTEN_BACK",
-    "Lineages",
+    "BatchStore",
     "keys_of",
 ]

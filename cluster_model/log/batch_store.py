@@ -24,7 +24,7 @@ _SharedFields = tuple[str, int, int, int, int, int, int, int]
 _LONG_AGO: Final = -(1 << 62)
 
 
-class Lineage:
+class EpochBranch:
     """Batches of one log branch, dense in offsets from ``start``, stored in columns."""
 
     __slots__ = (
@@ -100,7 +100,7 @@ class Lineage:
         """Return the bytes of the batch at ``base``; empty for a batch of the model's own clients."""
         return self._payloads.get(self.index_at(base), b"")
 
-    def share(self, whole: "Lineage") -> None:
+    def share(self, whole: "EpochBranch") -> None:
         """Use another branch's columns, read-only."""
         self._bases, self._written, self._newest = whole._bases, whole._written, whole._newest
         self._appended, self._stamps, self._sequences = whole._appended, whole._stamps, whole._sequences
@@ -122,7 +122,7 @@ class Lineage:
         self._names = {index: name for index, name in self._names.items() if index < length}
         self._payloads = {index: payload for index, payload in self._payloads.items() if index < length}
 
-    def stand_at(self, whole: "Lineage", length: int) -> None:
+    def stand_at(self, whole: "EpochBranch", length: int) -> None:
         """Expose the first ``length`` batches of the branch whose columns are shared."""
         self.length = length
         self.end = whole._bases[length] if length < whole.length else whole.end
@@ -259,19 +259,19 @@ class Lineage:
         return written[last] - before, stamp, newest
 
 
-class Lineages:
+class BatchStore:
     """All log branches of a partition, by id."""
 
     __slots__ = ("by_id", "keys")
 
     def __init__(self) -> None:
-        self.by_id: list[Lineage] = []
+        self.by_id: list[EpochBranch] = []
         self.keys: dict[str, KeyModel] = {}
         """Keys of the producers whose records have keys."""
 
-    def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> Lineage:
+    def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> EpochBranch:
         """Start a new log branch."""
-        lineage = Lineage(len(self.by_id), broker, epoch, start, topic_id)
+        lineage = EpochBranch(len(self.by_id), broker, epoch, start, topic_id)
         self.by_id.append(lineage)
         return lineage
 
@@ -286,7 +286,7 @@ class Lineages:
             for batch in self.by_id[branch].between(start, last):
                 yield batch, min(last, batch.end)
 
-    def is_past_of(self, whole: "Lineages") -> bool:
+    def is_past_of(self, whole: "BatchStore") -> bool:
         """Whether this is a past view of ``whole``."""
         return self is whole
 
@@ -323,14 +323,14 @@ class Lineages:
 # beyond the end, separates the view from the original permanently.
 
 
-class PastLineage(Lineage):
+class EpochBranchView(EpochBranch):
     """The first ``length`` batches of an original branch, or batches of its own after it diverged."""
 
     __slots__ = ("_original",)
 
-    def __init__(self, whole: Lineage, length: int) -> None:
+    def __init__(self, whole: EpochBranch, length: int) -> None:
         super().__init__(whole.id, whole.broker, whole.epoch, whole.start, whole.topic_id)
-        self._original: Lineage | None = whole
+        self._original: EpochBranch | None = whole
         """The original whose columns are shared, None after the divergence."""
         self.share(whole)
         self.stand_at(whole, length)
@@ -348,36 +348,36 @@ class PastLineage(Lineage):
         super().append(batch)
 
 
-class PastLineages(Lineages):
+class BatchStoreView(BatchStore):
     """All log branches of a partition at an earlier time."""
 
     __slots__ = ("_original",)
 
-    def __init__(self, whole: Lineages) -> None:
+    def __init__(self, whole: BatchStore) -> None:
         super().__init__()
         self._original = whole
         self.keys = whole.keys
 
-    def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> Lineage:
+    def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> EpochBranch:
         """Start a new log branch: the original's next one if it is the same."""
         number = len(self.by_id)
         if number < len(self._original.by_id):
             known = self._original.by_id[number]
             if (known.broker, known.epoch, known.start, known.topic_id) == (broker, epoch, start, topic_id):
-                self.by_id.append(PastLineage(known, 0))
+                self.by_id.append(EpochBranchView(known, 0))
                 return self.by_id[-1]
-        self.by_id.append(PastLineage(Lineage(number, broker, epoch, start, topic_id), 0))
+        self.by_id.append(EpochBranchView(EpochBranch(number, broker, epoch, start, topic_id), 0))
         return self.by_id[-1]
 
-    def is_past_of(self, whole: Lineages) -> bool:
+    def is_past_of(self, whole: BatchStore) -> bool:
         """Whether this is a past view of ``whole``."""
         return self._original is whole
 
     def save(self) -> tuple[int, ...]:
         """Return the current lengths."""
-        return tuple([lineage.length for lineage in self.by_id if isinstance(lineage, PastLineage)])
+        return tuple([lineage.length for lineage in self.by_id if isinstance(lineage, EpochBranchView)])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Return to those lengths of the original, and drop batches of its own."""
         self._original.check(saved)
-        self.by_id[:] = [PastLineage(self._original.by_id[number], length) for number, length in enumerate(saved)]
+        self.by_id[:] = [EpochBranchView(self._original.by_id[number], length) for number, length in enumerate(saved)]

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from cluster_model.log.record_keys import Key, keys_of
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, UNTOLD, Segment
+from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, NO_TIMESTAMPS, Segment
 from cluster_model.protocol.configs import NEVER
-from cluster_model.protocol.records import ABORT, Batch, Cleaned, Swept
+from cluster_model.protocol.records import ABORT, Batch, CleanerInput, CompactionOverlay
 from cluster_model.util.ranges import Range, union
 
 # Markers that compaction may drop: those of transactions without remaining batches (``CleanedTransactionMetadata``).
@@ -78,7 +78,7 @@ def _gone(log: ReplicaLog, batch: Batch) -> bool:
 _MILLION: Final = 1_000_000
 
 
-class ToClean(NamedTuple):
+class LogToClean(NamedTuple):
     """Candidate of a pass: dirty offsets ``[first_dirty, first_uncleanable)``, and bytes before and in them.
 
     ``overdue``: a dirty record is older than ``max.compaction.lag.ms``.
@@ -97,22 +97,22 @@ class ToClean(NamedTuple):
         return self.dirty_bytes * _MILLION // total if total else 0
 
 
-class Pass(NamedTuple):
+class CleanResult(NamedTuple):
     """Result of a pass: new checkpoint, number of records removed, bytes read, and the cleaned segments."""
 
     first_dirty: int
     cleaned_to: int
     removed: int
     read_bytes: int
-    swept: Swept
+    swept: CleanerInput
 
 
 def _newest(segment: Segment) -> int:
     """Return the segment's largest timestamp (``LogSegment.largestTimestamp``)."""
-    return segment.newest_us if segment.newest_us not in UNTOLD else segment.modified_us
+    return segment.newest_us if segment.newest_us not in NO_TIMESTAMPS else segment.modified_us
 
 
-def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> ToClean | None:
+def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> LogToClean | None:
     """Return what there is to clean, None if it is not dirty enough (``grabFilthiestCompactedLog``).
 
     ``stable`` is the last stable offset. ``checkpoint`` is the first dirty offset of ``cleaner-offset-checkpoint``; one
@@ -130,9 +130,9 @@ def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> ToClean
     end = _end_of(log, len(cleanable) - 1) if cleanable else first_dirty
     dirty = [segment for segment in _from(cleanable, first_dirty) if segment.base < end]
     clean_bytes = sum(segment.size for segment in cleanable) - sum(segment.size for segment in dirty)
-    timestamps = [segment.first_us for segment in _from(sealed, first_dirty) if segment.first_us not in UNTOLD]
+    timestamps = [segment.first_us for segment in _from(sealed, first_dirty) if segment.first_us not in NO_TIMESTAMPS]
     overdue = bool(timestamps) and min(timestamps) < now - rules.max_lag_us
-    found = ToClean(first_dirty, end, clean_bytes, sum(segment.size for segment in dirty), overdue)
+    found = LogToClean(first_dirty, end, clean_bytes, sum(segment.size for segment in dirty), overdue)
     if not found.dirty_bytes or end <= first_dirty:
         return None
     dirtier = found.dirty_bytes * _MILLION > rules.min_dirty_ppm * (found.clean_bytes + found.dirty_bytes)
@@ -151,8 +151,8 @@ def _end_of(log: ReplicaLog, index: int) -> int:
 
 
 def clean(
-    log: ReplicaLog, work: ToClean, now: int, *, room: int, horizons: bool, expiry_us: int = NEVER, ahead_us: int = 0
-) -> Pass:
+    log: ReplicaLog, work: LogToClean, now: int, *, room: int, horizons: bool, expiry_us: int = NEVER, ahead_us: int = 0
+) -> CleanResult:
     """Run a cleaning pass (``Cleaner.doClean``).
 
     ``room`` is the number of keys in the offset map: a pass that fills it goes no further. ``horizons``: tombstones and
@@ -168,15 +168,15 @@ def clean(
     sweep = _Sweep(log, newest, end, now + ahead_us, empty_markers(log, cleaned_end, now, expiry_us), horizons=horizons)
     for index, segment in enumerate(old):
         sweep.segment(segment.base, _end_of(log, index), keeps_deletes=segment.modified_us > oldest_us)
-    before = log.cleaned or Cleaned()
+    before = log.cleaned or CompactionOverlay()
     known = tuple(entry for entry in before.horizons if entry[0] >= cleaned_end)
     holes = (*sweep.holes, *before.within(cleaned_end, log.leo))
-    cleaned = Cleaned(tuple(union(holes)), (*sweep.horizons, *known))
-    swept = Swept(before, tuple([(segment.base, segment.modified_us) for segment in old]))
+    cleaned = CompactionOverlay(tuple(union(holes)), (*sweep.horizons, *known))
+    swept = CleanerInput(before, tuple([(segment.base, segment.modified_us) for segment in old]))
     log.cleaned = cleaned if cleaned.holes or cleaned.horizons else None
     log.transactions.forget_markers(sweep.dropped)
     log.replace_segments(count, [_regrouped(log, group) for group in _groups(log, old)], now)
-    return Pass(work.first_dirty, end, sweep.removed, sum(segment.size for segment in old), swept)
+    return CleanResult(work.first_dirty, end, sweep.removed, sum(segment.size for segment in old), swept)
 
 
 def _records(log: ReplicaLog, start: int, end: int) -> Iterator[tuple[Batch, list[Range]]]:
@@ -185,7 +185,7 @@ def _records(log: ReplicaLog, start: int, end: int) -> Iterator[tuple[Batch, lis
         yield batch, log.left(low, high)
 
 
-def _offset_map(log: ReplicaLog, work: ToClean, room: int) -> tuple[dict[Key, int], int]:
+def _offset_map(log: ReplicaLog, work: LogToClean, room: int) -> tuple[dict[Key, int], int]:
     """Return the newest offset of every key in the dirty part, and the end of the mapped range (``buildOffsetMap``)."""
     newest: dict[Key, int] = {}
     models = log.lineages.keys
@@ -218,7 +218,7 @@ class _Sweep:
         self._newest = newest
         self._end = end
         self._now = now
-        self._known = dict((log.cleaned or Cleaned()).horizons) if horizons else None
+        self._known = dict((log.cleaned or CompactionOverlay()).horizons) if horizons else None
 
     def segment(self, start: int, end: int, *, keeps_deletes: bool) -> None:
         """Scan one old segment; ``keeps_deletes`` applies to tombstones where there are no horizons."""
@@ -337,7 +337,7 @@ def _too_old(log: ReplicaLog, now: int, ahead_us: int) -> _Predicate:
     rules = log.rules
 
     def goes(segment: Segment, _following: int) -> bool:
-        has_timestamps = rules.by_timestamp and segment.newest_us not in UNTOLD
+        has_timestamps = rules.by_timestamp and segment.newest_us not in NO_TIMESTAMPS
         return (
             now + ahead_us - segment.newest_us if has_timestamps else now - segment.modified_us
         ) > rules.retention_us

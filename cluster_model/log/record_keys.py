@@ -13,8 +13,8 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from cluster_model.protocol.records import Batch
-from cluster_model.spec.cluster_spec import HotKeys, KeySkew, OwnPartitioner
-from cluster_model.util.deterministic_math import exp2, log2, mixed, number_of, partition_for_key
+from cluster_model.spec.cluster_spec import CustomPartitioner, HotKeys, KeySkew
+from cluster_model.util.deterministic_math import exp2, log2, mix64, number_of, partition_for_key
 
 # Key skew: the key that a random number selects, where some keys are more frequent than others.
 #
@@ -88,13 +88,13 @@ class KeySet(NamedTuple):
     distinct: int
     skew: KeySkew | None = None
     """Skew; None: all keys are equally frequent."""
-    own: OwnPartitioner | None = None
+    own: CustomPartitioner | None = None
     """Custom partitioner; None: Kafka's hash alone."""
     hot: tuple[tuple[int, int], ...] = ()
     """(key, share in millionths) of hot keys: that share of the records not taken by the ones before."""
 
 
-class Pool:
+class KeyPool:
     """Keys of each partition while the topic has ``total`` partitions."""
 
     __slots__ = ("_keys", "_partitions", "_sums", "_weights")
@@ -158,7 +158,7 @@ def _within(whole: Weights, share: "array[int]") -> Weights:
     return Weights(tuple(begins), tuple(sums))
 
 
-class HotPool(Pool):
+class HotKeyPool(KeyPool):
     """A pool in which hot keys have a fixed share of all records; the rest are distributed as without them."""
 
     __slots__ = ("_hot", "_rest_ppm")
@@ -179,7 +179,7 @@ class HotPool(Pool):
         for hot_partition, _key, share_ppm, _of_all in self._hot:
             if draw * _PER_MILLION >> 64 < share_ppm:
                 return hot_partition
-            draw = mixed(draw)
+            draw = mix64(draw)
         return super().partition(draw)
 
     def counts(self, records: int, draw: Callable[[], int]) -> dict[int, int]:
@@ -201,13 +201,13 @@ class HotPool(Pool):
             if point < of_all:
                 return key
             point -= of_all
-        return super().key(partition, mixed(draw))
+        return super().key(partition, mix64(draw))
 
 
 @lru_cache(maxsize=64)
-def pool(keys: KeySet, total: int) -> Pool:
+def pool(keys: KeySet, total: int) -> KeyPool:
     """Return the pool of these keys and that many partitions, which equal producers share."""
-    return HotPool(keys, total) if keys.hot else Pool(keys, total)
+    return HotKeyPool(keys, total) if keys.hot else KeyPool(keys, total)
 
 
 # Record keys: which record a later one replaces in a compacted topic, and its partition.
@@ -276,7 +276,7 @@ def key_model(client: str, topic: str, number: int, of: ProducerKeys) -> KeyMode
     return KeyModel(number_of(f"{client}/{topic}-{number}"), number, of)
 
 
-def drawn(model: KeyModel, sequence: int, count: int) -> BatchKeys:
+def keys_of_numbers(model: KeyModel, sequence: int, count: int) -> BatchKeys:
     """Return the keys of ``count`` records from number ``sequence`` on."""
     of, number = model.of, model.number
     end = sequence + count
@@ -311,7 +311,7 @@ def _drawn(
     seed: int, partition: int, keys: KeySet, tombstones: int, total: int, sequence: int, count: int
 ) -> BatchKeys:
     """Return the keys of records placed among ``total`` partitions; 0: placed by something else than their keys."""
-    numbers = [mixed(seed + sequence + index) for index in range(count)]
+    numbers = [mix64(seed + sequence + index) for index in range(count)]
     if total:
         placed = pool(keys, total)
         found = array("q", [placed.key(partition, number) for number in numbers])
@@ -319,11 +319,11 @@ def _drawn(
         found = array("q", [rank(keys.skew, keys.distinct, number) for number in numbers])
     if not tombstones:
         return BatchKeys(found, frozenset())
-    deletes = [index for index, number in enumerate(numbers) if not mixed(number) * tombstones >> 64]
+    deletes = [index for index, number in enumerate(numbers) if not mix64(number) * tombstones >> 64]
     return BatchKeys(found, frozenset(deletes))
 
 
-def named(names: tuple[str, ...]) -> BatchKeys:
+def named_keys(names: tuple[str, ...]) -> BatchKeys:
     """Return the keys of a manual trace's named records."""
     parts = [name.partition("=") for name in names]
     deletes = [index for index, (_key, sign, value) in enumerate(parts) if sign and not value]
@@ -333,13 +333,13 @@ def named(names: tuple[str, ...]) -> BatchKeys:
 def keys_of(models: dict[str, KeyModel], batch: Batch) -> BatchKeys:
     """Return the keys of a batch's records."""
     if batch.name:
-        return named(batch.name)
+        return named_keys(batch.name)
     model = models.get(batch.client)
     if model is None:
         return BatchKeys([None] * batch.records, frozenset())
-    return drawn(model, batch.sequence, batch.records)
+    return keys_of_numbers(model, batch.sequence, batch.records)
 
 
 def lacks_key(models: dict[str, KeyModel], client: str, names: tuple[str, ...]) -> bool:
     """Whether any record of a batch to be written has no key."""
-    return None in named(names).keys if names else client not in models
+    return None in named_keys(names).keys if names else client not in models

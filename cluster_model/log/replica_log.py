@@ -10,12 +10,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.batch_store import BatchStore, EpochBranch
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.segments import BY_RETENTION, NO_TIMESTAMP, Segment, Segments
 from cluster_model.log.transaction_index import TransactionIndex
-from cluster_model.protocol.configs import DEFAULT_RULES, NEVER, LogRules
-from cluster_model.protocol.records import Batch, Cleaned, Extent, Slice, joined
+from cluster_model.protocol.configs import DEFAULT_RULES, NEVER, LogConfig
+from cluster_model.protocol.records import Batch, CompactionOverlay, Extent, Slice, concatenate
 from cluster_model.util.ranges import Range, subtract
 
 
@@ -29,7 +29,7 @@ class ReplicaLog:
     )  # fmt: skip
 
     def __init__(
-        self, lineages: Lineages, *, uses_epochs: bool, replaces: bool, rules: LogRules = DEFAULT_RULES
+        self, lineages: BatchStore, *, uses_epochs: bool, replaces: bool, rules: LogConfig = DEFAULT_RULES
     ) -> None:
         """Start empty; ``uses_epochs``: message format 2, whose batches carry epochs (0.11 and later)."""
         self.lineages = lineages
@@ -42,7 +42,7 @@ class ReplicaLog:
         self.epochs = EpochCache(replaces=replaces)
         self.rules = rules
         self.segments = Segments(rules)
-        self.cleaned: Cleaned | None = None
+        self.cleaned: CompactionOverlay | None = None
         """What compaction removed. It affects sizes and reads, not extents, ends and epochs."""
         self.transactions = TransactionIndex()
         self.flushed_us = 0
@@ -61,7 +61,7 @@ class ReplicaLog:
         self._unlinked: list[tuple[int, int]] = []
         """(time of unlinking, bytes) of segments renamed to ``.deleted``."""
 
-    def configure(self, rules: LogRules) -> None:
+    def configure(self, rules: LogConfig) -> None:
         """Use other rules from here on (``UnifiedLog.updateConfig``)."""
         self.rules = rules
         self.segments.configure(rules)
@@ -70,7 +70,7 @@ class ReplicaLog:
         """Return the index of the extent that covers ``offset``."""
         return bisect_right(self.extents, offset, key=lambda extent: extent[0]) - 1
 
-    def lineage_at(self, offset: int) -> Lineage:
+    def lineage_at(self, offset: int) -> EpochBranch:
         """Return the log branch that covers ``offset``, which must be in the log."""
         return self.lineages.by_id[self.extents[self.extent_index(offset)][1]]
 
@@ -96,7 +96,7 @@ class ReplicaLog:
             return start >= self.log_start
         return any(first <= start and end <= last for first, last in self.held(lineage_id))
 
-    def append_batch(self, lineage: Lineage, batch: Batch) -> None:
+    def append_batch(self, lineage: EpochBranch, batch: Batch) -> None:
         """Append a batch as leader."""
         base, records, size, now = batch[:4]
         stamp = batch.timestamp_us
@@ -188,7 +188,7 @@ class ReplicaLog:
         elif records.extents:
             self._admit(records.start, records.end, size, first_us, newest_us, now)
 
-    def _admit_cleaned(self, records: Slice, cleaned: Cleaned, now: int) -> None:
+    def _admit_cleaned(self, records: Slice, cleaned: CompactionOverlay, now: int) -> None:
         """Append the remaining batches of a compacted log one by one, including its gaps."""
         at = records.start
         for batch, end in self.lineages.batches_of(records.extents, records.end):
@@ -196,7 +196,7 @@ class ReplicaLog:
                 size = cleaned.size_of(batch)
                 self._admit(at, end, size, batch.timestamp_us, batch.timestamp_us, now)
             at = end
-        self.cleaned = joined(self.cleaned, cleaned)
+        self.cleaned = concatenate(self.cleaned, cleaned)
 
     def read(self, start: int, bound: int, max_bytes: int) -> Slice:
         """Return whole batches of ``[start, bound)`` within ``max_bytes``, at least one if there is any."""
@@ -226,7 +226,7 @@ class ReplicaLog:
             index += 1
         return Slice(start, at, tuple(found))
 
-    def _read_cleaned(self, cleaned: Cleaned, start: int, end: int, max_bytes: int) -> Slice:
+    def _read_cleaned(self, cleaned: CompactionOverlay, start: int, end: int, max_bytes: int) -> Slice:
         """Read a compacted part: removed records take no bytes, and a gap at the end is skipped too."""
         at = start
         found: list[Extent] = []
@@ -366,11 +366,11 @@ class ReplicaLog:
             return cut
         return max(self.lineage_at(cut).batch_at(cut).base, self.extents[self.extent_index(cut)][0])
 
-    def batches(self) -> Iterator[tuple[Lineage, Batch, int, int]]:
+    def batches(self) -> Iterator[tuple[EpochBranch, Batch, int, int]]:
         """Yield every batch with its log branch and its offsets ``[start, end)`` in this log, oldest first."""
         return self.batches_between(self.log_start, self.leo)
 
-    def batches_between(self, start: int, end: int) -> Iterator[tuple[Lineage, Batch, int, int]]:
+    def batches_between(self, start: int, end: int) -> Iterator[tuple[EpochBranch, Batch, int, int]]:
         """Yield batches as :meth:`batches` over ``[start, end)`` of the files, also below the log start."""
         for index in range(max(0, self.extent_index(start)), len(self.extents)):
             first, lineage_id = self.extents[index]
@@ -382,7 +382,7 @@ class ReplicaLog:
             for batch in lineage.between(low, high):
                 yield lineage, batch, max(low, batch.base), min(high, batch.end)
 
-    def kept_between(self, start: int, end: int) -> Iterator[tuple[Lineage, Batch, int, int, int]]:
+    def kept_between(self, start: int, end: int) -> Iterator[tuple[EpochBranch, Batch, int, int, int]]:
         """Yield (branch, batch, remaining bytes, start, end) of batches in ``[start, end)`` with remaining records."""
         cleaned = self.cleaned
         for lineage, batch, low, high in self.batches_between(start, end):

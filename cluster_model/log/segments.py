@@ -9,8 +9,8 @@ partition need not roll at the same offsets.
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from cluster_model.protocol.configs import NEVER, LogRules
-from cluster_model.util.deterministic_math import mixed
+from cluster_model.protocol.configs import NEVER, LogConfig
+from cluster_model.util.deterministic_math import mix64
 
 OFFSET_ENTRY: Final = 8
 """Bytes of an entry of the offset index."""
@@ -20,7 +20,7 @@ INT32_MAX: Final = 2**31 - 1
 """Index entries store offsets relative to their segment's base in 31 bits."""
 NO_TIMESTAMP: Final = -(1 << 62)
 """Timestamp of an empty segment; below any that a clock behind virtual time 0 can give."""
-UNTOLD: Final = (NO_TIMESTAMP, -1)
+NO_TIMESTAMPS: Final = (NO_TIMESTAMP, -1)
 """Values for records without timestamps."""
 
 BY_SIZE: Final = "segment.bytes"
@@ -51,7 +51,7 @@ class Segments:
         "first_us", "modified_us", "newest_us", "sealed", "size",
     )  # fmt: skip
 
-    def __init__(self, rules: LogRules) -> None:
+    def __init__(self, rules: LogConfig) -> None:
         self._rules = rules
         self._interval = rules.index_interval
         self._jitter_seed = 0
@@ -73,14 +73,14 @@ class Segments:
 
     def _jitter(self, base: int) -> int:
         """Return how much earlier than ``segment.ms`` a segment rolls (``LogConfig.randomSegmentJitter``)."""
-        return mixed(self._jitter_seed + base) * min(self._rules.jitter_us, self._rules.roll_us) >> 64
+        return mix64(self._jitter_seed + base) * min(self._rules.jitter_us, self._rules.roll_us) >> 64
 
     def draw_from(self, salt: int) -> None:
         """Set the seed of the roll jitter of an empty log."""
         self._jitter_seed = salt
         self._open(0, 0)
 
-    def configure(self, rules: LogRules) -> None:
+    def configure(self, rules: LogConfig) -> None:
         """Use other rules from here on; the active segment keeps its files."""
         self._rules = rules
         self._interval = rules.index_interval
@@ -124,7 +124,7 @@ class Segments:
         rules = self._rules
         if self.size > rules.segment_bytes - size:
             return BY_SIZE
-        has_timestamps = rules.by_timestamp and self.first_us not in UNTOLD
+        has_timestamps = rules.by_timestamp and self.first_us not in NO_TIMESTAMPS
         if (newest_us - self.first_us if has_timestamps else now - self.created_us) > self._allowed_us:
             return BY_TIME
         if self._full:
@@ -157,7 +157,7 @@ class Segments:
     def _update_safe_limits(self) -> None:
         """Compute the limits below which appends cause no roll; a segment's first append is never below them."""
         self._safe_bytes = -1 if self._full or not self.size else self._rules.segment_bytes
-        has_timestamps = self._rules.by_timestamp and self.first_us not in UNTOLD
+        has_timestamps = self._rules.by_timestamp and self.first_us not in NO_TIMESTAMPS
         self._safe_timestamp_us = self.first_us + self._allowed_us if has_timestamps else NEVER
         self._safe_until_us = NEVER if has_timestamps else self.created_us + self._allowed_us
 

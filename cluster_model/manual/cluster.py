@@ -12,15 +12,15 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
 from cluster_model.controller.cluster_parts import build_parts
 from cluster_model.inspection import partition_views
-from cluster_model.inspection.condition_functions import Experience, Query
-from cluster_model.kernel.rng import Streams
+from cluster_model.inspection.condition_functions import ClientStatistics, ConditionQuery
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.manual.context import NOW, Handler, ManualContext, Params
-from cluster_model.manual.fetch import RoundTrips
-from cluster_model.manual.requests import HandConsumer, IsrChanges, Produces
+from cluster_model.manual.fetch import FollowerRequests
+from cluster_model.manual.requests import IsrChanges, ManualConsumer, ManualProduces
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.observation import metadata_staleness
-from cluster_model.observation.cluster_state import World
-from cluster_model.observation.event_log import Trace
+from cluster_model.observation.cluster_state import ClusterState
+from cluster_model.observation.event_log import EventLog
 from cluster_model.observation.views import BrokerView, ClusterView, LogView
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import (
@@ -38,10 +38,12 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 # Steps of broker processes and disks: crashes, clean shutdowns, starts, checkpoints, flushes, segments.
 
 
-class Processes:
+class BrokerProcesses:
     """Steps that affect a broker's process, its page cache and its disks."""
 
-    def __init__(self, context: ManualContext, trips: RoundTrips, changes: IsrChanges, produces: Produces) -> None:
+    def __init__(
+        self, context: ManualContext, trips: FollowerRequests, changes: IsrChanges, produces: ManualProduces
+    ) -> None:
         self._ground = context
         self._trips = trips
         self._changes = changes
@@ -169,7 +171,7 @@ class Processes:
 class ManualController:
     """Steps of the controller: its decisions, and their delivery to brokers."""
 
-    def __init__(self, context: ManualContext, trips: RoundTrips, changes: IsrChanges) -> None:
+    def __init__(self, context: ManualContext, trips: FollowerRequests, changes: IsrChanges) -> None:
         self._ground = context
         self._trips = trips
         self._changes = changes
@@ -249,11 +251,11 @@ class ManualController:
 # The controller of a manually stepped cluster, as shown in views and conditions: always up, and always the same node.
 
 
-HAND_CONTROLLER: Final = 1_000
+MANUAL_CONTROLLER: Final = 1_000
 """Node id of the controller."""
 
 
-class HandControl:
+class ManualControl:
     """Control plane information of a manually stepped cluster, for views and conditions."""
 
     __slots__ = ("_ground",)
@@ -263,11 +265,11 @@ class HandControl:
 
     def controllers(self) -> tuple[int, ...]:
         """Return the only controller."""
-        return (HAND_CONTROLLER,)
+        return (MANUAL_CONTROLLER,)
 
     def active(self) -> int:
         """Return the active controller."""
-        return HAND_CONTROLLER
+        return MANUAL_CONTROLLER
 
     def controller_epoch(self) -> int:
         """Return the controller epoch, which never changes."""
@@ -291,7 +293,9 @@ class HandControl:
 # The state of a partition on each broker, as asserted and printed by manual steps.
 
 
-def state_of(context: ManualContext, query: Query, consumer: HandConsumer, partition: str) -> dict[str, dict[str, Any]]:
+def state_of(
+    context: ManualContext, query: ConditionQuery, consumer: ManualConsumer, partition: str
+) -> dict[str, dict[str, Any]]:
     """Return node → field → value; nodes are broker ids as text, ``controller``, and ``consumer`` once it was used."""
     found = {
         str(broker): {"up": context.up[broker], **_replica(replica), "log": query.log(partition, broker)}
@@ -343,18 +347,18 @@ def _fetcher(replica: Replica) -> str:
 class ManualCluster:
     """A cluster that only changes by manual steps."""
 
-    experience: Callable[[], Experience] | None = None
+    experience: Callable[[], ClientStatistics] | None = None
     """Return statistics of the session's clients, set by the session; None if there are none."""
 
     def __init__(self, spec: ClusterSpec, seed: int) -> None:
         self.spec = spec
         self.seed = seed
-        self.trace = Trace()
+        self.trace = EventLog()
         self.executed = 0
         """Number of steps taken."""
         ids = tuple(broker.id for broker in spec.brokers)
         live = dict.fromkeys(ids, 0)
-        parts = build_parts(spec, Streams(seed), self.emit, live)
+        parts = build_parts(spec, RandomStreams(seed), self.emit, live)
         self.profile = parts.profile
         for metadata in parts.metadata.values():
             metadata.live = dict(live)
@@ -362,32 +366,32 @@ class ManualCluster:
             for replica in replicas.values():
                 replica.by_hand = True
         self._ground = ManualContext(parts, dict.fromkeys(ids, True), live, dict(live), self.emit)
-        self._produces = Produces(self._ground)
-        self._consumer = HandConsumer(self._ground)
+        self._produces = ManualProduces(self._ground)
+        self._consumer = ManualConsumer(self._ground)
         self._handlers = self._verbs()
-        control = HandControl(self._ground)
-        self.world = World(
+        control = ManualControl(self._ground)
+        self.world = ClusterState(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, control.known,
             self._ground.counted_on.__getitem__,
         )  # fmt: skip
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
-        self.query = Query(self.world, self.checker, lambda: NOW, dict, control, experience=self._felt)
+        self.query = ConditionQuery(self.world, self.checker, lambda: NOW, dict, control, experience=self._felt)
 
-    def _felt(self) -> Experience | None:
+    def _felt(self) -> ClientStatistics | None:
         return None if self.experience is None else self.experience()
 
     def _verbs(self) -> dict[str, Handler]:
         context = self._ground
-        trips = RoundTrips(context)
+        trips = FollowerRequests(context)
         changes = IsrChanges(context)
         return {
             **self._produces.handlers,
             **trips.handlers,
             **changes.handlers,
             **ManualController(context, trips, changes).handlers,
-            **Processes(context, trips, changes, self._produces).handlers,
+            **BrokerProcesses(context, trips, changes, self._produces).handlers,
             **self._consumer.handlers,
             "show": lambda _params: KafkaError.NONE,
         }
@@ -399,7 +403,7 @@ class ManualCluster:
 
     def is_up(self, broker: int) -> bool:
         """Return whether a broker's process runs; the controller's always does."""
-        return self._ground.up.get(broker, broker == HAND_CONTROLLER)
+        return self._ground.up.get(broker, broker == MANUAL_CONTROLLER)
 
     def act(self, verb: str, params: dict[str, Any]) -> str:
         """Take one step; return the name of Kafka's error if the protocol rejects it, else the empty string.

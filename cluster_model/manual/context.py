@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.controller.cluster_parts import Parts
-from cluster_model.controller.immediate_controller import Decider
+from cluster_model.controller.cluster_parts import ClusterParts
+from cluster_model.controller.immediate_controller import ImmediateController
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import PartitionState
@@ -25,7 +25,7 @@ Handler = Callable[[Params], KafkaError]
 class ManualContext:
     """State shared by all groups of verbs; each group keeps its own messages in flight."""
 
-    parts: Parts
+    parts: ClusterParts
     up: dict[int, bool]
     """Broker → whether its process runs."""
     live: dict[int, int]
@@ -35,7 +35,7 @@ class ManualContext:
     emit: Callable[[Event], None]
     counted_on: dict[int, int] = field(init=False)
     """Broker epoch of each broker's registration last used by the controller."""
-    decider: Decider = field(init=False)
+    decider: ImmediateController = field(init=False)
     settle: Callable[[Replica], None] = field(init=False)
     """Answer the produce requests completed by a step."""
     stop: Callable[[int, str], KafkaError] = field(init=False)
@@ -46,7 +46,7 @@ class ManualContext:
     def __post_init__(self) -> None:
         profile = self.parts.profile
         self.counted_on = dict(self.registered)
-        self.decider = Decider(self.parts.committed, profile, elr=profile.elr)
+        self.decider = ImmediateController(self.parts.committed, profile, elr=profile.elr)
         self.decisions = {name: [record.state] for name, record in self.parts.committed.records.items()}
 
     def note_decisions(self) -> None:

@@ -11,14 +11,14 @@ from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.messages import (
     EARLIEST,
     LATEST,
-    NOBODY,
+    NO_LEADER,
     EpochEnd,
     FetchData,
     FetchPartition,
     FetchRequest,
     ListOffsetsRequest,
 )
-from cluster_model.protocol.records import as_stored
+from cluster_model.protocol.records import with_corruption
 
 _UNLIMITED: Final = 1 << 40
 _MAX_EPOCH_REQUESTS: Final = 1_000
@@ -37,7 +37,7 @@ class ManualFetch:
     broker_epoch: int
 
 
-class RoundTrips:
+class FollowerRequests:
     """Requests and responses in flight: at most one fetch and one OffsetsForLeaderEpoch per replica.
 
     A request arrives even if its sender has changed its role since; a response to a former role or process is dropped.
@@ -121,7 +121,7 @@ class RoundTrips:
         up = self._context.up
         if not up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
-        if replica.following is None or replica.leader == NOBODY:
+        if replica.following is None or replica.leader == NO_LEADER:
             return KafkaError.LEADER_NOT_AVAILABLE
         if not up[replica.leader]:
             return KafkaError.NETWORK_EXCEPTION
@@ -199,7 +199,7 @@ class RoundTrips:
         if data.records.end - data.records.start > fetch.limit:
             start = fetch.partition.offset
             data = data._replace(
-                records=as_stored(leader.log.read(start, start + fetch.limit, _UNLIMITED), leader.damages)
+                records=with_corruption(leader.log.read(start, start + fetch.limit, _UNLIMITED), leader.damages)
             )
         key = self._key(replica)
         if key in self._outdated:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.broker.fetch.fetch_reads import check_epoch, epoch_end, serve_fetch
-from cluster_model.broker.partition.partition import AppendResult, Leadership, Replica
+from cluster_model.broker.partition.partition import AppendResult, PartitionLeaderState, Replica
 from cluster_model.broker.partition.replication_rules import LONG_AGO
 from cluster_model.broker.request_handler import list_offset
 from cluster_model.log.leader_epoch_cache import UNDEFINED
@@ -38,7 +38,7 @@ RECORD_BYTES: Final = 100
 
 
 @dataclass(slots=True)
-class UnderWay:
+class ManualProduce:
     """A produce request in flight, in exactly one state: sent, delayed (handled but not answered) or answered."""
 
     request: ProduceRequest
@@ -53,13 +53,13 @@ class UnderWay:
     """Set when the broker has answered it."""
 
 
-class Produces:
+class ManualProduces:
     """Produce requests in flight, with one queue per broker and partition: a connection keeps their order."""
 
     def __init__(self, context: ManualContext) -> None:
         self._context = context
-        self._queues: dict[tuple[int, str], list[UnderWay]] = {}
-        self._delayed: dict[int, UnderWay] = {}
+        self._queues: dict[tuple[int, str], list[ManualProduce]] = {}
+        self._delayed: dict[int, ManualProduce] = {}
         self._sequences = dict.fromkeys(context.parts.committed.records, 0)
         self._count = 0
         context.settle = self.settle
@@ -85,7 +85,7 @@ class Produces:
 
     def _request(
         self, replica: Replica, params: Params, count: int, names: tuple[str, ...], *, whole: bool
-    ) -> UnderWay:
+    ) -> ManualProduce:
         text = str(params.get("acks", 1))
         acks = ALL if text in ("all", "-1") else int(text)
         partition = replica.partition
@@ -98,9 +98,9 @@ class Produces:
         emit(RecordsSent(NOW, CLIENT, partition, sequence, count, acks))
         if acks == 0:
             emit(RecordsAcked(NOW, CLIENT, partition, sequence, count, 0, replica.broker, -1, -1, 0, -1))
-        return UnderWay(request, replica, whole)
+        return ManualProduce(request, replica, whole)
 
-    def _handle_request(self, produce: UnderWay) -> KafkaError:
+    def _handle_request(self, produce: ManualProduce) -> KafkaError:
         """Handle the request on the broker, and answer it unless it is delayed."""
         replica = produce.replica
         if not self._context.up[replica.broker]:
@@ -116,7 +116,7 @@ class Produces:
         self.settle(replica)
         return produce.result.error
 
-    def _failed(self, produce: UnderWay, error: KafkaError) -> KafkaError:
+    def _failed(self, produce: ManualProduce, error: KafkaError) -> KafkaError:
         self._answered(produce, error)
         return error
 
@@ -128,12 +128,12 @@ class Produces:
             if produce is not None:
                 self._answered(produce, error)
 
-    def _answered(self, produce: UnderWay, error: KafkaError) -> None:
+    def _answered(self, produce: ManualProduce, error: KafkaError) -> None:
         produce.answer = error
         if produce.whole:
             self._arrived(produce)
 
-    def _arrived(self, produce: UnderWay) -> None:
+    def _arrived(self, produce: ManualProduce) -> None:
         """Deliver the response to the client; acks=0 has none."""
         request, error = produce.request, produce.answer
         where = (request.partition, request.sequence, request.records)
@@ -150,7 +150,7 @@ class Produces:
             emit(ProduceRefused(NOW, CLIENT, where[0], produce.replica.broker, request.acks, error.name, *where[1:]))
             emit(RecordsFailed(NOW, CLIENT, *where, request.acks, error.name, 0))
 
-    def _unknown(self, produce: UnderWay, error: KafkaError) -> None:
+    def _unknown(self, produce: ManualProduce, error: KafkaError) -> None:
         request = produce.request
         where = (request.partition, request.sequence, request.records)
         if request.acks:
@@ -162,7 +162,7 @@ class Produces:
         self._queues.setdefault((replica.broker, replica.partition), []).append(produce)
         return KafkaError.NONE
 
-    def _queue(self, params: Params) -> list[UnderWay]:
+    def _queue(self, params: Params) -> list[ManualProduce]:
         replica = self._context.replica(params)
         queue = self._queues.get((replica.broker, replica.partition))
         if not queue:
@@ -271,7 +271,7 @@ def _counted(params: Params) -> tuple[int, tuple[str, ...]]:
 _UNLIMITED = 1 << 40
 
 
-class HandConsumer:
+class ManualConsumer:
     """One consumer of all partitions, whose requests go to the brokers named by steps."""
 
     def __init__(self, context: ManualContext) -> None:
@@ -408,7 +408,7 @@ class IsrChanges:
         """Drop the response in flight to a replica with a new role, or of a crashed broker; a request still arrives."""
         self._answers.pop((replica.partition, replica.broker), None)
 
-    def _leadership(self, replica: Replica) -> Leadership | KafkaError:
+    def _leadership(self, replica: Replica) -> PartitionLeaderState | KafkaError:
         if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         return KafkaError.NOT_LEADER_OR_FOLLOWER if replica.leadership is None else replica.leadership
@@ -450,7 +450,7 @@ class IsrChanges:
         return self._send_or_commit(params, replica, leadership)
 
     @staticmethod
-    def _count_as_silent(replica: Replica, leadership: Leadership, silent: Sequence[int]) -> None:
+    def _count_as_silent(replica: Replica, leadership: PartitionLeaderState, silent: Sequence[int]) -> None:
         for broker in silent:
             if broker not in leadership.remotes:
                 raise ModelError(
@@ -467,7 +467,7 @@ class IsrChanges:
         leadership.propose(isr)
         return self._send_or_commit(params, replica, leadership)
 
-    def _send_or_commit(self, params: Params, replica: Replica, leadership: Leadership) -> KafkaError:
+    def _send_or_commit(self, params: Params, replica: Replica, leadership: PartitionLeaderState) -> KafkaError:
         later = params.get("answer", "now") == "later"
         if later and not replica.profile.alter_partition:
             leadership.pending = leadership.proposal = None

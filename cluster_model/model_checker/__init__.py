@@ -13,10 +13,18 @@ from cluster_model.model_checker.search import (
     STUCK,
     WEAK_ISR,
     Counterexample,
-    Explored,
+    SearchResult,
     StateSpaceSearch,
 )
-from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Entry, ExplorationBounds, Local, Moves, Step
+from cluster_model.model_checker.transitions import (
+    ACTIONS,
+    NOBODY,
+    Entry,
+    ExplorationBounds,
+    ReplicaState,
+    Step,
+    Transitions,
+)
 
 __all__ = [
     "ACTIONS",
@@ -29,9 +37,9 @@ __all__ = [
     "Counterexample",
     "Entry",
     "ExplorationBounds",
-    "Explored",
-    "Local",
-    "Moves",
+    "ReplicaState",
+    "SearchResult",
     "StateSpaceSearch",
     "Step",
+    "Transitions",
 ]

@@ -9,13 +9,13 @@ from itertools import groupby, permutations, product
 from cluster_model.model_checker.transitions import (
     ACTIONS,
     NOBODY,
-    Held,
+    ControllerState,
     Interner,
     LeaderDecision,
-    Local,
-    Moves,
+    ReplicaState,
     State,
     Step,
+    Transitions,
 )
 
 # Properties of every state. The names of the first two are those of Kafka's TLA+ modules.
@@ -45,7 +45,7 @@ PROPERTIES = (STRONG_ISR, WEAK_ISR, LOG_MATCHING, LOG_BOUNDS, STUCK)
 class Properties:
     """Checker of a state's properties. Each pair of replica states is compared only once."""
 
-    def __init__(self, moves: Moves) -> None:
+    def __init__(self, moves: Transitions) -> None:
         self._moves = moves
         self._brokers = range(moves.bounds.replicas)
         self._below: dict[tuple[int, int], bool] = {}
@@ -99,7 +99,7 @@ class Properties:
         if not decisions or decisions[-1].leader == NOBODY:
             return False
         leader = decisions[-1].leader
-        lead: Local = self._moves.locals.things[state[leader]]
+        lead: ReplicaState = self._moves.locals.things[state[leader]]
         everyone = tuple(self._brokers)
         if lead.hw != len(lead.log) or isr != everyone:
             return True
@@ -117,10 +117,10 @@ Renaming = tuple[int, ...]
 """New number of each broker."""
 
 
-class Symmetry:
+class SymmetryReduction:
     """Finder of the representative of all states that differ only in broker numbers."""
 
-    def __init__(self, moves: Moves) -> None:
+    def __init__(self, moves: Transitions) -> None:
         self._moves = moves
         self._brokers = moves.bounds.replicas
         self._signature_ids: Interner[object] = Interner()
@@ -173,13 +173,13 @@ class Symmetry:
         return tuple(renamed)
 
 
-def _signature(broker: int, local: Local) -> object:
+def _signature(broker: int, local: ReplicaState) -> object:
     leads = local.leader == broker
     role = (local.leader < 0, leads, len(local.isr), broker in local.isr, local.start)
     return (local.log, local.hw, local.epoch, role, local.epochs)
 
 
-def _controller_signature(broker: int, held: Held) -> object:
+def _controller_signature(broker: int, held: ControllerState) -> object:
     decisions, isr = held
     return (tuple([(each.leader == broker, broker in each.isr) for each in decisions]), broker in isr)
 
@@ -201,12 +201,12 @@ def _names(brokers: tuple[int, ...], new: Renaming) -> tuple[int, ...]:
     return tuple(sorted(new[broker] for broker in brokers))
 
 
-def _renamed_local(local: Local, new: Renaming) -> Local:
+def _renamed_local(local: ReplicaState, new: Renaming) -> ReplicaState:
     leader = local.leader if local.leader < 0 else new[local.leader]
     return local._replace(leader=leader, isr=_names(local.isr, new))
 
 
-def _renamed_held(held: Held, new: Renaming) -> Held:
+def _renamed_held(held: ControllerState, new: Renaming) -> ControllerState:
     decisions, isr = held
     renamed = tuple(
         LeaderDecision(each.leader if each.leader < 0 else new[each.leader], _names(each.isr, new))
@@ -230,7 +230,7 @@ class Counterexample:
 
 
 @dataclass(slots=True)
-class Explored:
+class SearchResult:
     """Result of a search: numbers of states, depth, and violated properties."""
 
     distinct: int = 0
@@ -250,17 +250,17 @@ class Explored:
         return not self.frontier
 
 
-Progress = Callable[[Explored], bool]
+Progress = Callable[[SearchResult], bool]
 """Called after each depth; False ends the search."""
 
 
 class StateSpaceSearch:
     """State-space search of one partition within bounds."""
 
-    def __init__(self, moves: Moves, *, symmetry: bool = False, fingerprints: bool = False) -> None:
+    def __init__(self, moves: Transitions, *, symmetry: bool = False, fingerprints: bool = False) -> None:
         """Prepare a search; ``fingerprints``: 64 bits represent a state, which saves memory and might confuse two."""
         self._moves = moves
-        self._symmetry = Symmetry(moves) if symmetry else None
+        self._symmetry = SymmetryReduction(moves) if symmetry else None
         self._fingerprints = fingerprints
         self._properties = Properties(moves)
         self._before: dict[Key, Key | None] = {}
@@ -273,9 +273,9 @@ class StateSpaceSearch:
             return state
         return int.from_bytes(blake2b(array("q", state).tobytes(), digest_size=8).digest(), "big")
 
-    def run(self, *, most: int = 0, stop_on_first: bool = False, progress: Progress | None = None) -> Explored:
+    def run(self, *, most: int = 0, stop_on_first: bool = False, progress: Progress | None = None) -> SearchResult:
         """Search until no state is new, ``most`` states are known (0: no limit), or a property is violated."""
-        explored = Explored()
+        explored = SearchResult()
         start = self._stands_for(self._moves.start())
         self._before = {self._key(start): None}
         front = [start]
@@ -293,7 +293,7 @@ class StateSpaceSearch:
             explored.pairs = explored.distinct * (explored.distinct - 1) // 2
         return explored
 
-    def _expand(self, front: list[State], explored: Explored) -> list[State]:
+    def _expand(self, front: list[State], explored: SearchResult) -> list[State]:
         """Return the new states one step after every state of the front."""
         before, after, symmetry = self._before, self._moves.after, self._symmetry
         plain = symmetry is None and not self._fingerprints
@@ -313,11 +313,11 @@ class StateSpaceSearch:
                     self._check(new, explored)
         return found
 
-    def _check(self, state: State, explored: Explored) -> None:
+    def _check(self, state: State, explored: SearchResult) -> None:
         for name in self._properties.broken(state):
             self._note(name, state, explored)
 
-    def _note(self, name: str, state: State, explored: Explored) -> None:
+    def _note(self, name: str, state: State, explored: SearchResult) -> None:
         known = explored.broken.get(name)
         if known is None:
             steps, at = self._way_to(state)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from cluster_model.broker.fetch.fetch_reads import check_epoch, epoch_end, serve_fetch
-from cluster_model.broker.partition.partition import BrokerMetadata, FollowerState, Leadership, Replica
+from cluster_model.broker.partition.partition import BrokerMetadata, FollowerState, PartitionLeaderState, Replica
 from cluster_model.broker.request_handler import list_offset
-from cluster_model.log.batch_store import Lineages
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.leader_epoch_cache import UNDEFINED
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
 from cluster_model.protocol.errors import KafkaError
@@ -45,7 +45,7 @@ Entry = tuple[int, int]
 """A record: (leader epoch, number)."""
 
 
-class Local(NamedTuple):
+class ReplicaState(NamedTuple):
     """State of one replica between two steps."""
 
     log: tuple[Entry, ...]
@@ -69,11 +69,11 @@ class LeaderDecision(NamedTuple):
     isr: tuple[int, ...]
 
 
-Held = tuple[tuple[LeaderDecision, ...], tuple[int, ...]]
+ControllerState = tuple[tuple[LeaderDecision, ...], tuple[int, ...]]
 """State of the controller: all its decisions, by epoch, and the current ISR."""
 
 
-FRESH: Final = Local((), 0, -1, NOBODY, ())
+FRESH: Final = ReplicaState((), 0, -1, NOBODY, ())
 """A replica without any decision."""
 
 
@@ -104,7 +104,7 @@ _NOW: Final = 0
 _UNLIMITED: Final = 1 << 40
 
 
-class Actors:
+class ReplicaFactory:
     """Factory of replicas of one version in a given state."""
 
     def __init__(self, profile: Profile, replicas: int, *, keeps_caches: bool = True) -> None:
@@ -115,10 +115,10 @@ class Actors:
         self._config = BrokerConfig.of(profile, {})
         self._topic = TopicConfig.of(profile, {}, {})
 
-    def put(self, broker: int, local: Local, lineages: Lineages | None = None) -> Replica:
+    def put(self, broker: int, local: ReplicaState, lineages: BatchStore | None = None) -> Replica:
         """Return a replica in that state; replicas that exchange records share their batch store."""
         metadata = BrokerMetadata()
-        shared = Lineages() if lineages is None else lineages
+        shared = BatchStore() if lineages is None else lineages
         metadata.live = dict.fromkeys(self.ids, 0)
         replica = Replica(
             broker, PARTITION, self.ids, self.profile, self._config, self._topic, shared, metadata, _ignore_event
@@ -167,7 +167,7 @@ def append(replica: Replica, number: int) -> None:
     leading(replica).append(_NOW, ProduceRequest(0, PARTITION, 1, 0, "", -1, number, 1, 1))
 
 
-def leading(replica: Replica) -> Leadership:
+def leading(replica: Replica) -> PartitionLeaderState:
     """Return a replica's leadership, which it must have."""
     assert replica.leadership is not None
     return replica.leadership
@@ -236,7 +236,7 @@ def book(source: Replica, follower: int, fetch_request: FetchPartition) -> bool:
     return not data.error and data.diverging is None
 
 
-def question(profile: Profile, local: Local, offset: int) -> FetchPartition:
+def question(profile: Profile, local: ReplicaState, offset: int) -> FetchPartition:
     """Return a follower's fetch in that state, at ``offset``."""
     current = local.epoch if profile.kip_320 else UNDEFINED
     last = local.log[offset - 1][0] if profile.diverging_fetch and offset else UNDEFINED
@@ -253,10 +253,10 @@ REFUSED: Final = -1
 """Value in place of an offset if the leader does not count the fetch."""
 
 
-class Steps:
+class ReplicaSteps:
     """Steps of replicas of one version."""
 
-    def __init__(self, actors: Actors, *, as_module: bool) -> None:
+    def __init__(self, actors: ReplicaFactory, *, as_module: bool) -> None:
         """Prepare the steps; ``as_module``: a new ISR member also waits until the leader's HW has reached its epoch.
 
         That is the rule of the KIP-320 module; ``Partition.isFollowerInSync`` requires it only of the new member's log.
@@ -266,29 +266,31 @@ class Steps:
         self._profile = actors.profile
         self._as_module = as_module
 
-    def _alone(self, broker: int, local: Local) -> Local:
+    def _alone(self, broker: int, local: ReplicaState) -> ReplicaState:
         """Return a leader that commits everything at once if it is alone in its ISR (``maybeIncrementLeaderHW``)."""
         return local if self._as_module or local.isr != (broker,) else local._replace(hw=len(local.log))
 
-    def write(self, broker: int, local: Local, number: int) -> Local:
+    def write(self, broker: int, local: ReplicaState, number: int) -> ReplicaState:
         """Write a record at a leader."""
         replica = self._actors.put(broker, local)
         append(replica, number)
         log = (*local.log, (replica.leader_epoch, number))
         return self._alone(broker, local._replace(log=log, epochs=self._actors.epochs(replica)))
 
-    def lead(self, broker: int, local: Local, decision: LeaderDecision, epoch: int) -> Local:
+    def lead(self, broker: int, local: ReplicaState, decision: LeaderDecision, epoch: int) -> ReplicaState:
         """Apply a decision by which the replica leads."""
         replica = self._actors.put(broker, local)
         replica.apply(self._actors.state(decision, epoch), _STEP_TIME_US)
         leadership = leading(replica)
-        led = Local(
+        led = ReplicaState(
             local.log, local.hw, replica.leader_epoch, broker, leadership.isr, leadership.epoch_start,
             self._actors.epochs(replica),
         )  # fmt: skip
         return self._alone(broker, led)
 
-    def follow(self, broker: int, local: Local, leader: int, epoch: int, other: Local | None) -> Local | None:
+    def follow(
+        self, broker: int, local: ReplicaState, leader: int, epoch: int, other: ReplicaState | None
+    ) -> ReplicaState | None:
         """Start to follow ``other``, truncation included, or apply that there is no leader."""
         replica = self._actors.put(broker, local)
         if not replica.apply(self._actors.state(LeaderDecision(leader, ()), epoch), _STEP_TIME_US):
@@ -297,16 +299,16 @@ class Steps:
             return None
         return self._follower_state(replica, local)
 
-    def restart(self, broker: int, local: Local, hw: int, newest: int) -> Local:
+    def restart(self, broker: int, local: ReplicaState, hw: int, newest: int) -> ReplicaState:
         """Restart the process with its checkpointed HW; of all decisions it can then apply only the newest."""
         replica = self._actors.put(broker, local)
         replica.checkpointed_hw = hw
         replica.stopped()
         replica.recovered()
         left = local.log[: replica.log.leo]
-        return Local(left, replica.hw, newest - 1, NOBODY, (), epochs=self._actors.epochs(replica))
+        return ReplicaState(left, replica.hw, newest - 1, NOBODY, (), epochs=self._actors.epochs(replica))
 
-    def fetch(self, broker: int, local: Local, leader: Local) -> Local | None:
+    def fetch(self, broker: int, local: ReplicaState, leader: ReplicaState) -> ReplicaState | None:
         """Fetch one record from the believed leader, or truncate to its shorter log."""
         replica = self._actors.put(broker, local)
         if not fetch(replica, self._actors.put(local.leader, leader, replica.log.lineages)):
@@ -317,11 +319,11 @@ class Steps:
             return local._replace(log=log, hw=replica.hw, epochs=epochs)
         return self._follower_state(replica, local) if end < len(local.log) else None
 
-    def counted(self, broker: int, local: Local, follower: int, other: Local) -> int:
+    def counted(self, broker: int, local: ReplicaState, follower: int, other: ReplicaState) -> int:
         """Return the follower's offset as the leader knows it, as far as the next HW needs it."""
         return self._count_fetch(self._actors.put(broker, local), local, follower, other, local.hw + 1)
 
-    def _count_fetch(self, replica: Replica, local: Local, follower: int, other: Local, most: int) -> int:
+    def _count_fetch(self, replica: Replica, local: ReplicaState, follower: int, other: ReplicaState, most: int) -> int:
         if other.leader != replica.broker:
             return REFUSED
         offset = min(len(other.log), most)
@@ -330,7 +332,7 @@ class Steps:
         replica.hw = local.hw
         return offset
 
-    def advance(self, broker: int, local: Local, counted: tuple[int, ...]) -> Local | None:
+    def advance(self, broker: int, local: ReplicaState, counted: tuple[int, ...]) -> ReplicaState | None:
         """Advance the HW by one, if all needed replicas have fetched past the record; ``counted`` by broker."""
         replica = self._actors.put(broker, local)
         leadership = leading(replica)
@@ -340,7 +342,7 @@ class Steps:
         leadership.maybe_advance_hw(_STEP_TIME_US)
         return local._replace(hw=local.hw + 1) if replica.hw > local.hw else None
 
-    def shrink(self, broker: int, local: Local, follower: int, other: Local) -> Local | None:
+    def shrink(self, broker: int, local: ReplicaState, follower: int, other: ReplicaState) -> ReplicaState | None:
         """Remove a member from the ISR that has not fetched for too long, if that makes it out of sync."""
         replica = self._actors.put(broker, local)
         leadership = leading(replica)
@@ -351,7 +353,7 @@ class Steps:
             return None
         return self._alone(broker, local._replace(isr=leadership.pending))
 
-    def expand(self, broker: int, local: Local, follower: int, other: Local) -> Local | None:
+    def expand(self, broker: int, local: ReplicaState, follower: int, other: ReplicaState) -> ReplicaState | None:
         """Add a member to the ISR, by the rule of the version."""
         replica = self._actors.put(broker, local)
         leadership = leading(replica)
@@ -363,13 +365,13 @@ class Steps:
             return None
         return local._replace(isr=tuple(sorted((*local.isr, follower))))
 
-    def _follower_state(self, replica: Replica, before: Local) -> Local:
+    def _follower_state(self, replica: Replica, before: ReplicaState) -> ReplicaState:
         """Return a follower's state after a step that appended no record."""
         left, epochs = before.log[: replica.log.leo], self._actors.epochs(replica)
-        return Local(left, replica.hw, replica.leader_epoch, replica.leader, (), epochs=epochs)
+        return ReplicaState(left, replica.hw, replica.leader_epoch, replica.leader, (), epochs=epochs)
 
 
-def decided(
+def next_decisions(
     decisions: tuple[LeaderDecision, ...], isr: tuple[int, ...]
 ) -> list[tuple[tuple[str, int], LeaderDecision]]:
     """Return the controller's possible next decisions with their steps; ``isr`` is the current one.
@@ -414,7 +416,7 @@ class Interner(Generic[T]):
         return number
 
 
-class Moves:
+class Transitions:
     """Transitions of a version within bounds."""
 
     def __init__(self, profile: Profile, bounds: ExplorationBounds, *, as_module: bool = False) -> None:
@@ -426,10 +428,12 @@ class Moves:
         """
         self.profile = profile
         self.bounds = bounds
-        self.locals: Interner[Local] = Interner()
-        self.held: Interner[Held] = Interner()
+        self.locals: Interner[ReplicaState] = Interner()
+        self.held: Interner[ControllerState] = Interner()
         self._as_module = as_module
-        self._steps = Steps(Actors(profile, bounds.replicas, keeps_caches=not as_module), as_module=as_module)
+        self._steps = ReplicaSteps(
+            ReplicaFactory(profile, bounds.replicas, keeps_caches=not as_module), as_module=as_module
+        )
         self._alone: dict[tuple[int, ...], tuple[list[tuple[Step, int]], list[tuple[int, int]]]] = {}
         self._written: dict[tuple[int, ...], int] = {}
         self._followed: dict[tuple[int, ...], int] = {}
@@ -439,7 +443,7 @@ class Moves:
         self._changed: dict[tuple[int, ...], tuple[Step, int] | None] = {}
         self._led: dict[tuple[int, int, int, tuple[int, ...]], int] = {}
         self._restarted: dict[tuple[int, int, int], list[tuple[Step, int]]] = {}
-        self._after_change: dict[Held, int] = {}
+        self._after_change: dict[ControllerState, int] = {}
         self._control: dict[int, list[tuple[Step, int]]] = {}
 
     def start(self) -> State:
@@ -479,7 +483,7 @@ class Moves:
             return [move for move in found if move[0][0] in self.bounds.actions]
         return found
 
-    def _as_leader(self, state: State, broker: int, local: Local, found: list[tuple[Step, State]]) -> None:
+    def _as_leader(self, state: State, broker: int, local: ReplicaState, found: list[tuple[Step, State]]) -> None:
         brokers = self.bounds.replicas
         held, written, restarted = state[brokers:]
         own = state[broker]
@@ -516,7 +520,7 @@ class Moves:
             decisions, isr = self.held.things[held]
             found = self._control[held] = [
                 (step, self.held.of(((*decisions, decision), decision.isr)))
-                for step, decision in (decided(decisions, isr) if len(decisions) < self.bounds.epochs else ())
+                for step, decision in (next_decisions(decisions, isr) if len(decisions) < self.bounds.epochs else ())
             ]
         return found
 
@@ -549,7 +553,7 @@ class Moves:
             ]
         return found
 
-    def _number(self, local: Local | None) -> int:
+    def _number(self, local: ReplicaState | None) -> int:
         return -1 if local is None else self.locals.of(local)
 
     def _lead(self, broker: int, own: int, decision: LeaderDecision, epoch: int) -> int:
@@ -583,7 +587,7 @@ class Moves:
             number = self._fetched[broker, own, its] = self._number(after)
         return number
 
-    def _advance(self, broker: int, own: int, local: Local, state: State) -> int:
+    def _advance(self, broker: int, own: int, local: ReplicaState, state: State) -> int:
         counted = tuple(
             [
                 self._count(broker, own, other, state[other]) if other != broker and other in local.isr else REFUSED

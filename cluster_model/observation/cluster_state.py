@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.topic_configs import TopicSettings
+from cluster_model.broker.topic_configs import TopicConfigs
 from cluster_model.controller.committed_state import CommittedPartition
-from cluster_model.log.batch_store import Lineages
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.protocol.config_defaults import defaults_of
 from cluster_model.protocol.config_defs import BROKER, TOPIC, ConfigKey, ConfigValue
 from cluster_model.protocol.configs import NEVER, topic_values
@@ -20,7 +20,7 @@ from cluster_model.protocol.versions import Profile
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ClusterState:
     """Live objects of a cluster by name, for reading only."""
 
     profile: Profile
@@ -28,7 +28,7 @@ class World:
     """The controller's committed state, by partition."""
     replicas: dict[str, dict[int, Replica]]
     """Partition → broker → replica, in assignment order."""
-    lineages: dict[str, Lineages]
+    lineages: dict[str, BatchStore]
     is_up: Callable[[int], bool]
     """Whether a broker's process is running or paused."""
     brokers: tuple[int, ...]
@@ -121,7 +121,7 @@ class ConfigEntry:
     """``own`` and ``brokers`` are sources of a topic: its own overrides, or the brokers and the version."""
 
 
-def of_broker(settings: TopicSettings, profile: Profile) -> tuple[ConfigEntry, ...]:
+def of_broker(settings: TopicConfigs, profile: Profile) -> tuple[ConfigEntry, ...]:
     """Return all configs that a broker honours, in the order of the reference."""
     return of_broker_with(settings.broker, profile, settings.given)
 
@@ -136,11 +136,11 @@ def of_broker_with(
         if name in defaults:
             source: Source = "run time" if given and name in given else "start" if name in held else "default"
             value = held.get(name, defaults[name])
-            found.append(ConfigEntry(key, "" if value is None else told(value), source))
+            found.append(ConfigEntry(key, "" if value is None else format_value(value), source))
     return tuple(found)
 
 
-def of_topic(settings: TopicSettings, profile: Profile, topic: str) -> tuple[ConfigEntry, ...]:
+def of_topic(settings: TopicConfigs, profile: Profile, topic: str) -> tuple[ConfigEntry, ...]:
     """Return all configs that a topic honours in this version."""
     return of_topic_with(settings.broker, profile, settings.overrides(topic))
 
@@ -151,13 +151,13 @@ def of_topic_with(
     """Return all configs of a topic with overrides, over those of the brokers."""
     held = topic_values(profile, broker, own)
     return tuple(
-        ConfigEntry(TOPIC[name], "" if value is None else told(value), "own" if name in own else "brokers")
+        ConfigEntry(TOPIC[name], "" if value is None else format_value(value), "own" if name in own else "brokers")
         for name in defaults_of("topic", profile.number)
         for value in (own.get(name, held[name]),)
     )
 
 
-def told(value: ConfigValue) -> str:
+def format_value(value: ConfigValue) -> str:
     """Format a value as text."""
     if isinstance(value, bool):
         return "true" if value else "false"

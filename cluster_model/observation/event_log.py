@@ -10,22 +10,22 @@ from cluster_model.protocol.events import Event, TraceEvent
 _ENCODING: Final = 2
 """Version of marshal's format: the last one whose bytes depend only on the values."""
 
-NARRATION: Final = frozenset({"step_taken", "expectation_checked"})
+PLAYBOOK_KINDS: Final = frozenset({"step_taken", "expectation_checked"})
 """Event kinds of a playbook's own steps and results; the digest excludes them.
 
 A session and the playbook made of it therefore have the same digest.
 """
 
-ASKED: Final = frozenset({"admin_requested", "admin_answered"})
+REQUESTED_KINDS: Final = frozenset({"admin_requested", "admin_answered"})
 """Event kinds with a requester, a step or an operator; the digest excludes their field ``by``."""
-_SPECIAL_KINDS: Final = NARRATION | ASKED
+_SPECIAL_KINDS: Final = PLAYBOOK_KINDS | REQUESTED_KINDS
 
 Observer = Callable[[Any], None]
 
 
 def _encode_without_requester(event: Event) -> bytes:
     """Return the bytes of an event that count for the digest, without its requester."""
-    if event.kind in NARRATION:
+    if event.kind in PLAYBOOK_KINDS:
         return b""
     values = tuple(["" if name == "by" else getattr(event, name) for name in event.fields()])
     return marshal.dumps((event.kind, values), _ENCODING)
@@ -35,7 +35,7 @@ def _ignore(_event: TraceEvent) -> None:
     """Ignore an event, as there is no observer."""
 
 
-class Trace:
+class EventLog:
     """Events since the last drain, and a digest of all events."""
 
     __slots__ = ("_before", "_digest", "_events", "_folded", "_listeners", "_observe", "emit")
@@ -98,7 +98,7 @@ class Trace:
             self._folded = len(self._events)
 
     def digest(self, now: int, executed: int) -> str:
-        """Return the digest of all events except :data:`NARRATION`, of the clock and of the number of kernel events.
+        """Return the digest of all events except :data:`PLAYBOOK_KINDS`, of the clock and the number of kernel events.
 
         The requester of an operation, an operator or a step, does not affect it.
         """

@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.fetch.replica_fetcher import ReplicaFetcherThread
-from cluster_model.kernel.network import Flight, Network, flights
-from cluster_model.observation.cluster_state import World
+from cluster_model.kernel.network import InFlightMessage, Network, in_flight_messages
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.messages import (
     EpochEndRequest,
     EpochEndResponse,
@@ -22,7 +22,7 @@ from cluster_model.protocol.messages import (
     ListOffsetsResponse,
 )
 
-WireState = Literal[
+FetchState = Literal[
     "none", "pauses", "request", "waits", "reply", "busy", "request_cut", "reply_cut", "request_held", "reply_held",
     "unanswered",
 ]  # fmt: skip
@@ -43,13 +43,13 @@ _ORDER = ("wire", "line", "cut", "paused", "cpu")
 
 
 @dataclass(frozen=True, slots=True)
-class FetchWire:
+class InflightFetch:
     """One follower's request to its leader, as it concerns one partition."""
 
     follower: int
     leader: int
     """Broker that it fetches from, which may be a former leader; -1: none."""
-    state: WireState
+    state: FetchState
     question: Question = "fetch"
     offset: int = -1
     """Fetch offset; -1 if the request does not include this partition."""
@@ -64,15 +64,15 @@ class FetchWire:
     error: int = 0
 
 
-class Wired(Protocol):
+class NetworkedCluster(Protocol):
     """A cluster with brokers on a simulated network."""
 
     network: Network
     brokers: dict[int, Broker]
-    world: World
+    world: ClusterState
 
 
-def fetch_wires(cluster: Wired, partition: str) -> tuple[FetchWire, ...]:
+def inflight_fetches(cluster: NetworkedCluster, partition: str) -> tuple[InflightFetch, ...]:
     """Return the request of every replica except the leader's own, in assignment order.
 
     Raises:
@@ -83,14 +83,14 @@ def fetch_wires(cluster: Wired, partition: str) -> tuple[FetchWire, ...]:
     return tuple(_wire(cluster, partition, follower) for follower in followers)
 
 
-def _wire(cluster: Wired, partition: str, follower: int) -> FetchWire:
+def _wire(cluster: NetworkedCluster, partition: str, follower: int) -> InflightFetch:
     # Private attributes are read here so that brokers need no code for views.
     running = cluster.brokers[follower]._fetchers.running.values()
     fetcher = next((each for each in running if each.has(partition)), None)
     if fetcher is None or fetcher._dead:
-        return FetchWire(follower, -1, "none")
+        return InflightFetch(follower, -1, "none")
     requested = next((each for each in fetcher._asked if each.partition == partition), None)
-    blank = FetchWire(follower, fetcher.leader, "none", offset=-1 if requested is None else requested.offset)
+    blank = InflightFetch(follower, fetcher.leader, "none", offset=-1 if requested is None else requested.offset)
     if not fetcher._outstanding:
         again_us = fetcher._delayed.get(partition, -1)
         return replace(blank, state="pauses" if again_us >= 0 else "none", until_us=again_us)
@@ -105,15 +105,17 @@ def _wire(cluster: Wired, partition: str, follower: int) -> FetchWire:
     return _awake(cluster, partition, fetcher, blank)
 
 
-def _in_flight_request(blank: FetchWire) -> FetchWire:
+def _in_flight_request(blank: InflightFetch) -> InflightFetch:
     """Return the next request of an idle exchange; its arrival is not drawn yet."""
     return replace(blank, state="request")
 
 
-def _awake(cluster: Wired, partition: str, fetcher: ReplicaFetcherThread, blank: FetchWire) -> FetchWire:
+def _awake(
+    cluster: NetworkedCluster, partition: str, fetcher: ReplicaFetcherThread, blank: InflightFetch
+) -> InflightFetch:
     number, leader, follower = fetcher._outstanding, fetcher.leader, blank.follower
-    request = _newest(flights(cluster.network, follower, leader), number)
-    response = _newest(flights(cluster.network, leader, follower), number)
+    request = _newest(in_flight_messages(cluster.network, follower, leader), number)
+    response = _newest(in_flight_messages(cluster.network, leader, follower), number)
     found = response or request
     if found is not None:
         wire = replace(blank, state=_state(found), until_us=found.arrives_us, question=_QUESTIONS[type(found.message)])
@@ -127,13 +129,13 @@ def _awake(cluster: Wired, partition: str, fetcher: ReplicaFetcherThread, blank:
     return replace(blank, state="unanswered")
 
 
-def _newest(under_way: Iterable[Flight], number: int) -> Flight | None:
+def _newest(under_way: Iterable[InFlightMessage], number: int) -> InFlightMessage | None:
     """Return the message of this number; of duplicates the one that arrives first."""
     matching = [each for each in under_way if type(each.message) in _QUESTIONS and each.message.correlation == number]
     return min(matching, key=lambda each: (_ORDER.index(each.place), each.arrives_us), default=None)
 
 
-def _state(found: Flight) -> WireState:
+def _state(found: InFlightMessage) -> FetchState:
     reply = isinstance(found.message, _REPLIES)
     if found.place == "wire":
         return "reply" if reply else "request"
@@ -142,7 +144,7 @@ def _state(found: Flight) -> WireState:
     return "reply_held" if reply else "request_held"
 
 
-def _with_reply(wire: FetchWire, message: Any, partition: str) -> FetchWire:
+def _with_reply(wire: InflightFetch, message: Any, partition: str) -> InflightFetch:
     if not isinstance(message, FetchResponse):
         return wire
     data: FetchData | None = next((each for each in message.partitions if each.partition == partition), None)

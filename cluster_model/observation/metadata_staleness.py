@@ -5,14 +5,14 @@ For views and conditions only. A broker whose process is down has no metadata.
 
 from typing import Final, Protocol
 
-from cluster_model.observation.cluster_state import World
-from cluster_model.observation.views import BeliefView
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.observation.cluster_state import ClusterState
+from cluster_model.observation.views import CachedMetadataView
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 
 _NOTHING: Final = -1
 
 
-class Governing(Protocol):
+class ControllerInfo(Protocol):
     """Information on controllers for views and conditions, from a control plane or a manual cluster's controller."""
 
     def controllers(self) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ class Governing(Protocol):
         """Whether a broker is registered and unfenced."""
 
 
-def stale(world: World, broker: int) -> int:
+def stale(world: ClusterState, broker: int) -> int:
     """Return the number of partitions that are older in a broker's metadata, or missing; 0 while it is down."""
     if not world.is_up(broker):
         return 0
@@ -46,9 +46,9 @@ def _is_outdated(known: PartitionState | None, decided: PartitionState) -> bool:
     return (known.leader_epoch, known.partition_epoch) < (decided.leader_epoch, decided.partition_epoch)
 
 
-def outdated(world: World) -> dict[str, list[BeliefView]]:
+def outdated(world: ClusterState) -> dict[str, list[CachedMetadataView]]:
     """Return partition → the states in running brokers' caches that are older than the committed one."""
-    found: dict[str, list[BeliefView]] = {}
+    found: dict[str, list[CachedMetadataView]] = {}
     for broker in filter(world.is_up, world.brokers):
         known = world.known(broker)
         for name, record in world.records.items():
@@ -58,20 +58,20 @@ def outdated(world: World) -> dict[str, list[BeliefView]]:
     return found
 
 
-def _cached_view(broker: int, state: PartitionState | None) -> BeliefView:
+def _cached_view(broker: int, state: PartitionState | None) -> CachedMetadataView:
     if state is None:
-        return BeliefView(broker, NOBODY, _NOTHING, _NOTHING, ())
-    return BeliefView(broker, state.leader, state.leader_epoch, state.partition_epoch, state.isr)
+        return CachedMetadataView(broker, NO_LEADER, _NOTHING, _NOTHING, ())
+    return CachedMetadataView(broker, state.leader, state.leader_epoch, state.partition_epoch, state.isr)
 
 
-def believed_leader(world: World, partition: str, broker: int) -> int:
+def believed_leader(world: ClusterState, partition: str, broker: int) -> int:
     """Return the leader in a broker's metadata, NOBODY if unknown, or if the broker is down."""
     world.record(partition)
     state = world.known(broker).get(partition) if world.is_up(broker) else None
-    return NOBODY if state is None else state.leader
+    return NO_LEADER if state is None else state.leader
 
 
-def leaders(world: World, partition: str) -> tuple[int, ...]:
+def leaders(world: ClusterState, partition: str) -> tuple[int, ...]:
     """Return every running broker that believes it leads a partition, in the order of ids."""
     world.record(partition)
     replicas = world.replicas.get(partition, {})

@@ -12,7 +12,7 @@ from cluster_model.controller.cluster_parts import ControllerView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BookView:
+class ClientPartitionStats:
     """Counts in records, and their ranges ``[from, to)`` of the client's own record numbers.
 
     Records that failed before they got a number are counted, but in none of the ranges. A record that is in the log
@@ -71,7 +71,7 @@ class ReplicaView:
 
 
 @dataclass(frozen=True, slots=True)
-class BeliefView:
+class CachedMetadataView:
     """State of a partition in one broker's metadata cache; -1 and empty where it is unknown."""
 
     broker: int
@@ -108,7 +108,7 @@ class PartitionView:
     """Eligible leader replicas: not in the ISR, but known to hold all committed records (KIP-966)."""
     recovering: bool = False
     """Whether an uncleanly elected leader has not reported its recovery yet (KIP-704)."""
-    beliefs: tuple[BeliefView, ...] = ()
+    beliefs: tuple[CachedMetadataView, ...] = ()
     """Outdated states in running brokers' metadata."""
     leaders: tuple[int, ...] = ()
     """Running brokers that believe they lead: two at once are a split brain."""
@@ -238,7 +238,7 @@ class LedgerView:
     """Aborted, but of a transaction committed there; counted only at a session's end."""
     unknown_written: int = 0
     """With an unknown outcome, and in the leader's log; counted only at a session's end."""
-    books: tuple[BookView, ...] = ()
+    books: tuple[ClientPartitionStats, ...] = ()
     """Counts by client and partition; only at a session's end."""
 
 
@@ -269,7 +269,7 @@ class OperationView:
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class WaitingByDesign:
     """A condition in which Kafka waits by design until an action releases it."""
 
     partition: str
@@ -317,7 +317,7 @@ class ClusterView:
     internal: tuple[PartitionView, ...] = ()
     """Partitions of internal topics, if a screen has separated them from ``partitions``."""
     clients: tuple[ClientView, ...] = ()
-    stuck: tuple[Stuck, ...] = ()
+    stuck: tuple[WaitingByDesign, ...] = ()
     liveness_violations: int = 0
     """Number of liveness violations so far."""
     pending_liveness: tuple[PendingLiveness, ...] = ()
@@ -338,7 +338,7 @@ class EpochRun:
 
 
 @dataclass(frozen=True, slots=True)
-class LaneView:
+class ReplicaLogView:
     """A replica's log as runs, oldest first, clipped to the requested window; the counts are of the whole log."""
 
     broker: int
@@ -362,4 +362,4 @@ class LogView:
     end: int
     leader: int
     hw: int
-    lanes: tuple[LaneView, ...]
+    lanes: tuple[ReplicaLogView, ...]

@@ -290,7 +290,7 @@ TOPIC_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType({
 })  # fmt: skip
 """Topic configuration → broker configuration that is its default (``ServerTopicConfigSynonyms``)."""
 
-COARSER: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType({
+COARSER_UNITS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType({
     "log.flush.interval.ms": (("log.flush.scheduler.interval.ms", 1),),
     "log.retention.minutes": (("log.retention.hours", _HOUR_MS),),
     "log.retention.ms": (("log.retention.minutes", _MINUTE_MS), ("log.retention.hours", _HOUR_MS)),
@@ -458,7 +458,7 @@ def line_of(version: Version) -> str:
     return f"{major}.{minor}.{patch}" if (major, minor) in ((0, 8), (0, 10)) else f"{major}.{minor}"
 
 
-class Configured:
+class EffectiveConfig:
     """The configuration of one broker or client under one release: given values over the release's defaults."""
 
     __slots__ = ("_given", "_scope", "_version")

@@ -194,7 +194,7 @@ LIST_DEFAULTS: Final = {"cleanup.policy": "delete", "log.cleanup.policy": "delet
 """Kafka's non-empty defaults of list configurations; these may also be set to an empty list."""
 
 
-def listed(name: str, now: ConfigValue | None, given: str, *, appends: bool) -> str:
+def apply_list_operation(name: str, now: ConfigValue | None, given: str, *, appends: bool) -> str:
     """Return a list configuration after APPEND of its missing entries, or after SUBTRACT (KIP-339).
 
     An unset list counts as Kafka's own default (``ConfigurationControlManager.getParts``).

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cluster_model.protocol.config_defaults import (
-    COARSER,
+    COARSER_UNITS,
     TOPIC_DEFAULTS,
     TOPIC_SYNONYMS,
-    Configured,
+    EffectiveConfig,
     check_release,
     line_of,
 )
@@ -57,7 +57,7 @@ class ConnectionSettings:
     """Whether maximums also apply after the random part was added, and to the first backoff (KIP-580)."""
 
     @staticmethod
-    def of(own: Configured) -> "ConnectionSettings":
+    def of(own: EffectiveConfig) -> "ConnectionSettings":
         """Make the settings of a client from its configuration."""
         backoff_us = own.us(RECONNECT)
         grows = own.exists(RECONNECT_MAX) and (own.is_given(RECONNECT_MAX) or not own.is_given(RECONNECT))
@@ -78,7 +78,7 @@ class ConnectionSettings:
         )
 
     @staticmethod
-    def between_brokers(own: Configured) -> "ConnectionSettings":
+    def between_brokers(own: EffectiveConfig) -> "ConnectionSettings":
         """Make the settings of a broker or controller for its connections to other nodes.
 
         Its backoff is not configurable. Whether it requests API versions depends on the purpose of the connection
@@ -107,7 +107,7 @@ PRODUCERS_CODEC: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class LogRules:
+class LogConfig:
     """Log settings of one topic: rolling, indexing, flushing, retention and compaction; the defaults are Kafka's."""
 
     segment_bytes: int = 1 << 30
@@ -155,7 +155,7 @@ class LogRules:
     """Whether segment files are preallocated; it has no effect on the model."""
 
 
-DEFAULT_RULES: Final = LogRules()
+DEFAULT_RULES: Final = LogConfig()
 """Log settings without any configuration."""
 
 
@@ -179,7 +179,7 @@ def millionths(ratio: str) -> int:
     return int(whole) * 10**_MILLION_DIGITS + int(fraction.ljust(_MILLION_DIGITS, "0"))
 
 
-def log_rules(profile: Profile, broker: Config, topic: Config) -> LogRules:
+def log_rules(profile: Profile, broker: Config, topic: Config) -> LogConfig:
     """Return the log settings of a topic; of the broker's settings the one in the finest unit wins.
 
     Raises:
@@ -195,7 +195,7 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogRules:
 
     policies = _policies(profile, str(found["cleanup.policy"]))
     roll_us, max_lag_us = us("segment.ms"), us("max.compaction.lag.ms")
-    return LogRules(
+    return LogConfig(
         segment_bytes=number("segment.bytes"),
         roll_us=min(roll_us, max_lag_us) if "compact" in policies else roll_us,
         index_bytes=number("segment.index.bytes"),
@@ -228,7 +228,7 @@ def topic_values(profile: Profile, broker: Config, topic: Config) -> dict[str, C
     Configurations that the release does not have get the values in effect in their place.
     """
     number = profile.number
-    own, beneath = Configured("topic", number, topic), Configured("broker", number, broker)
+    own, beneath = EffectiveConfig("topic", number, topic), EffectiveConfig("broker", number, broker)
     found: dict[str, ConfigValue | None] = {}
     for name in TOPIC_DEFAULTS:
         synonym = TOPIC_SYNONYMS.get(name)
@@ -236,7 +236,7 @@ def topic_values(profile: Profile, broker: Config, topic: Config) -> dict[str, C
             found[name] = own.value(name)
             continue
         value = beneath.value(synonym)
-        for coarser, millis in COARSER.get(synonym, ()):
+        for coarser, millis in COARSER_UNITS.get(synonym, ()):
             given = beneath.value(coarser) if value is None else None
             value = value if given is None else _times(int(given), millis)
         found[name] = value
@@ -339,7 +339,7 @@ class BrokerConfig:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
         """Make the settings for a profile; ``config`` overrides defaults by Kafka's names."""
-        own = Configured("broker", profile.number, config)
+        own = EffectiveConfig("broker", profile.number, config)
         number, us = own.number, own.us
         lag_us = us("replica.lag.time.max.ms")
         if profile.kraft:
@@ -381,7 +381,7 @@ class BrokerConfig:
         )
 
 
-def producer_expiry(broker: Configured) -> str:
+def producer_expiry(broker: EffectiveConfig) -> str:
     """Return the name of the configuration that sets when producer state expires (KIP-854, 3.4)."""
     name = "producer.id.expiration.ms"
     return name if broker.exists(name) else "transactional.id.expiration.ms"
@@ -394,7 +394,7 @@ class TopicConfig:
     min_isr: int
     """``min.insync.replicas`` as configured."""
     unclean: bool
-    log: LogRules
+    log: LogConfig
     leader_throttled: str = ""
     """``*``, or ``partition:broker,...``, as configured."""
     follower_throttled: str = ""
@@ -406,8 +406,8 @@ class TopicConfig:
         Raises:
             ModelError: a cleanup policy that the version lacks.
         """
-        merged = Configured("broker", profile.number, {**broker, **topic})
-        own = Configured("topic", profile.number, topic)
+        merged = EffectiveConfig("broker", profile.number, {**broker, **topic})
+        own = EffectiveConfig("topic", profile.number, topic)
         return TopicConfig(
             min_isr=merged.number("min.insync.replicas"),
             unclean=merged.truth("unclean.leader.election.enable"),
@@ -452,7 +452,7 @@ class ConsumerConfig:
         """
         for name in config:
             check_release("consumer", name, profile.number)
-        own = Configured("consumer", profile.number, config)
+        own = EffectiveConfig("consumer", profile.number, config)
         return ConsumerConfig(
             fetch_wait_us=own.us("fetch.max.wait.ms"),
             fetch_bytes=own.number("max.partition.fetch.bytes"),
@@ -492,7 +492,7 @@ class ControllerSettings:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
         """Make the settings for a profile; ``config`` overrides defaults by Kafka's names."""
-        own = Configured("broker", profile.number, config)
+        own = EffectiveConfig("broker", profile.number, config)
         sweep = "unclean.leader.election.interval.ms"
         return ControllerSettings(
             session_us=own.us("broker.session.timeout.ms"),
@@ -503,7 +503,7 @@ class ControllerSettings:
         )
 
 
-def _rebalance_us(own: Configured) -> int:
+def _rebalance_us(own: EffectiveConfig) -> int:
     """Return the interval of the leader imbalance check, 0 for never."""
     interval_us = own.number("leader.imbalance.check.interval.seconds") * 1_000 * MS
     return interval_us if own.truth("auto.leader.rebalance.enable") else 0
@@ -548,7 +548,7 @@ class QuorumConfig:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "QuorumConfig":
         """Make the settings for a profile; ``config`` overrides defaults by Kafka's names."""
-        us = Configured("broker", profile.number, config).us
+        us = EffectiveConfig("broker", profile.number, config).us
         return QuorumConfig(
             election_timeout_us=us("controller.quorum.election.timeout.ms"),
             fetch_timeout_us=us("controller.quorum.fetch.timeout.ms"),
@@ -566,7 +566,7 @@ class QuorumConfig:
 # Settings of a ZooKeeper-mode controller, and of brokers that communicate with it.
 
 
-class ControlSettings(NamedTuple):
+class ZkControllerSettings(NamedTuple):
     """Settings of a ZooKeeper-mode controller and its brokers, with the defaults of the version."""
 
     rebalance_us: int
@@ -583,10 +583,10 @@ class ControlSettings(NamedTuple):
     """``controller.socket.timeout.ms``: timeout of requests to and from the controller."""
 
     @staticmethod
-    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControlSettings":
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ZkControllerSettings":
         """Make the settings for a profile in ZooKeeper mode; ``config`` overrides defaults by Kafka's names."""
-        own = Configured("broker", profile.number, config)
-        return ControlSettings(
+        own = EffectiveConfig("broker", profile.number, config)
+        return ZkControllerSettings(
             rebalance_us=_rebalance_us(own),
             imbalance_percentage=own.number("leader.imbalance.per.broker.percentage"),
             controlled_shutdown=own.truth("controlled.shutdown.enable"),

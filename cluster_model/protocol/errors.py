@@ -178,7 +178,7 @@ PROVES_NOT_WRITTEN: Final = frozenset(
 """Errors returned before anything is appended, whatever ``acks`` is: the records are certainly not written."""
 
 
-WHILE_WAITING_TOO: Final = frozenset({KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.UNKNOWN_TOPIC_OR_PARTITION})
+AMBIGUOUS_WITH_ACKS_ALL: Final = frozenset({KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.UNKNOWN_TOPIC_OR_PARTITION})
 """Errors that prove it too unless acks=all: with it they may also end the wait for replication after the append."""
 
 

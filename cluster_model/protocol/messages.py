@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from cluster_model.protocol.records import EpochEntry, Slice
 
-NOBODY: Final = -1
+NO_LEADER: Final = -1
 """``leader`` of a partition that has none, or whose leader is not known."""
 
 CONSUMER: Final = -1
@@ -45,7 +45,7 @@ class PartitionState(NamedTuple):
     removing: tuple[int, ...] = ()
     elr: tuple[int, ...] = ()
     """Eligible leader replicas: outside the ISR, but known to hold all committed records (KIP-966)."""
-    last_known: int = NOBODY
+    last_known: int = NO_LEADER
     """The last leader before the ISR became empty (KIP-966)."""
     recovering: bool = False
     """The leader was elected uncleanly and has not reported since (KIP-704)."""
@@ -184,7 +184,7 @@ class FetchData(NamedTuple):
     leader_epoch: int
     records: Slice
     diverging: EpochEntry | None = None
-    preferred: int = NOBODY
+    preferred: int = NO_LEADER
     last_stable_offset: int = -1
     """Sent to consumers; -1 with an error."""
     aborted: tuple[tuple[int, int], ...] = ()
@@ -291,7 +291,7 @@ class MetadataResponse(NamedTuple):
     correlation: int
     partitions: tuple[PartitionState, ...]
     brokers: tuple[int, ...]
-    controller: int = NOBODY
+    controller: int = NO_LEADER
     racks: tuple[str, ...] = ()
 
 

@@ -28,7 +28,7 @@ COMMIT: Final = 3
 one offset each."""
 
 
-UNTOLD: Final = -1
+NO_TIMESTAMP: Final = -1
 """``timestamp_us`` of a batch without timestamps; other negative values are times before the session began."""
 
 
@@ -68,7 +68,7 @@ EpochEntry = tuple[int, int]
 """(epoch, its first offset)."""
 
 
-class Cleaned(NamedTuple):
+class CompactionOverlay(NamedTuple):
     """Overlay of a compacted log: the removed offsets and the delete horizons of its batches.
 
     ``holes``: removed offsets, disjoint and ascending. ``horizons``: (base of a batch, virtual µs from which its
@@ -133,29 +133,29 @@ class Cleaned(NamedTuple):
         left = batch.records - self.removed(batch.base, batch.end)
         return -(-batch.size * left // batch.records)
 
-    def clip(self, start: int, end: int) -> "Cleaned | None":
+    def clip(self, start: int, end: int) -> "CompactionOverlay | None":
         """Return the part of the overlay in ``[start, end)``; None if it is empty."""
         holes = self.within(start, end)
         horizons = tuple(entry for entry in self.horizons if start <= entry[0] < end)
-        return Cleaned(holes, horizons) if holes or horizons else None
+        return CompactionOverlay(holes, horizons) if holes or horizons else None
 
 
-class Swept(NamedTuple):
+class CleanerInput(NamedTuple):
     """A log as read by a pass of the cleaner: its overlay, and (base, last modified) of the segment files read."""
 
-    before: Cleaned
+    before: CompactionOverlay
     files: tuple[tuple[int, int], ...]
 
 
-def joined(one: Cleaned | None, other: Cleaned | None) -> Cleaned | None:
+def concatenate(one: CompactionOverlay | None, other: CompactionOverlay | None) -> CompactionOverlay | None:
     """Concatenate two overlays; the offsets of the second are after those of the first."""
     if one is None or other is None:
         return one or other
     holes = one.holes
     if holes and other.holes and holes[-1][1] == other.holes[0][0]:
         middle = (holes[-1][0], other.holes[0][1])
-        return Cleaned((*holes[:-1], middle, *other.holes[1:]), one.horizons + other.horizons)
-    return Cleaned(holes + other.holes, one.horizons + other.horizons)
+        return CompactionOverlay((*holes[:-1], middle, *other.holes[1:]), one.horizons + other.horizons)
+    return CompactionOverlay(holes + other.holes, one.horizons + other.horizons)
 
 
 # Compression codecs with their compression ratio and CPU time (``CompressionType``).
@@ -227,15 +227,15 @@ def recompressed_size(size: int, codec: int, wanted: int) -> int:
 
 VALUE: Final = "value"
 """Corruption in a record's value: only the checksum reveals it."""
-LENGTH: Final = "length"
+LENGTH_CORRUPT: Final = "length"
 """Corruption in a record's length: parsing the batch fails, even without checksum validation."""
-KINDS: Final = (VALUE, LENGTH)
+KINDS: Final = (VALUE, LENGTH_CORRUPT)
 
 CORRUPT_BATCH: Final = "corrupt batch"
 """``rule`` of a truncation at the first corrupt batch found by log recovery."""
 
 
-class Damage(NamedTuple):
+class CorruptBatchRange(NamedTuple):
     """A corrupt batch over the offsets ``[start, end)``, as far as the log holds them."""
 
     start: int
@@ -243,15 +243,15 @@ class Damage(NamedTuple):
     kind: str
 
 
-Damages = tuple[Damage, ...]
+Damages = tuple[CorruptBatchRange, ...]
 """Corrupt batches of a log, disjoint and ascending."""
 
 
-def with_damage(damages: Damages, fresh: Damage) -> Damages:
+def with_damage(damages: Damages, fresh: CorruptBatchRange) -> Damages:
     """Add a corrupt batch; for a batch that is already corrupt, a wrong length outweighs a wrong value."""
     known = next((each for each in damages if each.start == fresh.start), None)
-    if known is not None and LENGTH in (known.kind, fresh.kind):
-        fresh = fresh._replace(kind=LENGTH)
+    if known is not None and LENGTH_CORRUPT in (known.kind, fresh.kind):
+        fresh = fresh._replace(kind=LENGTH_CORRUPT)
     return tuple(sorted((*(each for each in damages if each is not known), fresh)))
 
 
@@ -273,13 +273,13 @@ class Slice(NamedTuple):
     start: int
     end: int
     extents: tuple[Extent, ...]
-    cleaned: Cleaned | None = None
+    cleaned: CompactionOverlay | None = None
     """Overlay of the records removed by compaction."""
     damages: Damages = ()
     """Corrupt batches among the records."""
 
 
-def as_stored(records: Slice, damages: Damages) -> Slice:
+def with_corruption(records: Slice, damages: Damages) -> Slice:
     """Return the records with the corrupt batches of the log that they were read from."""
     found = tuple(each for each in damages if each.start < records.end and each.end > records.start)
     return records._replace(damages=found) if found else records
@@ -290,7 +290,7 @@ def readable(records: Slice, *, checks: bool) -> Slice:
 
     Any corruption left in the result is undetected.
     """
-    bad = next((each.start for each in records.damages if checks or each.kind == LENGTH), records.end)
+    bad = next((each.start for each in records.damages if checks or each.kind == LENGTH_CORRUPT), records.end)
     end = max(bad, records.start)
     if end == records.end:
         return records

@@ -18,7 +18,7 @@ Version = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class ReleaseRule:
     """A protocol rule and the releases that follow it: ``since`` to ``until``, inclusive (None: every later one)."""
 
     name: str
@@ -32,236 +32,266 @@ class Flag:
 
 
 FLAGS: Final = (
-    Flag("lag_messages", "ISR also shrinks by replica.lag.max.messages (dropped by KIP-16)", (0, 8, 2), (0, 8, 2)),
-    Flag("shrink_half", "the ISR shrink task runs every replica.lag.time.max.ms / 2", (0, 10, 2)),
-    Flag(
+    ReleaseRule(
+        "lag_messages", "ISR also shrinks by replica.lag.max.messages (dropped by KIP-16)", (0, 8, 2), (0, 8, 2)
+    ),
+    ReleaseRule("shrink_half", "the ISR shrink task runs every replica.lag.time.max.ms / 2", (0, 10, 2)),
+    ReleaseRule(
         "caught_up_previous",
         "a follower that reached the leader's LEO of the previous fetch counts as caught up",
         (0, 10, 2),
     ),
-    Flag("hw_waits_caught_up", "the HW also waits for caught-up replicas outside the ISR", (0, 10, 2)),
-    Flag("throttles", "replication of chosen replicas can be throttled to a rate (KIP-73)", (0, 10, 1)),
-    Flag(
+    ReleaseRule("hw_waits_caught_up", "the HW also waits for caught-up replicas outside the ISR", (0, 10, 2)),
+    ReleaseRule("throttles", "replication of chosen replicas can be throttled to a rate (KIP-73)", (0, 10, 1)),
+    ReleaseRule(
         "exits_out_of_range",
         "a broker exits instead of truncating an out-of-range log where unclean election is off",
         (0, 8, 2),
         (1, 0, 0),
     ),
-    Flag("epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11, 0)),
-    Flag(
+    ReleaseRule(
+        "epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11, 0)
+    ),
+    ReleaseRule(
         "isr_epoch_start",
         "joining the ISR needs the start offset of the leader's epoch (KAFKA-7128: 2.0.1, and 1.1 after 1.1.1)",
         (1, 1, 0),
     ),
-    Flag(
+    ReleaseRule(
         "epoch_on_elect",
         "a new leader adds (epoch, LEO) to its epoch cache when elected (KAFKA-7415: 2.0.1, and 1.1 after 1.1.1)",
         (1, 1, 0),
     ),
-    Flag("fetch_sessions", "incremental fetch sessions: fetches carry only what changed (KIP-227)", (1, 1, 0)),
-    Flag(
+    ReleaseRule("fetch_sessions", "incremental fetch sessions: fetches carry only what changed (KIP-227)", (1, 1, 0)),
+    ReleaseRule(
         "kip_279",
         "OffsetsForLeaderEpoch returns the epoch found, and the follower repeats the request (KIP-279)",
         (2, 0, 0),
     ),
-    Flag("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
-    Flag("bounce_detected", "the controller detects a quick broker restart by its broker epoch (KIP-380)", (2, 2, 0)),
-    Flag("leo_is_in_sync", "a follower at the leader's LEO is in sync however long ago it fetched", (2, 4, 0)),
-    Flag("hw_push", "a follower's delayed fetch is completed when the HW moves", (2, 4, 0), (2, 5, 0)),
-    Flag("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
-    Flag(
+    ReleaseRule("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
+    ReleaseRule(
+        "bounce_detected", "the controller detects a quick broker restart by its broker epoch (KIP-380)", (2, 2, 0)
+    ),
+    ReleaseRule("leo_is_in_sync", "a follower at the leader's LEO is in sync however long ago it fetched", (2, 4, 0)),
+    ReleaseRule("hw_push", "a follower's delayed fetch is completed when the HW moves", (2, 4, 0), (2, 5, 0)),
+    ReleaseRule("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
+    ReleaseRule(
         "diverging_fetch",
         "Fetch carries the last fetched epoch, and the response reports a divergence (KIP-595)",
         (2, 7, 0),
     ),
-    Flag(
+    ReleaseRule(
         "alter_partition",
         "leaders send ISR changes to the controller and use the maximal ISR until it answers (KIP-497)",
         (2, 7, 0),
     ),
-    Flag("recovery_state", "an uncleanly elected leader counts as recovering until it reports (KIP-704)", (3, 2, 0)),
-    Flag("eligible_isr", "fenced brokers and brokers in shutdown may not join the ISR (KIP-841)", (3, 3, 0)),
-    Flag("leo_max_at_fetch", "a fetch never lowers the leader LEO remembered from the previous fetch", (3, 3, 0)),
-    Flag("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
-    Flag("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KIP-903)", (3, 5, 0)),
-    Flag("no_bump_on_shrink", "in KRaft mode an ISR shrink does not raise the leader epoch", (3, 6, 0)),
-    Flag("hw_needs_min_isr", "the HW does not advance while the ISR is below min.insync.replicas", (3, 7, 0)),
-    Flag("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
-    Flag("elr", "replicas that left an ISR below min.insync.replicas stay eligible to lead (KIP-966)", (4, 1, 0)),
-    Flag("offset_not_available", "no latest offset while the HW is below the start of its epoch (KIP-207)", (2, 2, 0)),
-    Flag(
+    ReleaseRule(
+        "recovery_state", "an uncleanly elected leader counts as recovering until it reports (KIP-704)", (3, 2, 0)
+    ),
+    ReleaseRule("eligible_isr", "fenced brokers and brokers in shutdown may not join the ISR (KIP-841)", (3, 3, 0)),
+    ReleaseRule(
+        "leo_max_at_fetch", "a fetch never lowers the leader LEO remembered from the previous fetch", (3, 3, 0)
+    ),
+    ReleaseRule("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
+    ReleaseRule("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KIP-903)", (3, 5, 0)),
+    ReleaseRule("no_bump_on_shrink", "in KRaft mode an ISR shrink does not raise the leader epoch", (3, 6, 0)),
+    ReleaseRule("hw_needs_min_isr", "the HW does not advance while the ISR is below min.insync.replicas", (3, 7, 0)),
+    ReleaseRule("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
+    ReleaseRule(
+        "elr", "replicas that left an ISR below min.insync.replicas stay eligible to lead (KIP-966)", (4, 1, 0)
+    ),
+    ReleaseRule(
+        "offset_not_available", "no latest offset while the HW is below the start of its epoch (KIP-207)", (2, 2, 0)
+    ),
+    ReleaseRule(
         "delete_horizon",
         "delete.retention.ms of a tombstone counts from the first cleaning that kept it (KIP-534)",
         (3, 1, 0),
     ),
-    Flag("check_quorum", "a KRaft leader without fetches from a majority of the quorum resigns", (3, 7, 0)),
-    Flag("pre_vote", "a KRaft voter requests pre-votes before it raises the epoch (KIP-996)", (4, 0, 0)),
-    Flag(
+    ReleaseRule("check_quorum", "a KRaft leader without fetches from a majority of the quorum resigns", (3, 7, 0)),
+    ReleaseRule("pre_vote", "a KRaft voter requests pre-votes before it raises the epoch (KIP-996)", (4, 0, 0)),
+    ReleaseRule(
         "quorum_hw_push", "a quorum leader completes delayed fetches as its high watermark rises (KIP-1166)", (4, 1, 0)
     ),
-    Flag(
+    ReleaseRule(
         "quits_waiting",
         "a fetcher with no partition left to fetch does not wait for its response (KAFKA-6051)",
         (1, 1, 0),
     ),
-    Flag("dynamic_config", "some broker settings may change while the broker runs (KIP-226)", (1, 1, 0)),
-    Flag("topic_ids", "topic ids distinguish a recreated topic from the deleted one (KIP-516)", (2, 8, 0)),
-    Flag("group_membership", "consumer groups have members, which join and sync with the coordinator", (0, 9, 0)),
-    Flag("rebalance_timeout", "a member has a rebalance timeout apart from its session timeout (KIP-62)", (0, 10, 1)),
-    Flag("delete_groups", "an administrator may delete groups (KIP-229)", (1, 1, 0)),
-    Flag(
+    ReleaseRule("dynamic_config", "some broker settings may change while the broker runs (KIP-226)", (1, 1, 0)),
+    ReleaseRule("topic_ids", "topic ids distinguish a recreated topic from the deleted one (KIP-516)", (2, 8, 0)),
+    ReleaseRule(
+        "group_membership", "consumer groups have members, which join and sync with the coordinator", (0, 9, 0)
+    ),
+    ReleaseRule(
+        "rebalance_timeout", "a member has a rebalance timeout apart from its session timeout (KIP-62)", (0, 10, 1)
+    ),
+    ReleaseRule("delete_groups", "an administrator may delete groups (KIP-229)", (1, 1, 0)),
+    ReleaseRule(
         "group_retention",
         "offsets expire by the state of their group, not only by the age of the commit (KIP-211)",
         (2, 1, 0),
     ),
-    Flag("member_id_required", "a new member first receives an id, then joins with it (KIP-394)", (2, 2, 0)),
-    Flag("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
-    Flag("offset_delete", "an administrator may delete offsets, and remove several members at once", (2, 4, 0)),
-    Flag(
+    ReleaseRule("member_id_required", "a new member first receives an id, then joins with it (KIP-394)", (2, 2, 0)),
+    ReleaseRule("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
+    ReleaseRule("offset_delete", "an administrator may delete offsets, and remove several members at once", (2, 4, 0)),
+    ReleaseRule(
         "stable_offsets", "OffsetFetch may require stable offsets: none pending in a transaction (KIP-447)", (2, 5, 0)
     ),
-    Flag("sync_timeout", "members that joined and do not sync within the rebalance timeout are removed", (3, 0, 0)),
-    Flag("skip_assignment", "a returning static leader is answered to skip the assignment (KIP-814)", (3, 2, 0)),
-    Flag("consumer_protocol", "groups may use the consumer protocol, in KRaft mode (KIP-848)", (3, 7, 0)),
-    Flag(
+    ReleaseRule(
+        "sync_timeout", "members that joined and do not sync within the rebalance timeout are removed", (3, 0, 0)
+    ),
+    ReleaseRule("skip_assignment", "a returning static leader is answered to skip the assignment (KIP-814)", (3, 2, 0)),
+    ReleaseRule("consumer_protocol", "groups may use the consumer protocol, in KRaft mode (KIP-848)", (3, 7, 0)),
+    ReleaseRule(
         "server_patterns",
         "consumer protocol: the coordinator matches topic patterns, and members generate their own ids",
         (4, 0, 0),
     ),
-    Flag("transactions", "producers may write to several partitions atomically (KIP-98)", (0, 11, 0)),
-    Flag("verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)),
-    Flag(
+    ReleaseRule("transactions", "producers may write to several partitions atomically (KIP-98)", (0, 11, 0)),
+    ReleaseRule(
+        "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
+    ),
+    ReleaseRule(
         "transactions_v2",
         "each transaction has its own epoch, and a write adds its partition to the transaction (KIP-890)",
         (4, 0, 0),
     ),
-    Flag("transaction_tools", "brokers describe and list transactions (KIP-664)", (3, 0, 0)),
-    Flag(
+    ReleaseRule("transaction_tools", "brokers describe and list transactions (KIP-664)", (3, 0, 0)),
+    ReleaseRule(
         "leader_hints", "a broker that is not the leader answers with the current leader and epoch (KIP-951)", (3, 7, 0)
     ),
-    Flag(
+    ReleaseRule(
         "late_port", "a starting broker's port is closed until it serves, not open and silent (KAFKA-14658)", (3, 5, 0)
     ),
-    Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
-    Flag("timestamps", "batches have timestamps: of their creation or of the append (KIP-32)", (0, 10, 0)),
-    Flag("time_index", "segments roll and expire by the timestamps of their records (KIP-33)", (0, 10, 1)),
-    Flag(
+    ReleaseRule("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
+    ReleaseRule("timestamps", "batches have timestamps: of their creation or of the append (KIP-32)", (0, 10, 0)),
+    ReleaseRule("time_index", "segments roll and expire by the timestamps of their records (KIP-33)", (0, 10, 1)),
+    ReleaseRule(
         "offsets_for_times",
         "ListOffsets uses record timestamps, not the age of segments (KIP-79)",
         (0, 10, 1),
     ),
-    Flag("max_timestamp", "ListOffsets finds the record with the largest timestamp (KIP-734)", (3, 0, 0)),
-    Flag(
+    ReleaseRule("max_timestamp", "ListOffsets finds the record with the largest timestamp (KIP-734)", (3, 0, 0)),
+    ReleaseRule(
         "max_timestamp_compressed",
         "ListOffsets finds the record with the largest timestamp inside a compressed batch (KAFKA-16310)",
         (3, 8, 0),
     ),
-    Flag("compact_and_delete", "cleanup.policy may name compact and delete together (KIP-71)", (0, 10, 1)),
-    Flag("compaction_needs_keys", "a compacted topic rejects records without a key (KAFKA-1755)", (0, 9, 0)),
-    Flag("invalid_record", "an invalid record fails with INVALID_RECORD, not CORRUPT_MESSAGE (KIP-467)", (2, 4, 0)),
-    Flag("zstd", "batches may be compressed with zstd (KIP-110)", (2, 1, 0)),
-    Flag(
+    ReleaseRule("compact_and_delete", "cleanup.policy may name compact and delete together (KIP-71)", (0, 10, 1)),
+    ReleaseRule("compaction_needs_keys", "a compacted topic rejects records without a key (KAFKA-1755)", (0, 9, 0)),
+    ReleaseRule(
+        "invalid_record", "an invalid record fails with INVALID_RECORD, not CORRUPT_MESSAGE (KIP-467)", (2, 4, 0)
+    ),
+    ReleaseRule("zstd", "batches may be compressed with zstd (KIP-110)", (2, 1, 0)),
+    ReleaseRule(
         "uncleanable_partitions",
         "the cleaner skips a log that it cannot clean, and its thread does not exit (KIP-346)",
         (2, 1, 0),
     ),
-    Flag(
+    ReleaseRule(
         "log_dir_failure",
         "a broker may answer KAFKA_STORAGE_ERROR before it exits for a failed log directory (KIP-112)",
         (1, 0, 0),
     ),
-    Flag(
+    ReleaseRule(
         "delete_records",
         "administrators may delete records, and followers adopt the leader's log start (KIP-107)",
         (0, 11, 0),
     ),
-    Flag(
+    ReleaseRule(
         "refetches_corrupt",
         "a fetcher refetches a batch with a wrong checksum, and its thread does not exit (KAFKA-4384)",
         (0, 10, 2),
     ),
-    Flag(
+    ReleaseRule(
         "restarts_by_epoch",
         "a follower restarts fetching only if the leader epoch is new (Partition.makeFollower)",
         (3, 3, 0),
     ),
-    Flag(
+    ReleaseRule(
         "hw_waits_eligible",
         "outside the ISR, the HW waits only for replicas that may join it (KAFKA-15021)",
         (3, 6, 0),
     ),
-    Flag(
+    ReleaseRule(
         "idempotence",
         "leaders keep producer state by id and reject batches out of sequence (KIP-98)",
         (0, 11, 0),
     ),
-    Flag(
+    ReleaseRule(
         "unknown_producer_id",
         "a producer unknown to the leader must begin with sequence 0 (dropped by KIP-360)",
         (1, 0, 0),
         (2, 4, 0),
     ),
-    Flag(
+    ReleaseRule(
         "duplicate_sequence",
         "a batch older than all cached ones fails with DUPLICATE_SEQUENCE_NUMBER (ProducerAppendInfo)",
         (1, 0, 0),
         (1, 0, 0),
     ),
-    Flag("producer_epoch_bump", "InitProducerId raises the epoch of a producer that sends its id (KIP-360)", (2, 5, 0)),
-    Flag(
+    ReleaseRule(
+        "producer_epoch_bump", "InitProducerId raises the epoch of a producer that sends its id (KIP-360)", (2, 5, 0)
+    ),
+    ReleaseRule(
         "producer_fenced",
         "coordinators answer a fenced producer PRODUCER_FENCED, not INVALID_PRODUCER_EPOCH (KIP-588)",
         (2, 7, 0),
     ),
-    Flag("transaction_abortable", "transactional requests may be answered TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)),
-    Flag("transaction_version", "clusters have the feature transaction.version (KIP-890)", (4, 0, 0)),
-    Flag("elr_version", "clusters have the feature eligible.leader.replicas.version (KIP-966)", (4, 0, 0)),
-    Flag(
+    ReleaseRule(
+        "transaction_abortable", "transactional requests may be answered TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)
+    ),
+    ReleaseRule("transaction_version", "clusters have the feature transaction.version (KIP-890)", (4, 0, 0)),
+    ReleaseRule("elr_version", "clusters have the feature eligible.leader.replicas.version (KIP-966)", (4, 0, 0)),
+    ReleaseRule(
         "atomic_feature_updates",
         "one rejected feature rejects the whole UpdateFeatures request (KIP-1022)",
         (4, 0, 0),
     ),
-    Flag("describe_producers", "leaders describe their active producers (KIP-664)", (2, 8, 0)),
-    Flag(
+    ReleaseRule("describe_producers", "leaders describe their active producers (KIP-664)", (2, 8, 0)),
+    ReleaseRule(
         "offsets_topic_replication",
         "__consumer_offsets is never created with fewer replicas than configured (KIP-115)",
         (0, 11, 0),
     ),
-    Flag(
+    ReleaseRule(
         "fetch_all_offsets",
         "OffsetFetch may request all offsets of a group without naming partitions (KIP-88)",
         (0, 10, 2),
     ),
-    Flag("list_groups_by_state", "ListGroups may filter groups by state (KIP-518)", (2, 6, 0)),
-    Flag(
+    ReleaseRule("list_groups_by_state", "ListGroups may filter groups by state (KIP-518)", (2, 6, 0)),
+    ReleaseRule(
         "group_configs",
         "groups have configurations that administrators can describe and alter (KAFKA-14510)",
         (4, 0, 0),
     ),
-    Flag(
+    ReleaseRule(
         "waits_for_own_session",
         "a broker that finds its old node in ZooKeeper retries after a session timeout (KAFKA-1387)",
         (0, 8, 2),
         (0, 8, 2),
     ),
-    Flag("isr_change_notification", "leaders notify the ZooKeeper controller of ISR changes (KAFKA-2406)", (0, 9, 0)),
-    Flag("async_zookeeper", "the controller pipelines its requests to ZooKeeper (KAFKA-5642)", (1, 1, 0)),
-    Flag(
+    ReleaseRule(
+        "isr_change_notification", "leaders notify the ZooKeeper controller of ISR changes (KAFKA-2406)", (0, 9, 0)
+    ),
+    ReleaseRule("async_zookeeper", "the controller pipelines its requests to ZooKeeper (KAFKA-5642)", (1, 1, 0)),
+    ReleaseRule(
         "zk_controller_epoch",
         "ZooKeeper rejects the writes of a controller with an outdated epoch (KAFKA-6082)",
         (2, 1, 0),
     ),
-    Flag(
+    ReleaseRule(
         "topic_unclean_election",
         "the controller runs an unclean election as soon as a topic's settings allow it (KAFKA-6526)",
         (2, 0, 0),
     ),
-    Flag("stop_replica_epoch", "StopReplica carries leader epochs (KIP-570)", (2, 6, 0)),
-    Flag(
+    ReleaseRule("stop_replica_epoch", "StopReplica carries leader epochs (KIP-570)", (2, 6, 0)),
+    ReleaseRule(
         "alter_reassignments", "a reassignment may be changed or cancelled while it is in progress (KIP-455)", (2, 4, 0)
     ),
-    Flag("unclean_on_demand", "ElectLeaders may request unclean elections (KIP-460)", (2, 4, 0)),
-    Flag(
+    ReleaseRule("unclean_on_demand", "ElectLeaders may request unclean elections (KIP-460)", (2, 4, 0)),
+    ReleaseRule(
         "controller_api_versions",
         "brokers begin a connection to the controller with ApiVersions (BrokerToControllerChannelManager)",
         (2, 8, 0),
@@ -270,80 +300,92 @@ FLAGS: Final = (
 """Rules of brokers and controllers, and of the protocol between them and clients, by the release of the cluster."""
 
 CLIENT_FLAGS: Final = (
-    Flag("asks_api_versions", "a client begins each new connection with an ApiVersions request (KIP-97)", (0, 10, 2)),
-    Flag("caps_backoff", "no backoff exceeds its maximum, its random part included (KIP-580)", (3, 7, 0)),
-    Flag("learns_leaders", "a producer takes the new leader from a broker's error response (KIP-951)", (3, 7, 0)),
-    Flag(
+    ReleaseRule(
+        "asks_api_versions", "a client begins each new connection with an ApiVersions request (KIP-97)", (0, 10, 2)
+    ),
+    ReleaseRule("caps_backoff", "no backoff exceeds its maximum, its random part included (KIP-580)", (3, 7, 0)),
+    ReleaseRule(
+        "learns_leaders", "a producer takes the new leader from a broker's error response (KIP-951)", (3, 7, 0)
+    ),
+    ReleaseRule(
         "skips_backoff",
         "a batch whose partition has a new leader epoch is retried without backoff (KAFKA-15415)",
         (3, 7, 0),
     ),
-    Flag(
+    ReleaseRule(
         "fails_oldest_first",
         "in-flight requests of a broken connection fail in the order of sending (InFlightRequests.clearAll)",
         (2, 0, 0),
     ),
-    Flag("expires_batches", "request.timeout.ms limits how long a batch waits in the queue (KIP-19)", (0, 9, 0)),
-    Flag("delivery_timeout", "delivery.timeout.ms limits the time of a batch from send to result (KIP-91)", (2, 1, 0)),
-    Flag("splits_batches", "a producer splits a batch that is too large for the broker (KIP-126)", (0, 11, 0)),
-    Flag("five_in_flight", "an idempotent producer may have five requests in flight, not one (KAFKA-5494)", (1, 0, 0)),
-    Flag(
+    ReleaseRule("expires_batches", "request.timeout.ms limits how long a batch waits in the queue (KIP-19)", (0, 9, 0)),
+    ReleaseRule(
+        "delivery_timeout", "delivery.timeout.ms limits the time of a batch from send to result (KIP-91)", (2, 1, 0)
+    ),
+    ReleaseRule("splits_batches", "a producer splits a batch that is too large for the broker (KIP-126)", (0, 11, 0)),
+    ReleaseRule(
+        "five_in_flight", "an idempotent producer may have five requests in flight, not one (KAFKA-5494)", (1, 0, 0)
+    ),
+    ReleaseRule(
         "strict_in_flight",
         "more than five requests in flight are an error even where idempotence is only the default (KIP-1030)",
         (4, 0, 0),
     ),
-    Flag("bumps_epoch", "a producer raises its epoch after a sequence gap, and keeps its id (KIP-360)", (2, 5, 0)),
-    Flag("consumer_group_metadata", "a transaction commits offsets with the group's generation (KIP-447)", (2, 5, 0)),
-    Flag(
+    ReleaseRule(
+        "bumps_epoch", "a producer raises its epoch after a sequence gap, and keeps its id (KIP-360)", (2, 5, 0)
+    ),
+    ReleaseRule(
+        "consumer_group_metadata", "a transaction commits offsets with the group's generation (KIP-447)", (2, 5, 0)
+    ),
+    ReleaseRule(
         "aborts_when_fenced",
         "INVALID_PRODUCER_EPOCH from a leader aborts the transaction and is not fatal (KIP-588)",
         (2, 7, 0),
     ),
-    Flag("knows_abortable", "a producer knows the error TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)),
-    Flag("epoch_per_transaction", "a producer gets a new epoch for each transaction (KIP-890)", (4, 0, 0)),
-    Flag(
+    ReleaseRule("knows_abortable", "a producer knows the error TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)),
+    ReleaseRule("epoch_per_transaction", "a producer gets a new epoch for each transaction (KIP-890)", (4, 0, 0)),
+    ReleaseRule(
         "sticky_partitioner",
         "records without a key stick to one partition until its batch is complete (KIP-480)",
         (2, 4, 0),
     ),
-    Flag("round_robin_partitioner", "partitioner.class may name RoundRobinPartitioner (KIP-369)", (2, 4, 0)),
-    Flag(
+    ReleaseRule("round_robin_partitioner", "partitioner.class may name RoundRobinPartitioner (KIP-369)", (2, 4, 0)),
+    ReleaseRule(
         "built_in_partitioner", "records without a key stick to one partition for batch.size bytes (KIP-794)", (3, 3, 0)
     ),
-    Flag(
+    ReleaseRule(
         "on_new_batch",
         "partitioners are called again for a record that begins a new batch (Partitioner.onNewBatch)",
         (2, 4, 0),
         (3, 9, 0),
     ),
-    Flag(
+    ReleaseRule(
         "default_partitioner",
         "partitioner.class may name DefaultPartitioner (deprecated by KIP-794)",
         (0, 8, 2),
         (3, 9, 0),
     ),
-    Flag(
+    ReleaseRule(
         "uniform_sticky_partitioner",
         "partitioner.class may name UniformStickyPartitioner (KIP-480)",
         (2, 4, 0),
         (3, 9, 0),
     ),
-    Flag("sticky_assignor", "consumers have the StickyAssignor (KIP-54)", (0, 11, 0)),
-    Flag("cooperative_assignor", "consumers have the CooperativeStickyAssignor (KIP-429)", (2, 4, 0)),
-    Flag(
+    ReleaseRule("sticky_assignor", "consumers have the StickyAssignor (KIP-54)", (0, 11, 0)),
+    ReleaseRule("cooperative_assignor", "consumers have the CooperativeStickyAssignor (KIP-429)", (2, 4, 0)),
+    ReleaseRule(
         "on_partitions_lost",
         "rebalance listeners have onPartitionsLost apart from onPartitionsRevoked (KIP-429)",
         (2, 4, 0),
     ),
-    Flag("member_racks", "members send their racks, and assignors use them (KIP-881)", (3, 5, 0)),
-    Flag(
+    ReleaseRule("member_racks", "members send their racks, and assignors use them (KIP-881)", (3, 5, 0)),
+    ReleaseRule(
         "detects_truncation",
         "a consumer validates its position against the end of its leader epoch (KAFKA-7747)",
         (2, 3, 0),
     ),
-    Flag("keeps_paused", "a consumer keeps the fetched records of a paused partition (KAFKA-7548)", (2, 4, 0)),
-    Flag("reset_by_duration", "auto.offset.reset may name a duration (KIP-1106)", (4, 0, 0)),
-    Flag("group_tables", "kafka-consumer-groups.sh prints tables of members and state (KIP-175)", (1, 1, 0)),
+    ReleaseRule("keeps_paused", "a consumer keeps the fetched records of a paused partition (KAFKA-7548)", (2, 4, 0)),
+    ReleaseRule("reset_by_duration", "auto.offset.reset may name a duration (KIP-1106)", (4, 0, 0)),
+    ReleaseRule("group_tables", "kafka-consumer-groups.sh prints tables of members and state (KIP-175)", (1, 1, 0)),
 )
 """Rules of Kafka's own clients and tools, by their own release, which is the cluster's unless one is given.
 

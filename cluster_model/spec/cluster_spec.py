@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from cluster_model.protocol.config_defaults import Configured
+from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import WRITEBACK_US
 from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE, Profile, with_elr, with_transactions
@@ -87,7 +87,7 @@ RECORD: Final = HOUR_US * RATE_UNITS
 """One record, in rate units times microseconds."""
 
 
-class Stretch(NamedTuple):
+class RateSegment(NamedTuple):
     """A period in which the rate changes linearly from ``start`` to ``end`` (in :data:`RATE_UNITS`).
 
     ``duration_us`` -1: unlimited, and ``start`` and ``end`` are the same.
@@ -104,13 +104,13 @@ class RateProfile(NamedTuple):
     ``repeats``: the first period follows the last one again; then no period is unlimited. Otherwise the last one is.
     """
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[RateSegment, ...]
     repeats: bool = False
 
 
 def constant(rate: int) -> RateProfile:
     """Return a profile with a constant rate."""
-    return RateProfile((Stretch(-1, rate, rate),))
+    return RateProfile((RateSegment(-1, rate, rate),))
 
 
 class ClosedLoop(NamedTuple):
@@ -165,7 +165,7 @@ KeySkew = ZipfKeys | HotKeys
 """Distribution of keys that is not uniform."""
 
 
-class OwnPartitioner(NamedTuple):
+class CustomPartitioner(NamedTuple):
     """An application's custom partitioner: some keys have a fixed partition."""
 
     keys: tuple[tuple[int, int], ...]
@@ -214,7 +214,7 @@ class TopicSpec:
     config: dict[str, int | str | bool] = field(default_factory=dict)
 
 
-RIVAL: Final = ".rival"
+DUPLICATE_SUFFIX: Final = ".rival"
 """Suffix of a producer's name for its duplicate instance."""
 
 
@@ -292,7 +292,7 @@ class ProducerSpec:
     """Whether a restarted application sends records again whose outcome the previous process did not learn."""
     partition: int = -1
     """Partition of all its records; -1: chosen by the partitioner."""
-    partitioner: OwnPartitioner | None = None
+    partitioner: CustomPartitioner | None = None
     """Custom partitioner for records with keys; None: Kafka's, by the configuration."""
 
 
@@ -425,7 +425,7 @@ def template(topic: str, profile: Profile, config: Mapping[str, ConfigValue], br
     Up to 0.10.2 ``__consumer_offsets`` got as many replicas as there were brokers, at most the configured number; since
     0.11 that number is required (KIP-115).
     """
-    broker = Configured("broker", profile.number, config)
+    broker = EffectiveConfig("broker", profile.number, config)
     segment_bytes = broker.number(f"{_PREFIX[topic]}.segment.bytes")
     own: dict[str, int | str | bool] = {"cleanup.policy": "compact", "segment.bytes": segment_bytes}
     partitions = configured_partitions(profile, config)[topic]
@@ -442,7 +442,7 @@ def template(topic: str, profile: Profile, config: Mapping[str, ConfigValue], br
 
 def configured_partitions(profile: Profile, config: Mapping[str, ConfigValue]) -> dict[str, int]:
     """Return the configured number of partitions of each internal topic."""
-    broker = Configured("broker", profile.number, config)
+    broker = EffectiveConfig("broker", profile.number, config)
     return {topic: broker.number(f"{prefix}.num.partitions") for topic, prefix in _PREFIX.items()}
 
 

@@ -51,7 +51,7 @@ def _roots() -> tuple[int, ...]:
 _MASK_64: Final = 2**64 - 1
 
 
-def mixed(value: int) -> int:
+def mix64(value: int) -> int:
     """Return 64 well-mixed bits of a number (SplitMix64)."""
     value = (value * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK_64
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _MASK_64

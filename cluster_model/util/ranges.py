@@ -181,7 +181,7 @@ class RangeSet:
         return ranges
 
 
-def put(into: dict[_Key, RangeSet], key: _Key, start: int, end: int) -> list[Range]:
+def add_range(into: dict[_Key, RangeSet], key: _Key, start: int, end: int) -> list[Range]:
     """Add a range to the set of ``key``, which starts empty; returns the parts that were new."""
     ranges = into.get(key)
     if ranges is None:

@@ -75,7 +75,7 @@ def _valid(path: str) -> bool:
     return path.startswith("/") and (path == "/" or (not path.endswith("/") and "//" not in path))
 
 
-class Tree:
+class DataTree:
     """Znodes by path, sessions, and the ephemeral nodes of each session (``DataTree``)."""
 
     __slots__ = ("_children", "_ephemerals", "_journal", "nodes", "sessions", "zxid")
@@ -256,9 +256,9 @@ class Tree:
             if old.owner:
                 _discard(self._ephemerals, old.owner, path)
 
-    def copy(self) -> "Tree":
+    def copy(self) -> "DataTree":
         """Return a copy of the tree."""
-        tree = Tree()
+        tree = DataTree()
         tree.load(self.save())
         return tree
 
@@ -311,7 +311,7 @@ class ZkDatabase:
     def __init__(self) -> None:
         self.accepted_epoch = 0
         self.current_epoch = 0
-        self.tree = Tree()
+        self.tree = DataTree()
         self._base = 0
         """The log holds all entries after this zxid."""
         self._log: list[Txn] = []
@@ -423,7 +423,7 @@ class WatchTable:
             found.update(self._child.pop(path, {}))
         return tuple(found)
 
-    def again(self, watcher: int, watches: SetWatches, tree: Tree) -> list[tuple[str, WatchKind]]:
+    def again(self, watcher: int, watches: SetWatches, tree: DataTree) -> list[tuple[str, WatchKind]]:
         """Restore the watches of a client from another server; return those that fired since (``setWatches``)."""
         missed: list[tuple[str, WatchKind]] = []
         for path in watches.data:

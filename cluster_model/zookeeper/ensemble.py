@@ -1,6 +1,6 @@
 """The ZooKeeper ensemble as the rest of the model sees it, and one server process (``QuorumPeer``).
 
-Servers know each other only by messages; :class:`ZooKeeperService` looks at all of them, for the committed state, for
+Servers know each other only by messages; :class:`Ensemble` looks at all of them, for the committed state, for
 views, and to build a formed ensemble.
 """
 
@@ -13,7 +13,7 @@ from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
-from cluster_model.zookeeper.data_tree import Tree, ZkDatabase, first_zxid
+from cluster_model.zookeeper.data_tree import DataTree, ZkDatabase, first_zxid
 from cluster_model.zookeeper.election import FastLeaderElection
 from cluster_model.zookeeper.messages import (
     READS,
@@ -33,13 +33,13 @@ from cluster_model.zookeeper.messages import (
     ZkError,
 )
 from cluster_model.zookeeper.request_processor import FROM_CLIENTS, RequestProcessor, Upstream
-from cluster_model.zookeeper.zab import NOBODY, Leader, Learner
+from cluster_model.zookeeper.zab import NOBODY, LeaderRole, Learner
 
 # One server process of the ensemble (``QuorumPeer``): it alternates between looking for a leader and leading or
 # following.
 
 
-class ZooKeeperServer:
+class QuorumPeer:
     """One server process of the ensemble (``QuorumPeer``)."""
 
     __slots__ = (
@@ -66,7 +66,7 @@ class ZooKeeperServer:
         self._others = tuple(server for server in servers if server != port.node_id)
         self._on_apply = on_apply
         self._election = FastLeaderElection(port, settings, self._others, self.store, self._decided)
-        self.leading = Leader(port, settings, self._others, self.store, self.serving, self._apply, self.look)
+        self.leading = LeaderRole(port, settings, self._others, self.store, self.serving, self._apply, self.look)
         self._following = Learner(port, settings, self.store, self.serving, self._apply, self.look)
         self._waiting: dict[int, FollowerInfo] = {}
         """Servers that want to follow this one before it knows that it leads."""
@@ -215,7 +215,7 @@ def _nothing(_path: str, _data: Data, _version: int, _zxid: int, _operation: str
     """Ignore a commit."""
 
 
-class ZooKeeperService:
+class Ensemble:
     """All servers of the ensemble, and its committed state for observers."""
 
     __slots__ = ("_committed_tree", "_network", "_published_zxid", "nodes", "on_commit", "servers")
@@ -230,12 +230,12 @@ class ZooKeeperService:
         self.on_commit = on_commit
         self._network = network
         self._published_zxid = 0
-        self._committed_tree = Tree()
+        self._committed_tree = DataTree()
         given = settings or ZkSettings()
-        self.nodes: dict[int, tuple[str, ZooKeeperServer]] = {
+        self.nodes: dict[int, tuple[str, QuorumPeer]] = {
             server: (
                 f"zookeeper {number}",
-                ZooKeeperServer(NodeContext(network, server), self.servers, given, self._publish),
+                QuorumPeer(NodeContext(network, server), self.servers, given, self._publish),
             )
             for number, server in enumerate(self.servers, 1)
         }
@@ -303,12 +303,12 @@ class ZooKeeperService:
 
     # -- committed state ----------------------------------------------------------------------------------------------
 
-    def server(self, server: int) -> ZooKeeperServer:
+    def server(self, server: int) -> QuorumPeer:
         """Return one server."""
         return self.nodes[server][1]
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> DataTree:
         """The committed tree, whichever servers have it."""
         return self._committed_tree
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.configs import ZkSettings
-from cluster_model.zookeeper.data_tree import Tree, WatchTable
+from cluster_model.zookeeper.data_tree import DataTree, WatchTable
 from cluster_model.zookeeper.messages import (
     READS,
     ClientPing,
@@ -71,7 +71,9 @@ class RequestProcessor:
 
     __slots__ = ("_connections", "_port", "_settings", "_tree", "_upstream", "_watches", "running")
 
-    def __init__(self, port: NodeContext, settings: ZkSettings, tree: Tree, upstream: Callable[[], Upstream]) -> None:
+    def __init__(
+        self, port: NodeContext, settings: ZkSettings, tree: DataTree, upstream: Callable[[], Upstream]
+    ) -> None:
         self.running = False
         self._port = port
         self._settings = settings

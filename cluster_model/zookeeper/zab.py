@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.configs import ZkSettings
-from cluster_model.zookeeper.data_tree import Tree, ZkDatabase, first_zxid
+from cluster_model.zookeeper.data_tree import DataTree, ZkDatabase, first_zxid
 from cluster_model.zookeeper.messages import (
     Ack,
     AckEpoch,
@@ -137,7 +137,7 @@ class Follower:
         """Whether it first accepted the epoch from this leader."""
 
 
-class Leader(Upstream):
+class LeaderRole(Upstream):
     """Leader role of a server; ``resign`` is called when it can no longer lead."""
 
     __slots__ = (
@@ -187,7 +187,7 @@ class Leader(Upstream):
         self._followers: dict[int, Follower] = {}
         self._accepted: dict[int, int] = {}
         """Epochs that followers had accepted when they joined."""
-        self._ahead = Tree()
+        self._ahead = DataTree()
         """The tree with all proposals applied (``outstandingChanges``)."""
         self._tracker = SessionTracker(settings.tick_us)
         self._since = 0
@@ -224,7 +224,7 @@ class Leader(Upstream):
         self._followers.clear()
         self._accepted.clear()
         self._tracker.clear()
-        self._ahead = Tree()
+        self._ahead = DataTree()
         self._tick_alarm.forget()
         self._session_alarm.forget()
 
@@ -481,7 +481,7 @@ class Leader(Upstream):
         for follower, join, stage, counts, logged, received_at in followers:
             self._followers[follower] = known = Follower(join, received_at)
             known.stage, known.counts, known.logged = stage, counts, logged
-        self._ahead = Tree()
+        self._ahead = DataTree()
         if ahead:
             self._ahead.load(ahead)
         self._tracker.load(tracker)
@@ -492,9 +492,9 @@ class Leader(Upstream):
 # The follower role (``Learner``, ``Follower``): join a leader, adopt its history, log, acknowledge, commit.
 
 
-SILENCE: Final = "leader's silence"
+LEADER_TIMEOUT: Final = "leader's silence"
 NOBODY: Final = -1
-ALREADY: Final = -1
+EPOCH_ALREADY_ACCEPTED: Final = -1
 """Sent in place of its epoch by a follower that had accepted the new epoch before, perhaps of another leader."""
 CONNECT_US: Final = 5_000_000
 """Wait for a connection: ``Learner.connectToLeader`` tries five times, a second apart; the model waits that long."""
@@ -529,7 +529,7 @@ class Learner(Upstream):
         self._synced = False
         """Whether its history is the leader's."""
         self._deadline = 0
-        self._alarm = Alarm(port, SILENCE)
+        self._alarm = Alarm(port, LEADER_TIMEOUT)
 
     def start(self, leader: int) -> None:
         """Join the elected leader."""
@@ -566,7 +566,7 @@ class Learner(Upstream):
 
     def on_timer(self, name: str) -> None:
         """Give up the leader if it has been silent for too long."""
-        if name == SILENCE and self._alarm.rang() and self.leader != NOBODY:
+        if name == LEADER_TIMEOUT and self._alarm.rang() and self.leader != NOBODY:
             if self._port.now >= self._deadline:
                 self._give_up()
             else:
@@ -604,7 +604,7 @@ class Learner(Upstream):
         if epoch < self._store.accepted_epoch:
             self._give_up()
             return
-        current_epoch = self._store.current_epoch if epoch > self._store.accepted_epoch else ALREADY
+        current_epoch = self._store.current_epoch if epoch > self._store.accepted_epoch else EPOCH_ALREADY_ACCEPTED
         self._store.accepted_epoch = epoch
         answer = AckEpoch(self._join, current_epoch, self._store.last_zxid)
         self._port.send(self.leader, answer)

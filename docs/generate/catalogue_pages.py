@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from cluster_model.protocol.versions import Profile
-from faults.catalogue import CATALOGUE, called
+from faults.catalogue import CATALOGUE, alias_names
 from faults.declarations.fault import ACCEPTS, FAMILIES, Family, Fault, Param
 from playbooks.library.bundled import names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import allowed_text, default_text, example_step
 from playbooks.parser.document.field_types import FieldSpec, ranges_text
-from playbooks.parser.key_reference import BY_HAND, MappingReference, taken, told
+from playbooks.parser.key_reference import BY_HAND, MappingReference, allowed_values_text, key_mappings
 from playbooks.parser.loader import load
 from playbooks.text import safe, table_text
 from playbooks.units import duration_text
@@ -69,7 +69,7 @@ def fault_section(fault: Fault) -> str:
     rows = [
         ("Targets", ACCEPTS[fault.accepts] + (f"; `{fault.target}` unless a target is given" if fault.target else "")),
         ("Only in", f"{fault.mode} mode" if fault.mode else ""),
-        ("Also called", ", ".join(f"`{each}`" for each in called(fault.aliases))),
+        ("Also called", ", ".join(f"`{each}`" for each in alias_names(fault.aliases))),
         ("Represents", fault.cause),
         ("May break", fault.may_break),
         ("Healing", fault.heals or "there is nothing to heal"),
@@ -129,7 +129,7 @@ _KEYS_PARTS: Final[Mapping[str, tuple[str, str]]] = {
 
 def key_page() -> str:
     """Return the page of a playbook's keys, in Markdown, without those of :data:`_KEYS_PARTS`."""
-    pages = [each for each in told().values() if each.path.partition(".")[0] not in _KEYS_PARTS]
+    pages = [each for each in key_mappings().values() if each.path.partition(".")[0] not in _KEYS_PARTS]
     return "\n".join([_KEYS_HEAD, *map(_key_section, pages)])
 
 
@@ -138,7 +138,7 @@ def key_part_page(part: str) -> str:
     title, introduction = _KEYS_PARTS[part]
     made = f"This page is generated from the tables of the playbook parser (`python -m docs.generate keys-{part}`)"
     head = f"# {title}\n\n{introduction}. {made}; [keys](keys.md) has the others.\n"
-    pages = [each for each in told().values() if each.path.partition(".")[0] == part]
+    pages = [each for each in key_mappings().values() if each.path.partition(".")[0] == part]
     if part == BY_HAND:
         verbs = [each for each in pages if each.path != BY_HAND]
         return "\n".join([head, *(_key_section(each) for each in pages if each not in verbs), _verbs_table(verbs)])
@@ -148,7 +148,7 @@ def key_part_page(part: str) -> str:
 def _key_section(page: MappingReference) -> str:
     depth = "###" if page.path.startswith("clients.") else "##"
     rows: list[tuple[str, ...]] = [
-        (_key_name(name, key), key.doc) if page.bare else (_key_name(name, key), taken(key.kind), key.doc)
+        (_key_name(name, key), key.doc) if page.bare else (_key_name(name, key), allowed_values_text(key.kind), key.doc)
         for name, key in page.keys.items()
     ]
     heads = ("key", "meaning") if page.bare else ("key", "takes", "meaning")
@@ -158,7 +158,12 @@ def _key_section(page: MappingReference) -> str:
 def _verbs_table(verbs: list[MappingReference]) -> str:
     """Return one table with the keys of every verb, since sections would be a page of headings."""
     rows = [
-        (f"`{verb.path.rpartition('.')[2]}`" if at == 0 else "", _key_name(name, key), taken(key.kind), key.doc)
+        (
+            f"`{verb.path.rpartition('.')[2]}`" if at == 0 else "",
+            _key_name(name, key),
+            allowed_values_text(key.kind),
+            key.doc,
+        )
         for verb in verbs
         for at, (name, key) in enumerate(verb.keys.items())
     ]

@@ -9,12 +9,12 @@ import typer
 
 from cluster_model.protocol.config_defaults import DEFAULTS, ConfigHistory, DefaultScope
 from cluster_model.protocol.config_defs import INT_MAX, LONG_MAX, SCOPES, ConfigKey, ConfigValue
-from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, PROFILE_VERSIONS, Flag, modes_of
+from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, PROFILE_VERSIONS, ReleaseRule, modes_of
 from playbooks.reference_text import releases
 from playbooks.text import safe, table_text
 from tui.cli.main import app
 from tui.keybindings.scopes import manual
-from tui.terminal.format import taken
+from tui.terminal.format import allowed_values
 from tui.viewmodel.help import GLOSSARY
 
 # ruff: noqa: E501 - pages of prose and tables
@@ -163,7 +163,7 @@ def config_page() -> str:
     )
 
 
-def _rule_table(flags: Iterable[Flag]) -> str:
+def _rule_table(flags: Iterable[ReleaseRule]) -> str:
     """Return a table of rules: name, the versions that follow it, and its meaning."""
     rules = [(f"`{flag.name}`", releases(flag), flag.meaning) for flag in flags]
     return table_text(("rule", "versions", "meaning"), rules)
@@ -186,7 +186,7 @@ def _allowed(key: ConfigKey) -> str:
     short = [
         each for each in key.choices if each.rpartition(".")[2] == each or each.rpartition(".")[2] not in key.choices
     ]
-    return " or ".join(short) if key.choices else taken(key)
+    return " or ".join(short) if key.choices else allowed_values(key)
 
 
 # docs/reference/glossary.md

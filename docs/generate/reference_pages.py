@@ -12,8 +12,13 @@ from kio.index import load_request_schema
 from cluster_model.checker.anomalies.definitions import KINDS as ANOMALY_KINDS
 from cluster_model.checker.anomalies.definitions import Anomaly
 from cluster_model.checker.invariants.base import InvariantDefinition
-from cluster_model.checker.invariants.invariant_checker import PROMISES
-from cluster_model.checker.liveness.liveness_checker import OFTEN_US, PROPERTIES, QUIET_US, SELDOM_US
+from cluster_model.checker.invariants.invariant_checker import DEFINITIONS
+from cluster_model.checker.liveness.liveness_checker import (
+    LOAD_CHECK_INTERVAL_US,
+    MAX_CHECK_INTERVAL_US,
+    MIN_CHECK_INTERVAL_US,
+    PROPERTIES,
+)
 from cluster_model.checker.liveness.partition_state import LivenessProperty
 from cluster_model.checker.root_cause.findings import CAUSES, Cause
 from cluster_model.checker.root_cause.findings import KINDS as FINDING_KINDS
@@ -21,7 +26,7 @@ from cluster_model.fidelity import AREAS, Area
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile, modes_of
 from gateway.handlers.registry import HANDLERS
 from gateway.protocol.api_versions import ADVERTISED_FROM_ZERO, KRAFT_ONLY, OLDEST, offered
-from playbooks.reference_text import changes, mends_words, promised_words, special_words, versions
+from playbooks.reference_text import changes, fixes_text, guaranteed_versions_text, stricter_guarantees, versions
 from playbooks.text import safe, table_text
 
 # ruff: noqa: E501 - pages of prose and tables
@@ -185,18 +190,20 @@ without a name they count all invariants. A violation alone does not fail a run.
 
 def invariant_page() -> str:
     """Return the page of invariants, in Markdown."""
-    rows = [(f"[{each.name}](#{each.name})", each.title, promised_words(each)) for each in PROMISES.values()]
+    rows = [
+        (f"[{each.name}](#{each.name})", each.title, guaranteed_versions_text(each)) for each in DEFINITIONS.values()
+    ]
     parts = [_INVARIANTS_HEAD, table_text(("name", "property", "guaranteed by"), rows, str)]
-    parts += [invariant_section(each) for each in PROMISES.values()]
+    parts += [invariant_section(each) for each in DEFINITIONS.values()]
     return "\n".join(parts)
 
 
 def invariant_section(promise: InvariantDefinition) -> str:
     """Return the section of one invariant."""
     rows = [
-        ("Guaranteed by", promised_words(promise)),
-        *((where[0].upper() + where[1:], text) for where, text in special_words(promise)),
-        ("Fixed by", ", ".join(mends_words(promise))),
+        ("Guaranteed by", guaranteed_versions_text(promise)),
+        *((where[0].upper() + where[1:], text) for where, text in stricter_guarantees(promise)),
+        ("Fixed by", ", ".join(fixes_text(promise))),
         ("Exceptions", promise.exceptions),
         ("Source", promise.source),
     ]
@@ -256,7 +263,11 @@ Kafka also blocks on purpose. The result lists such a state under `stuck`, and `
 def liveness_page() -> str:
     """Return the page of liveness properties, in Markdown."""
     rows = [(f"[{each.name}](#{each.name})", each.promise) for each in PROPERTIES]
-    head = _LIVENESS_HEAD.format(often=OFTEN_US // 1_000, seldom=SELDOM_US // 1_000, quiet=QUIET_US // 1_000)
+    head = _LIVENESS_HEAD.format(
+        often=MIN_CHECK_INTERVAL_US // 1_000,
+        seldom=LOAD_CHECK_INTERVAL_US // 1_000,
+        quiet=MAX_CHECK_INTERVAL_US // 1_000,
+    )
     return head + "\n".join([table_text(("property", "guarantee"), rows), *map(_liveness_section, PROPERTIES)]) + _STUCK
 
 

@@ -30,7 +30,7 @@ from playbooks.parser.loader import load
 from playbooks.recording.recorder import Recorder
 from tui.app import FloodmarkApp
 from tui.screens.autopsy import AutopsyScreen
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal.frame_clock import StepClock
 from tui.terminal.theme import BACKGROUND, BAR, QUIET, TEXT, Look
 from tui.welcome import WelcomeApp
@@ -47,7 +47,7 @@ Run = tuple[str, str, str, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class AnimationFrame:
     """One screen of the animation, its caption, and its duration."""
 
     words: str
@@ -72,7 +72,7 @@ def _look(style: Style) -> tuple[str, str, bool]:
     return colour, background, bool(style.bold)
 
 
-def draw(beats: Sequence[Beat]) -> str:
+def draw(beats: Sequence[AnimationFrame]) -> str:
     """Return the animation as SVG. With reduced motion it shows the last screen."""
     columns = max(sum(cell_len(run[0]) for run in line) for beat in beats for line in beat.lines)
     width, height = columns * CELL + 2 * MARGIN, len(beats[0].lines) * LINE + TITLE + MARGIN
@@ -97,7 +97,7 @@ def draw(beats: Sequence[Beat]) -> str:
     )
 
 
-def _frame(number: int, beat: Beat, known: dict[tuple[Run, ...], int], width: float) -> str:
+def _frame(number: int, beat: AnimationFrame, known: dict[tuple[Run, ...], int], width: float) -> str:
     lines = []
     for at, line in enumerate(beat.lines):
         if any(text.strip() or background != BACKGROUND for text, _colour, background, _bold in line):
@@ -125,7 +125,7 @@ def _line(line: Sequence[Run], colours: dict[tuple[str, bool], int]) -> str:
     return "".join(backgrounds + texts)
 
 
-def _timing(beats: Sequence[Beat]) -> str:
+def _timing(beats: Sequence[AnimationFrame]) -> str:
     """Return CSS that shows each screen in its part of the total time."""
     whole, at, rules = sum(beat.seconds for beat in beats), 0.0, []
     for number, beat in enumerate(beats):
@@ -209,7 +209,7 @@ async def staged(
     """Yield an app of this size over a bundled playbook."""
     clock = StepClock()
     session = Session.start(load(path_of(playbook)), open_ended=True, recorder=recorder)
-    bridge = SimBridge(session, clock)
+    bridge = SessionController(session, clock)
     app = FloodmarkApp(bridge, playbook=session.playbook.name, seed=session.cluster.seed, recorder=recorder)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
@@ -282,13 +282,13 @@ async def tell() -> str:
     return draw(await beats())
 
 
-async def beats() -> list[Beat]:
+async def beats() -> list[AnimationFrame]:
     """Return all screens of the animation."""
     async with staged(SIZE) as stage:
-        shown_beats: list[Beat] = []
+        shown_beats: list[AnimationFrame] = []
 
         async def show(caption: str, seconds: float) -> None:
-            shown_beats.append(Beat(caption, seconds, await screen(stage)))
+            shown_beats.append(AnimationFrame(caption, seconds, await screen(stage)))
 
         main = stage.app.main
         await stage.seconds(3)

@@ -84,7 +84,7 @@ class FaultError(CodedError):
     """
 
 
-class NobodyError(FaultError):
+class NoTargetError(FaultError):
     """The target of a fault, or its other side, resolves to no node now."""
 
 
@@ -126,7 +126,7 @@ class Aim:
 
 
 @dataclass(slots=True)
-class Injury:
+class ActiveFault:
     """An injected fault; a lasting fault stays active until it is healed.
 
     ``memo`` is the state of the behaviour, by name; it holds plain values only (integers, strings, tuples of them).
@@ -151,7 +151,7 @@ class Injury:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Injury":
+    def loaded(cls, saved: tuple[Any, ...]) -> "ActiveFault":
         """Return the fault that :meth:`save` saved."""
         number, fault, nodes, params, links, since_us, until_us, detail, memo = saved
         return cls(number, fault, nodes, dict(params), links, since_us, until_us, detail, dict(memo))
@@ -185,7 +185,7 @@ class ExpectedImpact:
 
 
 class FaultContext(Protocol):
-    """Access of a behaviour to the cluster and to other faults; :class:`FaultBoard` implements it."""
+    """Access of a behaviour to the cluster and to other faults; :class:`FaultInjector` implements it."""
 
     @property
     def cluster(self) -> Cluster:
@@ -200,15 +200,15 @@ class FaultContext(Protocol):
         """
         ...
 
-    def wake(self, injury: Injury, after_us: int) -> None:
+    def wake(self, injury: ActiveFault, after_us: int) -> None:
         """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
         ...
 
-    def pause(self, injury: Injury, node: int) -> None:
+    def pause(self, injury: ActiveFault, node: int) -> None:
         """Pause a process; it stays paused as long as any fault pauses it."""
         ...
 
-    def unpause(self, injury: Injury, node: int) -> None:
+    def unpause(self, injury: ActiveFault, node: int) -> None:
         """Undo :meth:`pause` for this fault."""
         ...
 
@@ -220,7 +220,7 @@ class FaultContext(Protocol):
         """Start a process that is down, and remove it from the faults that had ended it."""
         ...
 
-    def end(self, injury: Injury) -> None:
+    def end(self, injury: ActiveFault) -> None:
         """Mark a lasting fault as over; nothing is undone."""
         ...
 
@@ -233,12 +233,12 @@ class Behaviour(ABC):
     holds_process: bool = False
     """Whether it pauses or stops running processes: the end of a process heals it for the node."""
 
-    def ends(self, injury: Injury) -> bool:
+    def ends(self, injury: ActiveFault) -> bool:
         """Return :attr:`ends_process` for one active fault; overridden if its parameters matter."""
         del injury
         return self.ends_process
 
-    def holds(self, injury: Injury) -> bool:
+    def holds(self, injury: ActiveFault) -> bool:
         """Return :attr:`holds_process` for one active fault; overridden if its parameters matter."""
         del injury
         return self.holds_process
@@ -261,14 +261,14 @@ class Behaviour(ABC):
         del context, aim
 
     @abstractmethod
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Apply the fault to the cluster."""
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Undo the fault, which is no longer active; called for lasting faults only."""
         del context, injury
 
-    def woken(self, context: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
         """Handle a time scheduled with :meth:`FaultContext.wake`."""
         del context, injury
 

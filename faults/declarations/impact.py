@@ -14,7 +14,7 @@ from cluster_model.clients.producer import Producer
 from cluster_model.cluster import Cluster
 from cluster_model.controller import CommittedPartition
 from cluster_model.kernel import ProcessState
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec import FIRST_ZOOKEEPER, INTERNAL, OFFSETS, TRANSACTIONS, coordinator_partition
 from cluster_model.util.quantities import counted, exact_duration
 from faults.declarations.fault import Aim, ExpectedImpact
@@ -22,7 +22,7 @@ from faults.declarations.fault import Aim, ExpectedImpact
 # Predicted impact of a fault on a producer or a consumer now, as one line.
 
 
-def client_fate(cluster: Cluster, fault: str, node: int) -> str:
+def client_impact_line(cluster: Cluster, fault: str, node: int) -> str:
     """Return the predicted impact of a fault on a client, as one line."""
     name = cluster.clients.names[node]
     if fault == "restart":
@@ -87,33 +87,33 @@ def _stall_line(cluster: Cluster, consumer: Consumer) -> str:
 # Current quorums, and how many nodes a majority can spare.
 
 
-def group_of(cluster: Cluster) -> tuple[int, ...]:
+def quorum_members(cluster: Cluster) -> tuple[int, ...]:
     """Return the nodes whose majority decides: voters of the KRaft quorum, or servers of the ZooKeeper ensemble."""
     servers = tuple(node for node in cluster.plane.servers if node >= FIRST_ZOOKEEPER)
     return servers or cluster.plane.controllers()
 
 
-def what_it_is(cluster: Cluster) -> str:
+def quorum_name(cluster: Cluster) -> str:
     """Return what a message calls that group of nodes."""
     return "the quorum" if cluster.profile.kraft else "ZooKeeper"
 
 
-def runs(cluster: Cluster, node: int) -> bool:
+def is_running(cluster: Cluster, node: int) -> bool:
     """Return whether a process is running and handles messages."""
-    return node != NOBODY and cluster.state_of(node) is ProcessState.RUNNING
+    return node != NO_LEADER and cluster.state_of(node) is ProcessState.RUNNING
 
 
-def spare(cluster: Cluster, nodes: Iterable[int]) -> int:
+def spare_members(cluster: Cluster, nodes: Iterable[int]) -> int:
     """Return how many of these nodes may stop before their majority is lost; -1 if it is lost already."""
     members = tuple(nodes)
-    return sum(runs(cluster, node) for node in members) - len(members) // 2 - 1
+    return sum(is_running(cluster, node) for node in members) - len(members) // 2 - 1
 
 
-def leader_of_group(cluster: Cluster) -> int:
+def quorum_leader(cluster: Cluster) -> int:
     """Return the running leader of the group: the active controller or the ensemble's leader; else NOBODY."""
     role = "active" if cluster.profile.kraft else "leader"
     leaders = [view.node for view in cluster.plane.view() if view.role == role]
-    return leaders[0] if leaders and runs(cluster, leaders[0]) else NOBODY
+    return leaders[0] if leaders and is_running(cluster, leaders[0]) else NO_LEADER
 
 
 # Impact of unresponsive nodes or of cut links, computed from the current state.
@@ -144,7 +144,7 @@ class PredictedImpact:
     """Partitions whose ISR should shrink but cannot, without a controller: acks=all waits."""
     deaf: tuple[str, ...] = ()
     """Clients that cannot reach a leader they need."""
-    controller: int = NOBODY
+    controller: int = NO_LEADER
     """The current controller if it would stay; NOBODY: another one, or none."""
     decides: bool = True
     """Whether the control plane would have a majority."""
@@ -166,7 +166,7 @@ class PredictedImpact:
         )
 
 
-def foresee(cluster: Cluster, lost: Collection[int] = (), links: Links = ()) -> PredictedImpact:
+def predict_impact(cluster: Cluster, lost: Collection[int] = (), links: Links = ()) -> PredictedImpact:
     """Return what would change if these nodes were lost and these links, (source, target), were cut."""
     if not lost and not links:
         return PredictedImpact(controller=cluster.plane.active(), decides=Reachability(cluster, (), ()).decides())
@@ -202,7 +202,7 @@ class Reachability:
 
     def speakers(self) -> tuple[int, ...]:
         """Return the members of the quorum or ensemble that could lead it: they reach a majority of it."""
-        group = group_of(self._cluster)
+        group = quorum_members(self._cluster)
         alive = [node for node in group if self.runs(node)]
         return tuple(node for node in alive if 2 * sum(self.linked(node, other) for other in alive) > len(group))
 
@@ -222,7 +222,7 @@ class Reachability:
             return tuple(
                 node for node in brokers if self.lives(node) and any(self.linked(node, each) for each in reachable)
             )
-        group = group_of(self._cluster)
+        group = quorum_members(self._cluster)
         reachable = tuple(
             node for node in group if self.runs(node) and any(self.linked(node, other) for other in speakers)
         )
@@ -251,7 +251,7 @@ def _outcome(cluster: Cluster, net: Reachability, *, severed: bool) -> Predicted
         tuple(found["under"]),
         tuple(found["stuck"]),
         _unreachable_clients(cluster, net, leaders) if severed else (),
-        active if stays else NOBODY,
+        active if stays else NO_LEADER,
         bool(speakers),
         sizes,
     )
@@ -269,9 +269,9 @@ def _classify(
     """Classify a partition in ``found``; return its future leader, NOBODY if it has none."""
     name, leader = record.name, record.leader
     if not decides:  # Nothing changes any more: a leader stays leader as long as it lives.
-        if leader == NOBODY or not net.lives(leader):
-            found["offline"] += [name] if leader != NOBODY else []
-            return NOBODY
+        if leader == NO_LEADER or not net.lives(leader):
+            found["offline"] += [name] if leader != NO_LEADER else []
+            return NO_LEADER
         if not all(net.lives(each) and net.linked(each, leader) for each in record.isr):
             found["stuck"].append(name)
         sizes[name] = len(record.isr)
@@ -279,9 +279,9 @@ def _classify(
     left = [each for each in record.isr if each in live]
     if leader not in live:
         leader, left = _elected(record, left, live)
-    if leader == NOBODY:
-        found["offline"] += [name] if record.leader != NOBODY else []
-        return NOBODY
+    if leader == NO_LEADER:
+        found["offline"] += [name] if record.leader != NO_LEADER else []
+        return NO_LEADER
     if leader != record.leader:
         found["moved"].append(name)
     kept = [each for each in left if net.linked(each, leader)]
@@ -296,11 +296,13 @@ def _classify(
 def _elected(record: CommittedPartition, left: list[int], live: tuple[int, ...]) -> tuple[int, list[int]]:
     """Return the new leader and ISR: the first in-sync replica, else an eligible one (KIP-966), else an unclean one."""
     eligible = (*left, *[each for each in record.state.elr if each in live])
-    clean = next((each for each in record.assignment if each in eligible), NOBODY)
-    if clean != NOBODY:
+    clean = next((each for each in record.assignment if each in eligible), NO_LEADER)
+    if clean != NO_LEADER:
         return clean, left if clean in left else [clean]
-    unclean = next((each for each in record.assignment if each in live), NOBODY) if record.topic.unclean else NOBODY
-    return unclean, [unclean] if unclean != NOBODY else []
+    unclean = (
+        next((each for each in record.assignment if each in live), NO_LEADER) if record.topic.unclean else NO_LEADER
+    )
+    return unclean, [unclean] if unclean != NO_LEADER else []
 
 
 def _unreachable_clients(cluster: Cluster, net: Reachability, leaders: dict[str, int]) -> tuple[str, ...]:
@@ -310,7 +312,7 @@ def _unreachable_clients(cluster: Cluster, net: Reachability, leaders: dict[str,
     for node, name in cluster.clients.names.items():
         topic = topics.get(name, "")
         wanted = [each for each in leaders if topic_of(each) == topic] if topic else cluster.consumers[name].assignment
-        if any(leaders.get(each, NOBODY) != NOBODY and not net.linked(node, leaders[each]) for each in wanted):
+        if any(leaders.get(each, NO_LEADER) != NO_LEADER and not net.linked(node, leaders[each]) for each in wanted):
             found.append(name)
     return tuple(found)
 
@@ -353,7 +355,7 @@ ALL: Final = -1
 """Value of ``acks=all``."""
 
 
-def silence(cluster: Cluster, fault: str, nodes: tuple[int, ...], for_us: int = -1) -> ExpectedImpact:
+def outage_impact(cluster: Cluster, fault: str, nodes: tuple[int, ...], for_us: int = -1) -> ExpectedImpact:
     """Return the impact of nodes that are dead, paused or cut off for longer than their sessions.
 
     ``for_us``: the duration, if known. An outage shorter than the session moves no leader.
@@ -361,44 +363,44 @@ def silence(cluster: Cluster, fault: str, nodes: tuple[int, ...], for_us: int = 
     if 0 <= for_us < cluster.plane.session_us and any(node in cluster.brokers for node in nodes):
         down = tuple(node for node in nodes if node in cluster.brokers and cluster.is_up(node))
         return _brief_outage(cluster, nodes, for_us, down)
-    outcome = foresee(cluster, nodes)
+    outcome = predict_impact(cluster, nodes)
     sentence = (
         _silent_line(cluster, fault, nodes[0]) if len(nodes) == 1 else _several_nodes_line(cluster, nodes, outcome)
     )
     return _impact_of(cluster, sentence, nodes, outcome)
 
 
-def parting(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> ExpectedImpact:
+def shutdown_impact(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> ExpectedImpact:
     """Return the impact of nodes that shut down cleanly: the leaders they transfer, and their absence afterwards."""
-    outcome = foresee(cluster, nodes)
+    outcome = predict_impact(cluster, nodes)
     sentence = (
         _parting_line(cluster, fault, nodes[0]) if len(nodes) == 1 else _several_nodes_line(cluster, nodes, outcome)
     )
     return _impact_of(cluster, sentence, nodes, outcome)
 
 
-def slowness(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> ExpectedImpact:
+def slow_impact(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> ExpectedImpact:
     """Return the impact of nodes that respond late."""
     if len(nodes) == 1:
         sentence = _slow_line(cluster, fault, nodes[0])
     else:
         sentence = f"{names(cluster, nodes)}: no partition loses its leader"
-    return ExpectedImpact(sentence, clients=hit(cluster, nodes, ()))
+    return ExpectedImpact(sentence, clients=affected_clients(cluster, nodes, ()))
 
 
-def severance(cluster: Cluster, fault: str, aim: Aim) -> ExpectedImpact:
+def link_cut_impact(cluster: Cluster, fault: str, aim: Aim) -> ExpectedImpact:
     """Return the impact of the aim's cut links, per direction; all other links stay intact."""
     net = Reachability(cluster, (), aim.links)
     others = [node for node in cluster.nodes() if node not in aim.nodes] or cluster.nodes()
     if not any(net.linked(node, other) for node in aim.nodes for other in others if other != node):
-        return silence(cluster, fault, aim.nodes, aim.for_us)
+        return outage_impact(cluster, fault, aim.nodes, aim.for_us)
     if 0 <= aim.for_us < min(cluster.plane.session_us, lag_time_us(cluster)):
-        return _brief_outage(cluster, aim.nodes, aim.for_us, foresee(cluster, links=aim.links).down)
-    outcome = foresee(cluster, links=aim.links)
+        return _brief_outage(cluster, aim.nodes, aim.for_us, predict_impact(cluster, links=aim.links).down)
+    outcome = predict_impact(cluster, links=aim.links)
     return _impact_of(cluster, _severed_line(cluster, aim.nodes, outcome), (), outcome)
 
 
-def plain(sentence: str, clients: tuple[str, ...] = ()) -> ExpectedImpact:
+def impact_without_leader_change(sentence: str, clients: tuple[str, ...] = ()) -> ExpectedImpact:
     """Return an impact that moves no leader."""
     return ExpectedImpact(sentence, clients=clients)
 
@@ -421,11 +423,11 @@ def lag_time_us(cluster: Cluster) -> int:
 
 def losses(cluster: Cluster, lost: Collection[int]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return the partitions that would get another leader, have none, and be under min.insync.replicas."""
-    outcome = foresee(cluster, lost)
+    outcome = predict_impact(cluster, lost)
     return outcome.moved, outcome.offline, outcome.under
 
 
-def hit(cluster: Cluster, nodes: Collection[int], partitions: Collection[str]) -> tuple[str, ...]:
+def affected_clients(cluster: Cluster, nodes: Collection[int], partitions: Collection[str]) -> tuple[str, ...]:
     """Return the clients that are among the nodes, produce to a topic of the partitions, or read one of them."""
     topics = {topic_of(partition) for partition in partitions}
     of_producers = {each.name: each.topic for each in cluster.spec.producers}
@@ -441,7 +443,7 @@ def hit(cluster: Cluster, nodes: Collection[int], partitions: Collection[str]) -
     return tuple(found)
 
 
-def waiting(cluster: Cluster, partitions: Collection[str]) -> tuple[str, ...]:
+def acks_all_producers(cluster: Cluster, partitions: Collection[str]) -> tuple[str, ...]:
     """Return the producers with ``acks=all`` to a topic of the partitions."""
     topics = [topic_of(partition) for partition in partitions]
     return tuple(
@@ -456,7 +458,7 @@ def _impact_of(cluster: Cluster, sentence: str, nodes: Collection[int], outcome:
     leaderless = (*outcome.moved, *outcome.offline)
     groups, transactional = groups_on(cluster, leaderless), transactional_on(cluster, leaderless)
     affected = [
-        *hit(cluster, nodes, leaderless), *waiting(cluster, (*outcome.under, *outcome.stuck)),
+        *affected_clients(cluster, nodes, leaderless), *acks_all_producers(cluster, (*outcome.under, *outcome.stuck)),
         *outcome.deaf, *transactional,
         *[name for name, consumer in cluster.consumers.items() if consumer.group in groups],
     ]  # fmt: skip
@@ -469,7 +471,7 @@ def _impact_of(cluster: Cluster, sentence: str, nodes: Collection[int], outcome:
         groups=groups,
         transactional=transactional,
         down=outcome.down,
-        controller_moves=outcome.decides and active not in (NOBODY, outcome.controller),
+        controller_moves=outcome.decides and active not in (NO_LEADER, outcome.controller),
         quorum_lost=decided and not outcome.decides,
     )  # fmt: skip
 
@@ -480,7 +482,7 @@ def _brief_outage(cluster: Cluster, nodes: tuple[int, ...], for_us: int, down: t
     session = exact_duration(cluster.plane.session_us)
     sentence = f"{shown}: requests wait {exact_duration(for_us)}, less than the session of {session}: no leader moves"
     led = [name for name, record in cluster.world.records.items() if record.leader in nodes]
-    return ExpectedImpact(sentence, clients=hit(cluster, nodes, led), down=down)
+    return ExpectedImpact(sentence, clients=affected_clients(cluster, nodes, led), down=down)
 
 
 def _several_nodes_line(cluster: Cluster, nodes: tuple[int, ...], outcome: PredictedImpact) -> str:
@@ -520,16 +522,16 @@ def partitions_text(partitions: tuple[str, ...]) -> str:
 
 def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
     if node in cluster.clients.names:
-        return client_fate(cluster, fault, node)
+        return client_impact_line(cluster, fault, node)
     name = cluster.name_of(node)
     if not cluster.is_up(node):
         return f"{name} is down already"
     if node in cluster.plane.servers:
-        return f"{name} {control_fate(cluster, node)}"
+        return f"{name} {control_plane_impact_line(cluster, node)}"
     if node not in cluster.brokers:
         return f"{name} is isolated"
-    if node in group_of(cluster) and not Reachability(cluster, (node,), ()).decides():
-        return f"{name} {_leads_text(cluster, node)}, and {control_fate(cluster, node)}"
+    if node in quorum_members(cluster) and not Reachability(cluster, (node,), ()).decides():
+        return f"{name} {_leads_text(cluster, node)}, and {control_plane_impact_line(cluster, node)}"
     if not any(record.leader == node for record in cluster.world.records.values()):
         return f"{name} leads no partition{_under_min_isr_without(cluster, node)}"
     session = exact_duration(cluster.plane.session_us)
@@ -554,7 +556,7 @@ def _parting_line(cluster: Cluster, fault: str, node: int) -> str:
 
 def _slow_line(cluster: Cluster, fault: str, node: int) -> str:
     if node in cluster.clients.names:
-        return client_fate(cluster, fault, node)
+        return client_impact_line(cluster, fault, node)
     name = cluster.name_of(node)
     if not cluster.is_up(node):
         return f"{name} is down already"
@@ -568,10 +570,10 @@ def _leads_text(cluster: Cluster, node: int) -> str:
     return "leads 1 partition" if leads == 1 else f"leads {leads} partitions"
 
 
-def control_fate(cluster: Cluster, node: int) -> str:
+def control_plane_impact_line(cluster: Cluster, node: int) -> str:
     """Return what losing a node means to the control plane, given the members that remain."""
-    group = group_of(cluster)
-    what = what_it_is(cluster)
+    group = quorum_members(cluster)
+    what = quorum_name(cluster)
     net = Reachability(cluster, (node,), ())
     left = sum(net.runs(each) for each in group)
     if 2 * left <= len(group):

@@ -12,7 +12,7 @@ from typing import Final
 
 from cluster_model.broker import topic_of
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.protocol.versions import Version, parse_version
 from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, DeclarationError, Param, Value
 
@@ -43,7 +43,7 @@ class Operation:
     """Parameters of which exactly one must be given."""
     aliases: tuple[Alias, ...] = ()
     """Other names, from Kafka's Admin client and its tools."""
-    usual: Callable[["Cursor"], dict[str, Value]] = lambda _cursor: {}
+    usual: Callable[["OperationTarget"], dict[str, Value]] = lambda _cursor: {}
     """Parameters used when a key in the TUI starts the operation; empty values are left out."""
 
     usual_for_us: int = -1
@@ -72,7 +72,7 @@ RESTART_US: Final = 5 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class OperationTarget:
     """The cluster with the partition and broker that an operation applies to."""
 
     cluster: Cluster
@@ -112,23 +112,23 @@ class Cursor:
         return f"topic-{number}"
 
 
-def _new_topic(cursor: Cursor) -> dict[str, Value]:
+def _new_topic(cursor: OperationTarget) -> dict[str, Value]:
     return {"topic": cursor.free_topic(), "partitions": 3, "replication": min(3, len(cursor.cluster.brokers))}
 
 
-def _another_factor(cursor: Cursor) -> dict[str, Value]:
+def _another_factor(cursor: OperationTarget) -> dict[str, Value]:
     replicas = len(cursor.replicas)
     more = replicas < len(cursor.cluster.brokers)
     return {"topic": cursor.topic, "factor": replicas + 1 if more else max(1, replicas - 1)}
 
 
-def _election(cursor: Cursor) -> dict[str, Value]:
+def _election(cursor: OperationTarget) -> dict[str, Value]:
     records, partition = cursor.cluster.world.records, cursor.partition
-    offline = partition in records and records[partition].leader == NOBODY
+    offline = partition in records and records[partition].leader == NO_LEADER
     return {"partition": partition, "unclean": True} if offline else {"partition": partition}
 
 
-def _another_min_isr(cursor: Cursor) -> dict[str, Value]:
+def _another_min_isr(cursor: OperationTarget) -> dict[str, Value]:
     world, partition = cursor.cluster.world, cursor.partition
     needed = world.effective_min_isr(partition) if partition in world.records else 1
     return {"topic": cursor.topic, "set": (("min.insync.replicas", 2 if needed < 2 else 1),)}
@@ -147,12 +147,12 @@ def _moved(replicas: Sequence[int], broker: int, brokers: Sequence[int]) -> tupl
     return tuple(others[0] if each == broker else each for each in replicas)
 
 
-def _move(cursor: Cursor) -> dict[str, Value]:
+def _move(cursor: OperationTarget) -> dict[str, Value]:
     brokers = _moved(cursor.replicas, cursor.broker, tuple(cursor.cluster.brokers))
     return {"partition": cursor.partition, "brokers": brokers}
 
 
-def _reset_to_earliest(cursor: Cursor) -> dict[str, Value]:
+def _reset_to_earliest(cursor: OperationTarget) -> dict[str, Value]:
     return {"group": cursor.group, "topics": (cursor.topic,), "to_earliest": True, "execute": True}
 
 
@@ -553,10 +553,10 @@ def nearest_operation(name: str) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def usual(name: str, cluster: Cluster, partition: str, broker: int) -> Action:
+def default_action(name: str, cluster: Cluster, partition: str, broker: int) -> Action:
     """Return the operation with its usual parameters, as a key in the TUI starts it.
 
     ``partition`` may be empty if there is none.
     """
-    params = OPERATIONS[name].usual(Cursor(cluster, partition, broker))
+    params = OPERATIONS[name].usual(OperationTarget(cluster, partition, broker))
     return Action("admin", name, "", {key: value for key, value in params.items() if value not in ("", None)})

@@ -33,7 +33,7 @@ def _filled(declared: Fault | Operation, action: Action, brokers: Collection[int
             raise FaultError(f"{declared.name} has no parameter {name!r}; it has {known}", code="no_parameter")
     found: dict[str, Any] = {}
     for param in declared.params:
-        value = frozen(action.params.get(param.name, param.default))
+        value = with_tuples(action.params.get(param.name, param.default))
         if value is None:
             raise FaultError(f"{declared.name} needs {param.name}: {param.doc}", code="missing_parameter")
         if value != param.default or type(value) is not type(param.default):
@@ -79,9 +79,9 @@ def _given(param: Param, found: Mapping[str, Any]) -> bool:
     return bool(found[param.name] != param.default)
 
 
-def frozen(value: Any) -> Any:
+def with_tuples(value: Any) -> Any:
     """Return the value with tuples instead of lists, as a recording contains it."""
-    return tuple([frozen(each) for each in value]) if isinstance(value, (list, tuple)) else value
+    return tuple([with_tuples(each) for each in value]) if isinstance(value, (list, tuple)) else value
 
 
 def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
@@ -137,7 +137,7 @@ def _wrong_configs(value: Any, scope: Scope) -> str:
     return ""
 
 
-def words_of(params: Mapping[str, Any], operation: Operation) -> str:
+def params_text(params: Mapping[str, Any], operation: Operation) -> str:
     """Return an operation's parameters as text, without those at their defaults."""
     texts = []
     for param in operation.params:

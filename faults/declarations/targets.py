@@ -12,9 +12,9 @@ from typing import Final
 
 from cluster_model.clients import ADMIN
 from cluster_model.cluster import Cluster
-from cluster_model.external_clients import NAME, OUTSIDE
+from cluster_model.external_clients import EXTERNAL_CLIENTS, NAME
 from cluster_model.protocol.errors import CodedError
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER, OFFSETS, TRANSACTIONS, coordinator_partition
 from faults.declarations.fault import Action, Aim, Fault, FaultContext, FaultError, Param
 
@@ -33,10 +33,10 @@ _LONGEST: Final = 1_000
 _DEEPEST: Final = 100
 """Maximum nesting depth of brackets."""
 
-JOIN: Final = "+"
-WITHOUT: Final = "-"
-COMMON: Final = "&"
-OPERATORS: Final = (JOIN, WITHOUT, COMMON)
+UNION: Final = "+"
+DIFFERENCE: Final = "-"
+INTERSECTION: Final = "&"
+OPERATORS: Final = (UNION, DIFFERENCE, INTERSECTION)
 """Kinds of selectors that combine others."""
 LINK: Final = "link"
 """Kind of the selector with two sides, for link faults."""
@@ -73,22 +73,22 @@ SELECTORS: Final = {
     "consumers": "consumers: every member of a group",
     "brokers": "brokers: every broker",
     "all": "all: every broker",
-    JOIN: "SELECTOR + SELECTOR: the nodes of both (union)",
-    WITHOUT: "SELECTOR - SELECTOR: the nodes of the first that are not in the second; write blanks around the -",
-    COMMON: "SELECTOR & SELECTOR: the nodes in both (intersection); binds tighter than + and -; ( ) group",
+    UNION: "SELECTOR + SELECTOR: the nodes of both (union)",
+    DIFFERENCE: "SELECTOR - SELECTOR: the nodes of the first that are not in the second; write blanks around the -",
+    INTERSECTION: "SELECTOR & SELECTOR: the nodes in both (intersection); binds tighter than + and -; ( ) group",
 }
 """Selector → its syntax and meaning."""
-BARE: Final = (
+NO_ARGUMENT: Final = (
     "all", "brokers", "clients", "producers", "consumers", "controller", "controllers", "zookeepers",
     "majority", "minority",
 )  # fmt: skip
-"""Selectors without an argument; those of :data:`EITHER` may have one, all others must."""
-EITHER: Final = ("controller", "majority", "minority")
+"""Selectors without an argument; those of :data:`OPTIONAL_ARGUMENT` may have one, all others must."""
+OPTIONAL_ARGUMENT: Final = ("controller", "majority", "minority")
 NUMBERED: Final = ("broker", "controller", "zookeeper")
 """Selectors whose argument is a number."""
 CONTROL_SELECTORS: Final = ("controller", "controllers", "zookeeper", "zookeepers")
 """Selectors of control plane nodes."""
-OF_OTHERS: Final = ("random", "majority", "minority")
+DRAWING_SELECTORS: Final = ("random", "majority", "minority")
 """Selectors that choose nodes of another selector at random."""
 LENGTHS: Final = ("longest", "shortest")
 FIXED: Final = (
@@ -109,7 +109,7 @@ class SelectorError(CodedError):
         self.column = column
 
 
-class NobodyFoundError(SelectorError):
+class NoMatchError(SelectorError):
     """A valid selector that resolves to no node now."""
 
 
@@ -148,8 +148,8 @@ class Selector:
 
 def _bracketed(part: Selector, operator: str, index: int) -> str:
     """Return a part of an operator, in brackets if it would be parsed differently without."""
-    needed = part.kind in (JOIN, WITHOUT) and (operator == COMMON or index > 0)
-    return f"({part})" if needed or (part.kind == operator == COMMON and index > 0) else str(part)
+    needed = part.kind in (UNION, DIFFERENCE) and (operator == INTERSECTION or index > 0)
+    return f"({part})" if needed or (part.kind == operator == INTERSECTION and index > 0) else str(part)
 
 
 def parse(text: str) -> Selector:
@@ -164,7 +164,7 @@ def parse(text: str) -> Selector:
     selector, end = _link(tokens) if tokens[0][0] == LINK else _sum(tokens, 0)
     if end < len(tokens):
         word, column = tokens[end]
-        hint = f"; {BLANKS}" if word.startswith(WITHOUT) else ""
+        hint = f"; {BLANKS}" if word.startswith(DIFFERENCE) else ""
         raise SelectorError(f"unexpected {word!r} after the selector{hint}", column, code="word_too_many")
     return selector
 
@@ -195,7 +195,7 @@ def _tokens(text: str) -> list[tuple[str, int]]:
 def _sum(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
     """Parse selectors joined by + and -, left-associative."""
     found, at = _product(tokens, at)
-    while at < len(tokens) and tokens[at][0] in (JOIN, WITHOUT):
+    while at < len(tokens) and tokens[at][0] in (UNION, DIFFERENCE):
         operator = tokens[at][0]
         part, at = _product(tokens, _operand(tokens, at + 1, SELECTORS[operator]))
         found = _made(operator, found, part)
@@ -204,9 +204,9 @@ def _sum(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
 
 def _product(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
     found, at = _selector(tokens, at)
-    while at < len(tokens) and tokens[at][0] == COMMON:
-        part, at = _selector(tokens, _operand(tokens, at + 1, SELECTORS[COMMON]))
-        found = _made(COMMON, found, part)
+    while at < len(tokens) and tokens[at][0] == INTERSECTION:
+        part, at = _selector(tokens, _operand(tokens, at + 1, SELECTORS[INTERSECTION]))
+        found = _made(INTERSECTION, found, part)
     return found, at
 
 
@@ -229,10 +229,10 @@ def _selector(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
         raise SelectorError(
             f"unknown target {kind!r}{_hint(kind)}; a target is one of {_KINDS}", column, code="unknown_target"
         )
-    if kind in BARE and not (kind in EITHER and at + 1 < len(tokens) and tokens[at + 1][0] == "("):
+    if kind in NO_ARGUMENT and not (kind in OPTIONAL_ARGUMENT and at + 1 < len(tokens) and tokens[at + 1][0] == "("):
         return Selector(kind, column=column), at + 1
     at = _expect(tokens, at + 1, "(", SELECTORS[kind])
-    if kind in OF_OTHERS:
+    if kind in DRAWING_SELECTORS:
         return _of_others(kind, tokens, at, column)
     argument, where = _word(tokens, at, SELECTORS[kind])
     if kind in NUMBERED and not argument.isdigit():
@@ -249,7 +249,7 @@ def _selector(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
 
 
 def _hint(word: str) -> str:
-    if word.startswith(WITHOUT):
+    if word.startswith(DIFFERENCE):
         return f"; {BLANKS}"
     near = difflib.get_close_matches(word, [kind for kind in SELECTORS if kind not in OPERATORS], n=1)
     return f", did you mean {near[0]!r}?" if near else ""
@@ -290,7 +290,7 @@ def _operand(tokens: list[tuple[str, int]], at: int, usage: str) -> int:
     """Return the position, where a selector must begin."""
     if at >= len(tokens) or tokens[at][0] != "(":
         word, column = _word(tokens, at, usage)
-        if word == WITHOUT:
+        if word == DIFFERENCE:
             raise SelectorError(f"an operand is missing; write {usage}", column, code="incomplete")
     return at
 
@@ -298,7 +298,7 @@ def _operand(tokens: list[tuple[str, int]], at: int, usage: str) -> int:
 # Resolution of target selectors in a live cluster: nodes, links between them, and kinds of targets.
 
 
-TARGETS: Final = "targets"
+TARGET_STREAM: Final = "targets"
 """Random stream for the choice among candidates."""
 
 
@@ -325,7 +325,7 @@ def resolve(text: str, cluster: Cluster) -> list[int]:
         )
     found = _resolve(selector, cluster)
     if not found:
-        raise NobodyFoundError(f"{text} matches no node now", selector.column, code="nobody")
+        raise NoMatchError(f"{text} matches no node now", selector.column, code="nobody")
     return found
 
 
@@ -369,7 +369,7 @@ def _drawn_from(selector: Selector, cluster: Cluster) -> list[int]:
 
 
 def _draw(candidates: list[int], count: int, cluster: Cluster) -> list[int]:
-    stream = cluster.stream(TARGETS)
+    stream = cluster.stream(TARGET_STREAM)
     left = list(candidates)
     drawn = [left.pop(stream.below(len(left))) for _turn in range(min(count, len(left)))]
     return [candidate for candidate in candidates if candidate in drawn]
@@ -398,7 +398,7 @@ def _rack(selector: Selector, cluster: Cluster) -> list[int]:
 def _client(selector: Selector, cluster: Cluster) -> list[int]:
     clients = {name: node for node, name in cluster.clients.names.items()} | {cluster.name_of(ADMIN): ADMIN}
     if cluster.outside.is_open:
-        clients[NAME] = OUTSIDE
+        clients[NAME] = EXTERNAL_CLIENTS
     if selector.argument not in clients:
         raise SelectorError(
             f"no client {selector.argument!r}; there are {list(clients)}", selector.column, code="no_client"
@@ -421,7 +421,7 @@ def _of_control_plane(selector: Selector, cluster: Cluster) -> list[int]:
     if kind == "controller":
         if not argument:
             active = cluster.plane.active()
-            return [] if active == NOBODY else [active]
+            return [] if active == NO_LEADER else [active]
         return _one_of(int(argument), cluster.plane.controllers(), "controller", selector)
     servers = [node for node in cluster.plane.servers if node >= FIRST_ZOOKEEPER]
     if not servers:
@@ -499,8 +499,8 @@ def _coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     leader = _leader_of(OFFSETS, group, cluster)
     if leader is None:
         reason = f"there is no topic {OFFSETS}, which needs offsets.topic.replication.factor brokers"
-        raise NobodyFoundError(f"group {group!r} has no coordinator: {reason}", selector.column, code="no_coordinator")
-    return [] if leader == NOBODY else [leader]
+        raise NoMatchError(f"group {group!r} has no coordinator: {reason}", selector.column, code="no_coordinator")
+    return [] if leader == NO_LEADER else [leader]
 
 
 def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
@@ -518,10 +518,8 @@ def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     leader = _leader_of(TRANSACTIONS, ids[name], cluster)
     if leader is None:
         reason = f"there is no topic {TRANSACTIONS}, which needs transaction.state.log.replication.factor brokers"
-        raise NobodyFoundError(
-            f"producer {name!r} has no coordinator: {reason}", selector.column, code="no_coordinator"
-        )
-    return [] if leader == NOBODY else [leader]
+        raise NoMatchError(f"producer {name!r} has no coordinator: {reason}", selector.column, code="no_coordinator")
+    return [] if leader == NO_LEADER else [leader]
 
 
 def _leader_of(topic: str, key: str, cluster: Cluster) -> int | None:
@@ -531,9 +529,9 @@ def _leader_of(topic: str, key: str, cluster: Cluster) -> int | None:
 
 
 _RESOLVERS: Final[Mapping[str, Callable[[Selector, Cluster], list[int]]]] = {
-    JOIN: _joined,
-    WITHOUT: _without,
-    COMMON: _common,
+    UNION: _joined,
+    DIFFERENCE: _without,
+    INTERSECTION: _common,
     "random": _random,
     "majority": _majority,
     "minority": _minority,
@@ -576,7 +574,7 @@ def between(nodes: Sequence[int], others: Sequence[int], direction: str) -> tupl
     return tuple(found)
 
 
-def links_of(context: FaultContext, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
+def with_links(context: FaultContext, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
     """Return the aim with its links, given by its parameters ``to`` and ``direction``; by default both directions.
 
     ``others_only``: without ``to``, links among the targets themselves are excluded.
@@ -603,7 +601,7 @@ OTHER_SIDE = "to"
 """Parameter of link faults that names the other side."""
 
 
-def two_sided(fault: Fault, action: Action) -> Action:
+def split_link_target(fault: Fault, action: Action) -> Action:
     """Return the action with its two sides separated; unchanged if its target is not a link.
 
     Raises:
@@ -626,7 +624,7 @@ def two_sided(fault: Fault, action: Action) -> Action:
 # Kinds of targets that declarations accept.
 
 
-def fits(accepts: str, node: int, cluster: Cluster) -> bool:
+def accepts_node(accepts: str, node: int, cluster: Cluster) -> bool:
     """Return whether a node is an accepted kind of target (:data:`faults.declarations.fault.ACCEPTS`)."""
     if accepts == "brokers":
         return node in cluster.brokers

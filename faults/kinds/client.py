@@ -4,13 +4,13 @@ from typing import Any, Final
 
 from cluster_model.clients.consumer.record_handler import (
     CLOSE,
+    CONFIGURED,
     CRASH,
     DEAD_LETTER,
+    REACTIONS,
     RETRY,
     SKIP,
-    THEN,
     THROWN,
-    USUAL,
     WHOLE,
     HandlerFault,
 )
@@ -24,6 +24,7 @@ from faults.declarations.fault import (
     MS,
     PERCENT,
     SECOND,
+    ActiveFault,
     Aim,
     Alias,
     Behaviour,
@@ -31,18 +32,17 @@ from faults.declarations.fault import (
     Fault,
     FaultContext,
     FaultError,
-    Injury,
     Param,
     table,
 )
-from faults.declarations.impact import each_of, names, plain, slowness
-from faults.declarations.targets import TARGETS
-from faults.kinds.process import refuse_down
+from faults.declarations.impact import each_of, impact_without_leader_change, names, slow_impact
+from faults.declarations.targets import TARGET_STREAM
+from faults.kinds.process import require_up
 
 # Processes that exit by themselves and are restarted.
 
 
-def back_again(context: FaultContext, node: int) -> None:
+def restart_after_exit(context: FaultContext, node: int) -> None:
     """Restart a process that has exited by itself, at once or as soon as it has exited.
 
     A consumer takes time to close. A process that another fault is shutting down is restarted by that fault.
@@ -57,10 +57,10 @@ def back_again(context: FaultContext, node: int) -> None:
 # Common to application faults: removed from each client when the fault heals.
 
 
-class Lifted(Behaviour):
+class ClientBehaviour(Behaviour):
     """Base of faults whose healing removes their effects from each client."""
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Remove the effects of this fault from each client."""
         for node in injury.nodes:
             context.cluster.clients.faults.lift(node, injury.id)
@@ -91,12 +91,12 @@ class RejoinStorm(Behaviour):
                     code="not_in_a_group",
                 )
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Let the first member leave at once."""
         injury.memo["turn"] = 0
         self.woken(context, injury)
 
-    def woken(self, context: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
         """Let the next member leave, unless it is down, paused or already leaving."""
         turn = int(injury.memo["turn"])
         injury.memo["turn"] = turn + 1
@@ -115,7 +115,7 @@ class RejoinStorm(Behaviour):
         random = injury.params["gaps"] == RANDOM
         context.wake(injury, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Do nothing: no other member leaves, and a leaving member restarts as planned."""
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
@@ -123,9 +123,11 @@ class RejoinStorm(Behaviour):
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
         if aim.params["how"] == LEAVE and cluster.clients.instance_of(aim.nodes[0]):
-            return plain(f"{groups} does not rebalance: static members that close do not leave", hit)
+            return impact_without_leader_change(
+                f"{groups} does not rebalance: static members that close do not leave", hit
+            )
         every = exact_duration(int(aim.params["every"]))
-        return plain(f"{groups} rebalances every {every}, each time for all of its members", hit)
+        return impact_without_leader_change(f"{groups} rebalances every {every}, each time for all of its members", hit)
 
 
 class DuplicateInstance(Behaviour):
@@ -155,7 +157,7 @@ class DuplicateInstance(Behaviour):
             if cluster.consumers[name].group != cluster.consumers[other].group:
                 raise FaultError(f"{name} and {other} are in different groups", code="different_groups")
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restart the target with the other member's id."""
         (of,) = context.targets(str(injury.params["of"]))
         injury.memo["of"] = of
@@ -164,7 +166,7 @@ class DuplicateInstance(Behaviour):
             clients.faults.claim(node, injury.id, clients.instance_of(of))
             _start_anew(context, node)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restart the target with its own id, and also a member that was fenced."""
         cluster = context.cluster
         for node in injury.nodes:
@@ -175,7 +177,7 @@ class DuplicateInstance(Behaviour):
                 cluster.clients.renew(node)
         of = int(injury.memo["of"])
         if _fenced(cluster, of):
-            back_again(context, of)
+            restart_after_exit(context, of)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which of the two members is fenced."""
@@ -186,8 +188,12 @@ class DuplicateInstance(Behaviour):
         subject = each_of(cluster, aim.nodes)
         coordination = cluster.consumers[targets[0]].coordination
         if coordination is not None and coordination.settings.modern:
-            return plain(f"{subject} is rejected while {other} is alive, and exits (UNRELEASED_INSTANCE_ID)", hit)
-        return plain(f"{subject} replaces {other}, which is fenced at its next heartbeat and exits", hit)
+            return impact_without_leader_change(
+                f"{subject} is rejected while {other} is alive, and exits (UNRELEASED_INSTANCE_ID)", hit
+            )
+        return impact_without_leader_change(
+            f"{subject} replaces {other}, which is fenced at its next heartbeat and exits", hit
+        )
 
 
 def _start_anew(context: FaultContext, node: int) -> None:
@@ -275,7 +281,7 @@ LOOKS_US: Final = 100 * MS
 """Interval of checks whether all responses are lost, in microseconds."""
 
 
-class LostAck(Lifted):
+class LostAck(ClientBehaviour):
     """Loss of responses to produce requests."""
 
     def check(self, context: FaultContext, aim: Aim) -> None:
@@ -288,7 +294,7 @@ class LostAck(Lifted):
             if context.cluster.producers[name].acks == 0:
                 raise FaultError(f"{name} waits for no acknowledgements (acks=0)", code="no_acknowledgements")
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Lose the next responses from now on."""
         for node in injury.nodes:
             context.cluster.clients.faults.lose_acks(
@@ -296,7 +302,7 @@ class LostAck(Lifted):
             )  # fmt: skip
         context.wake(injury, LOOKS_US)
 
-    def woken(self, context: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
         """End the fault when all responses are lost."""
         faults = context.cluster.clients.faults
         if any(faults.acks_to_lose(node, injury.id) for node in injury.nodes):
@@ -315,10 +321,12 @@ class LostAck(Lifted):
                 duplicating.append(each.name)
         subject = each_of(cluster, aim.nodes)
         if duplicating:
-            return plain(
+            return impact_without_leader_change(
                 f"{', '.join(duplicating)} retries records that are written already: duplicates in the log", hit
             )
-        return plain(f"{subject} retries records that are written already; the broker recognises the duplicates", hit)
+        return impact_without_leader_change(
+            f"{subject} retries records that are written already; the broker recognises the duplicates", hit
+        )
 
 
 LOST_ACK_FAULTS: Final = table(
@@ -371,13 +379,13 @@ class FailingHandler(Behaviour):
                 raise FaultError(
                     f"{name} has no dead-letter topic: set dead_letter for {group.name}", code="no_dead_letter_topic"
                 )
-            if group.commit == "handed_off" and then not in (USUAL, SKIP):
+            if group.commit == "handed_off" and then not in (CONFIGURED, SKIP):
                 raise FaultError(
-                    f"{name} processes records on another thread without waiting: then takes {USUAL} or {SKIP}",
+                    f"{name} processes records on another thread without waiting: then takes {CONFIGURED} or {SKIP}",
                     code="hands_records_off",
                 )
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Fail for records of later polls."""
         params = injury.params
         pause_us = int(params["pause"])
@@ -385,19 +393,21 @@ class FailingHandler(Behaviour):
         for node in injury.nodes:
             context.cluster.clients.faults.fail(node, injury.id, trouble)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Process every record again, and restart processes that exited by an exception."""
         for node in injury.nodes:
             context.cluster.clients.faults.lift(node, injury.id)
             if context.cluster.consumers[context.cluster.name_of(node)].failed == THROWN:
-                back_again(context, node)
+                restart_after_exit(context, node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the outcome of the failing records."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         share = percent(int(aim.params["percent"]))
         outcome = _OUTCOMES.get(str(aim.params["then"])) or _usual(_group(cluster, aim.nodes[0]))
-        return plain(f"{each_of(cluster, aim.nodes)} fails for {share} of the records, and {outcome}", hit)
+        return impact_without_leader_change(
+            f"{each_of(cluster, aim.nodes)} fails for {share} of the records, and {outcome}", hit
+        )
 
 
 def _group(cluster: Cluster, node: int) -> GroupSpec:
@@ -423,9 +433,9 @@ HANDLER_FAULTS: Final = table(
             Param(
                 "then",
                 "choice",
-                "What the application does: " + "; ".join(f"{name}: {text}" for name, text in THEN.items()) + ".",
-                default=USUAL,
-                choices=tuple(THEN),
+                "What the application does: " + "; ".join(f"{name}: {text}" for name, text in REACTIONS.items()) + ".",
+                default=CONFIGURED,
+                choices=tuple(REACTIONS),
             ),
             Param("pause", "duration", "Pause before a record is polled again, with then: retry.", default=SECOND),
         ),
@@ -446,10 +456,10 @@ HANDLER_FAULTS: Final = table(
 # Load: more or fewer records, or most of them with one key.
 
 
-class RateChange(Lifted):
+class RateChange(ClientBehaviour):
     """Change of a producer's record rate."""
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Change the rate from now on."""
         for node in injury.nodes:
             context.cluster.clients.faults.pace(node, injury.id, int(injury.params["rate"]))
@@ -466,14 +476,14 @@ class RateChange(Lifted):
         rate = int(aim.params["rate"])
         subject = each_of(cluster, aim.nodes)
         if not rate:
-            return plain(f"{subject} produces no records", (*hit, *readers))
+            return impact_without_leader_change(f"{subject} produces no records", (*hit, *readers))
         loops = any(each.loop is not None for each in cluster.spec.producers if each.name in hit)
         what = "records, or of its closed-loop concurrency," if loops else "records"
         sentence = f"{subject} produces {percent(rate)} of its usual {what} for {counted(len(readers), 'reader')}"
-        return plain(sentence, (*hit, *readers))
+        return impact_without_leader_change(sentence, (*hit, *readers))
 
 
-class HotKeyFault(Lifted):
+class HotKeyFault(ClientBehaviour):
     """Skewed keys: most records have one key."""
 
     def aim(self, context: FaultContext, aim: Aim) -> Aim:
@@ -484,7 +494,7 @@ class HotKeyFault(Lifted):
         if not fewest:
             return aim
         params: dict[str, Any] = dict(aim.params)
-        params["key"] = context.cluster.stream(TARGETS).below(fewest)
+        params["key"] = context.cluster.stream(TARGET_STREAM).below(fewest)
         return Aim(aim.nodes, params, aim.links)
 
     def check(self, context: FaultContext, aim: Aim) -> None:
@@ -503,7 +513,7 @@ class HotKeyFault(Lifted):
                     f"{name} has key-0 to key-{keys - 1}, found key {aim.params['key']}", code="no_such_key"
                 )
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Skew the keys from the next record on."""
         for node in injury.nodes:
             context.cluster.clients.faults.heat(
@@ -516,15 +526,19 @@ class HotKeyFault(Lifted):
         key, share = int(aim.params["key"]), percent(int(aim.params["share"]))
         topics = dict.fromkeys(each.topic for each in cluster.spec.producers if each.name in hit)
         if not all(_keys(cluster, node) for node in aim.nodes):
-            return plain(f"nothing: the records of {names(cluster, aim.nodes)} have no keys")
+            return impact_without_leader_change(f"nothing: the records of {names(cluster, aim.nodes)} have no keys")
         if key < 0:
-            return plain(f"{share} of the records go to one partition of {', '.join(topics)}", hit)
+            return impact_without_leader_change(
+                f"{share} of the records go to one partition of {', '.join(topics)}", hit
+            )
         partitions = []
         for topic in topics:
             total = sum(name.rpartition("-")[0] == topic for name in cluster.world.records)
             if total:
                 partitions.append(f"{topic}-{partition_for_key(b'key-%d' % key, total)}")
-        return plain(f"{share} of the records have key-{key} and go to {', '.join(partitions)}", hit)
+        return impact_without_leader_change(
+            f"{share} of the records have key-{key} and go to {', '.join(partitions)}", hit
+        )
 
 
 def _keys(cluster: Cluster, node: int) -> int:
@@ -603,7 +617,7 @@ LOAD_FAULTS: Final = table(
 # Slow processing: applications that read too slowly or not at all.
 
 
-class SlowProcessing(Lifted):
+class SlowProcessing(ClientBehaviour):
     """Extra processing time for every record."""
 
     def check(self, context: FaultContext, aim: Aim) -> None:
@@ -613,7 +627,7 @@ class SlowProcessing(Lifted):
                 "slow_processing needs extra time or a factor above 100%, found neither", code="no_slowdown"
             )
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Slow down the records of later polls."""
         for node in injury.nodes:
             context.cluster.clients.faults.slow(
@@ -627,8 +641,12 @@ class SlowProcessing(Lifted):
         slow = usual * int(aim.params["factor"]) // WHOLE + int(aim.params["extra"])
         subject = each_of(cluster, aim.nodes)
         if not slow:
-            return plain(f"{subject} spends no time on records, so a factor changes nothing", hit)
-        return plain(f"{subject} processes at most {SECOND // slow} records a second; lag grows if more come", hit)
+            return impact_without_leader_change(
+                f"{subject} spends no time on records, so a factor changes nothing", hit
+            )
+        return impact_without_leader_change(
+            f"{subject} processes at most {SECOND // slow} records a second; lag grows if more come", hit
+        )
 
 
 class PausedMember(Behaviour):
@@ -638,14 +656,14 @@ class PausedMember(Behaviour):
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down."""
-        refuse_down(context.cluster, aim.nodes)
+        require_up(context.cluster, aim.nodes)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Pause the current assignment of each member."""
         for node in injury.nodes:
             context.cluster.clients.faults.pause(node, injury.id)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Resume the partitions that are still paused."""
         for node in injury.nodes:
             context.cluster.clients.faults.resume(node, injury.id)
@@ -655,7 +673,9 @@ class PausedMember(Behaviour):
         hit = _names(cluster, aim)
         owned = sum(len(cluster.consumers[name].assignment) for name in hit)
         what = "1 partition" if owned == 1 else f"{owned} partitions"
-        return plain(f"{each_of(cluster, aim.nodes)} stays in its group and fetches nothing of its {what}", hit)
+        return impact_without_leader_change(
+            f"{each_of(cluster, aim.nodes)} stays in its group and fetches nothing of its {what}", hit
+        )
 
 
 def _names(cluster: Cluster, aim: Aim) -> tuple[str, ...]:
@@ -716,17 +736,17 @@ PROCESSING_FAULTS: Final = table(
 # Poll stalls: applications that call poll too late.
 
 
-class PollStall(Lifted):
+class PollStall(ClientBehaviour):
     """Extra processing time for the records of every poll."""
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Delay later polls."""
         for node in injury.nodes:
             context.cluster.clients.faults.stall(node, injury.id, int(injury.params["extra"]))
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return whether the group removes the member."""
-        return slowness(cluster, "poll_stall", aim.nodes)
+        return slow_impact(cluster, "poll_stall", aim.nodes)
 
 
 POLL_STALL_FAULTS: Final = table(
@@ -770,12 +790,12 @@ class ZombieProducer(Behaviour):
             if context.cluster.clients.rivals.is_there(node):
                 raise FaultError(f"{name} has a second process already", code="second_process_already")
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start the second process."""
         for node in injury.nodes:
             context.cluster.clients.rivals.start(node)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Kill the second process and restart the first, which aborts the open transaction."""
         for node in injury.nodes:
             context.cluster.clients.rivals.end(node)
@@ -789,8 +809,10 @@ class ZombieProducer(Behaviour):
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         subject = each_of(cluster, aim.nodes)
         if not all(isinstance(cluster.producers[name], TransactionalProducer) for name in hit):
-            return plain("nothing: there is no transactional.id")
-        return plain(f"{subject} loses its transaction to a second process and is fenced at its next request", hit)
+            return impact_without_leader_change("nothing: there is no transactional.id")
+        return impact_without_leader_change(
+            f"{subject} loses its transaction to a second process and is fenced at its next request", hit
+        )
 
 
 ZOMBIE_FAULTS: Final = table(

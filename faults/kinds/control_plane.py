@@ -2,16 +2,17 @@
 
 from typing import Final
 
-from cluster_model.broker.fetch import Busy
+from cluster_model.broker.fetch import FetcherDelay
 from cluster_model.broker.partition import Replica
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec import FIRST_ZOOKEEPER
 from cluster_model.util.quantities import counted
 from faults.declarations.fault import (
     HOUR,
     MS,
     SECOND,
+    ActiveFault,
     Aim,
     Alias,
     Behaviour,
@@ -19,12 +20,20 @@ from faults.declarations.fault import (
     Fault,
     FaultContext,
     FaultError,
-    Injury,
     Param,
     table,
 )
-from faults.declarations.impact import group_of, hit, leader_of_group, losses, names, runs, spare, what_it_is
-from faults.declarations.targets import TARGETS, between
+from faults.declarations.impact import (
+    affected_clients,
+    is_running,
+    losses,
+    names,
+    quorum_leader,
+    quorum_members,
+    quorum_name,
+    spare_members,
+)
+from faults.declarations.targets import TARGET_STREAM, between
 
 AHEAD: Final = "ahead"
 BEHIND: Final = "behind"
@@ -32,7 +41,7 @@ _DAY: Final = 24 * HOUR
 _MILLION: Final = 1_000_000
 
 
-def _off_by(injury: Injury, now: int) -> int:
+def _off_by(injury: ActiveFault, now: int) -> int:
     """Return the offset of the clock in microseconds, negative if behind: the jump plus the drift since then."""
     params = injury.params
     off = int(params["by"]) + (now - injury.since_us) * int(params["drift"]) // _MILLION
@@ -48,24 +57,24 @@ class ClockSkew(Behaviour):
         if not aim.params["by"] and not aim.params["drift"]:
             raise FaultError("clock_skew needs by or drift, found neither", code="no_skew")
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Set each machine's clock."""
         self._set(context, injury, _off_by(injury, context.cluster.now_us))
 
-    def woken(self, context: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
         """Apply the drift of another second."""
         self._set(context, injury, _off_by(injury, context.cluster.now_us))
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Set the clock back to the correct time."""
         self._step(context.cluster, injury, 0)
 
-    def _set(self, context: FaultContext, injury: Injury, off_us: int) -> None:
+    def _set(self, context: FaultContext, injury: ActiveFault, off_us: int) -> None:
         self._step(context.cluster, injury, off_us)
         if injury.params["drift"]:
             context.wake(injury, SECOND)
 
-    def _step(self, cluster: Cluster, injury: Injury, off_us: int) -> None:
+    def _step(self, cluster: Cluster, injury: ActiveFault, off_us: int) -> None:
         for node in injury.nodes:
             for each in cluster.clients.together(node):
                 cluster.network.skew(each, injury.id, off_us)
@@ -92,7 +101,7 @@ class ClockSkew(Behaviour):
         effects = "; ".join(found) or "timestamps, and ages computed from them, are off by that"
         return ExpectedImpact(
             f"{names(cluster, aim.nodes)}: clock {abs(ahead) // 1_000} ms {way}; {effects}",
-            clients=tuple(dict.fromkeys((*rejected, *hit(cluster, aim.nodes, deleted)))),
+            clients=tuple(dict.fromkeys((*rejected, *affected_clients(cluster, aim.nodes, deleted)))),
         )
 
 
@@ -170,9 +179,9 @@ CLOCK_FAULTS: Final = table(
 
 
 def _refuse_without_decider(cluster: Cluster) -> None:
-    if leader_of_group(cluster) == NOBODY or spare(cluster, group_of(cluster)) < 0:
+    if quorum_leader(cluster) == NO_LEADER or spare_members(cluster, quorum_members(cluster)) < 0:
         raise FaultError(
-            f"{what_it_is(cluster)} has no leader with a majority now, which this fault needs",
+            f"{quorum_name(cluster)} has no leader with a majority now, which this fault needs",
             code="no_leader_with_majority",
         )
 
@@ -187,7 +196,7 @@ class SessionExpiry(Behaviour):
             if not context.cluster.plane.is_live(node):
                 raise FaultError(f"{context.cluster.name_of(node)} has no session to expire", code="no_session")
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Expire each session."""
         for node in injury.nodes:
             context.cluster.plane.expire_session(node)
@@ -202,7 +211,7 @@ class SessionExpiry(Behaviour):
         if not cluster.profile.kraft and cluster.plane.active() in aim.nodes:
             loses += ", loses the controller role"
         back = "its next heartbeat unfences it" if cluster.profile.kraft else "it registers again when it learns of it"
-        clients = hit(cluster, aim.nodes, (*moved, *offline, *under))
+        clients = affected_clients(cluster, aim.nodes, (*moved, *offline, *under))
         return ExpectedImpact(f"{names(cluster, aim.nodes)} {loses}; {back}", moved, offline, under, clients)
 
 
@@ -219,7 +228,7 @@ class ControllerFailover(Behaviour):
             )
         _refuse_without_decider(cluster)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Depose the controller."""
         del injury
         context.cluster.plane.depose_controller()
@@ -228,7 +237,7 @@ class ControllerFailover(Behaviour):
         """Return which nodes may be elected."""
         if aim.nodes != (cluster.plane.active(),):
             return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} is not the active controller")
-        candidates = sum(runs(cluster, node) for node in cluster.plane.controllers())
+        candidates = sum(is_running(cluster, node) for node in cluster.plane.controllers())
         event = "resigns its epoch" if cluster.profile.kraft else "loses /controller"
         successor = (
             f"one of {candidates} nodes is elected, possibly itself"
@@ -299,14 +308,14 @@ class SlowFollower(Behaviour):
                     code="not_a_follower",
                 )
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Handle responses later from now on."""
         params = injury.params
-        busy = Busy(int(params["extra"]), int(params["throughput"]), str(params["partition"]))
+        busy = FetcherDelay(int(params["extra"]), int(params["throughput"]), str(params["partition"]))
         for node in injury.nodes:
             context.cluster.harm.slow_fetchers(node, injury.id, busy)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Handle responses at once from now on."""
         for node in injury.nodes:
             context.cluster.harm.quicken_fetchers(node, injury.id)
@@ -333,11 +342,11 @@ class SlowFollower(Behaviour):
             short = f"; {len(under)} would be under min.insync.replicas" if under else ""
             return ExpectedImpact(
                 f"{shown} leaves the ISR of {what} after replica.lag.time.max.ms{short}",
-                under_min_isr=under, clients=hit(cluster, (), followed),
+                under_min_isr=under, clients=affected_clients(cluster, (), followed),
             )  # fmt: skip
         return ExpectedImpact(
             f"{shown} stays in the ISR of {what} while it keeps up; acks=all waits for it",
-            clients=hit(cluster, (), followed),
+            clients=affected_clients(cluster, (), followed),
         )
 
 
@@ -398,21 +407,21 @@ PARTITION: Final = "partition"
 class QuorumLoss(Behaviour):
     """Failure of just enough members, including the leader, to lose the majority."""
 
-    def ends(self, injury: Injury) -> bool:
+    def ends(self, injury: ActiveFault) -> bool:
         """Return whether the members crash."""
         return bool(injury.params["how"] == CRASH)
 
-    def holds(self, injury: Injury) -> bool:
+    def holds(self, injury: ActiveFault) -> bool:
         """Return whether the members are paused."""
         return bool(injury.params["how"] == PAUSE)
 
     def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Choose the members at random; in ZooKeeper mode brokers stand for their ensemble."""
         cluster = context.cluster
-        group, what = group_of(cluster), what_it_is(cluster)
+        group, what = quorum_members(cluster), quorum_name(cluster)
         brokers = not cluster.profile.kraft and all(node < FIRST_ZOOKEEPER for node in aim.nodes)
-        candidates = [node for node in (group if brokers else aim.nodes) if node in group and runs(cluster, node)]
-        needed = spare(cluster, group) + 1
+        candidates = [node for node in (group if brokers else aim.nodes) if node in group and is_running(cluster, node)]
+        needed = spare_members(cluster, group) + 1
         if needed <= 0:
             raise FaultError(f"{what} has lost its majority already", code="no_majority")
         if len(candidates) < needed:
@@ -421,17 +430,17 @@ class QuorumLoss(Behaviour):
                 f"{what} loses its majority only with {needed} running members; the target has {known}",
                 code="too_few_members",
             )
-        leader = leader_of_group(cluster)
+        leader = quorum_leader(cluster)
         chosen = [leader] if leader in candidates else []
         others = [node for node in candidates if node not in chosen]
-        stream = cluster.stream(TARGETS)
+        stream = cluster.stream(TARGET_STREAM)
         while len(chosen) < needed:
             chosen.append(others.pop(stream.below(len(others))))
         nodes = tuple(sorted(chosen))
         links = between(nodes, cluster.nodes(), "both") if aim.params["how"] == PARTITION else ()
         return Aim(nodes, aim.params, links)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Crash, pause or isolate each member."""
         cluster = context.cluster
         for source, target in injury.links:
@@ -443,7 +452,7 @@ class QuorumLoss(Behaviour):
             elif injury.params["how"] == PAUSE:
                 context.pause(injury, node)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restart, resume or reconnect each member."""
         for source, target in injury.links:
             context.cluster.mend(source, target, injury.id)
@@ -455,11 +464,11 @@ class QuorumLoss(Behaviour):
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact: no elections or ISR changes, and no leader for partitions of affected brokers."""
-        affected = [node for node in aim.nodes if node in group_of(cluster) and runs(cluster, node)]
-        needed = spare(cluster, group_of(cluster)) + 1
+        affected = [node for node in aim.nodes if node in quorum_members(cluster) and is_running(cluster, node)]
+        needed = spare_members(cluster, quorum_members(cluster)) + 1
         if len(affected) < needed:
             return ExpectedImpact(
-                f"nothing: {what_it_is(cluster)} loses its majority only with {needed} running members"
+                f"nothing: {quorum_name(cluster)} loses its majority only with {needed} running members"
             )
         offline = tuple(
             partition for partition, record in cluster.world.records.items() if record.leader in aim.nodes
@@ -468,12 +477,12 @@ class QuorumLoss(Behaviour):
         short = tuple(partition for partition in under if partition not in offline)
         held = f"; {counted(len(offline), 'partition')} without a leader" if offline else ""
         return ExpectedImpact(
-            f"{what_it_is(cluster)} loses its majority with {names(cluster, aim.nodes)}: no elections, no ISR "
+            f"{quorum_name(cluster)} loses its majority with {names(cluster, aim.nodes)}: no elections, no ISR "
             f"changes, no new topics; leaders continue{held}",
             (),
             offline,
             short,
-            hit(cluster, aim.nodes, offline),
+            affected_clients(cluster, aim.nodes, offline),
             down=tuple(node for node in aim.nodes if node in cluster.brokers),
             quorum_lost=True,
         )
@@ -532,7 +541,7 @@ class StaleMetadata(Behaviour):
                 code="no_cache_in_kraft",
             )
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Delay updates from now on."""
         cluster, delay = context.cluster, int(injury.params["delay"])
         for node in injury.nodes:
@@ -543,7 +552,7 @@ class StaleMetadata(Behaviour):
                 for metadata in cluster.clients.metadata_of(node):
                     metadata.hear_late(injury.id, delay)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Deliver updates again; delayed ones take effect at once."""
         cluster = context.cluster
         for node in injury.nodes:
@@ -568,7 +577,7 @@ class StaleMetadata(Behaviour):
             zombie = f"; if another leader is elected, it continues to lead {known}"
         return ExpectedImpact(
             f"{names(cluster, aim.nodes)} learns of new leaders {when}{zombie}",
-            clients=hit(cluster, aim.nodes, leads),
+            clients=affected_clients(cluster, aim.nodes, leads),
         )
 
 

@@ -10,6 +10,7 @@ from cluster_model.protocol.records import KINDS, VALUE
 from cluster_model.util.quantities import counted, exact_duration
 from faults.declarations.fault import (
     MS,
+    ActiveFault,
     Aim,
     Alias,
     Behaviour,
@@ -17,11 +18,10 @@ from faults.declarations.fault import (
     Fault,
     FaultContext,
     FaultError,
-    Injury,
     Param,
     table,
 )
-from faults.declarations.impact import hit, names, plain, silence
+from faults.declarations.impact import affected_clients, impact_without_leader_change, names, outage_impact
 
 
 class CorruptBatch(Behaviour):
@@ -36,7 +36,7 @@ class CorruptBatch(Behaviour):
         for node in aim.nodes:
             _refuse_no_batch(context.cluster, node, aim.params)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Corrupt the batch on each target."""
         partition, offset = str(injury.params["partition"]), int(injury.params["offset"])
         for node in injury.nodes:
@@ -49,11 +49,13 @@ class CorruptBatch(Behaviour):
             for node in aim.nodes:
                 _refuse_no_batch(cluster, node, {**aim.params, "partition": partition})
         except FaultError as error:
-            return plain(f"nothing: {error}")
+            return impact_without_leader_change(f"nothing: {error}")
         leader = cluster.world.record(partition).leader
         if leader not in aim.nodes:
             shown = names(cluster, aim.nodes)
-            return plain(f"{shown} does not lead {partition}: no effect until it leads or recovers its log")
+            return impact_without_leader_change(
+                f"{shown} does not lead {partition}: no effect until it leads or recovers its log"
+            )
         batch = cluster.harm.batch_at(leader, partition, int(aim.params["offset"]))
         end = batch.end if batch is not None else 0
         followers = [
@@ -61,14 +63,16 @@ class CorruptBatch(Behaviour):
         ]
         readers = tuple(
             each
-            for each in hit(cluster, (), (partition,))
+            for each in affected_clients(cluster, (), (partition,))
             if each in cluster.consumers and cluster.consumers[each].positions.get(partition, 0) < end
         )
         shown = f"{cluster.name_of(leader)} leads {partition}"
         if not followers and not readers:
-            return plain(f"{shown}: all current readers are past that batch; later readers stop at it")
+            return impact_without_leader_change(
+                f"{shown}: all current readers are past that batch; later readers stop at it"
+            )
         stop = [names(cluster, followers)] if followers else []
-        return plain(f"{shown}: {', '.join([*stop, *readers])} stops at that batch", readers)
+        return impact_without_leader_change(f"{shown}: {', '.join([*stop, *readers])} stops at that batch", readers)
 
 
 def _end(cluster: Cluster, node: int, partition: str) -> int:
@@ -110,12 +114,12 @@ def _refuse_no_batch(cluster: Cluster, node: int, params: Mapping[str, Any]) -> 
 class LostWriteback(Behaviour):
     """Disk that reports writes as flushed without performing them."""
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Withhold writes from now on."""
         for node in injury.nodes:
             context.cluster.harm.lose_writes(node, injury.id)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Perform later writes, and withheld ones with the usual delay."""
         for node in injury.nodes:
             context.cluster.harm.keep_writes(node, injury.id)
@@ -130,11 +134,13 @@ class LostWriteback(Behaviour):
         shown = names(cluster, aim.nodes)
         if at_stake:
             what = at_stake[0] if len(at_stake) == 1 else f"{len(at_stake)} partitions"
-            return plain(
+            return impact_without_leader_change(
                 f"{shown}: nothing until a power loss; then {what} loses all records written from now on",
-                hit(cluster, (), at_stake),
+                affected_clients(cluster, (), at_stake),
             )
-        return plain(f"{shown}: nothing until a power loss; then lost records are fetched again from the ISR")
+        return impact_without_leader_change(
+            f"{shown}: nothing until a power loss; then lost records are fetched again from the ISR"
+        )
 
 
 CORRUPTION_FAULTS: Final = table(
@@ -213,7 +219,7 @@ class BrokenDisk(Behaviour):
     upon = ""
     """When the broker halts, as text."""
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Repair each disk, and restart the broker if it halted."""
         disks = context.cluster.disks
         for node in injury.nodes:
@@ -225,7 +231,7 @@ class BrokenDisk(Behaviour):
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of losing the broker."""
-        lost = silence(cluster, "crash", aim.nodes)
+        lost = outage_impact(cluster, "crash", aim.nodes)
         return replace(lost, sentence=f"halts {self.upon}: {lost.sentence}")
 
 
@@ -234,7 +240,7 @@ class FullDisk(BrokenDisk):
 
     upon = "at the first append or checkpoint that does not fit"
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Limit the free space of each disk."""
         for node in injury.nodes:
             context.cluster.disks.fill(node, injury.id, int(injury.params["free"]))
@@ -245,7 +251,7 @@ class ReadOnlyDisk(BrokenDisk):
 
     upon = "at its next append or checkpoint"
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Make each disk read-only."""
         for node in injury.nodes:
             context.cluster.disks.make_read_only(node, injury.id)
@@ -256,7 +262,7 @@ class LogDirFailure(BrokenDisk):
 
     upon = "at once"
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Fail every access to each disk."""
         lost = bool(injury.params["lost"])
         for node in injury.nodes:
@@ -340,13 +346,13 @@ _SAMPLE: Final = 16_384
 class SlowDisk(Behaviour):
     """Disk with limited throughput and extra latency: every append waits for it."""
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Slow down each disk."""
         throughput, latency = int(injury.params["throughput"]), int(injury.params["latency"])
         for node in injury.nodes:
             context.cluster.disks.slow(node, injury.id, throughput, latency)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restore each disk, unless another fault slows it."""
         for node in injury.nodes:
             context.cluster.disks.mend(node, injury.id)
@@ -366,7 +372,7 @@ class SlowDisk(Behaviour):
             f"every append to the {counted(len(leads), 'partition')} it leads waits, "
             f"and acks=all on {len(follows)} it follows in the ISR"
         )
-        return ExpectedImpact(sentence, clients=hit(cluster, (), (*leads, *follows)))
+        return ExpectedImpact(sentence, clients=affected_clients(cluster, (), (*leads, *follows)))
 
 
 SLOW_DISK_FAULTS: Final = table(

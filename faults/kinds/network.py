@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel import INTO, OUT, Shape
+from cluster_model.kernel import INTO, OUT, LinkCondition
 from cluster_model.util.quantities import counted, exact_duration, percent
 from faults.declarations.fault import (
     MS,
     PERCENT,
     SECOND,
+    ActiveFault,
     Aim,
     Alias,
     Behaviour,
@@ -18,12 +19,11 @@ from faults.declarations.fault import (
     Fault,
     FaultContext,
     FaultError,
-    Injury,
     Param,
     table,
 )
-from faults.declarations.impact import hit, names, slowness
-from faults.declarations.targets import DIRECTION, links_of
+from faults.declarations.impact import affected_clients, names, slow_impact
+from faults.declarations.targets import DIRECTION, with_links
 
 # Common to link faults: a shape applied to each message, and the affected clients.
 
@@ -31,14 +31,14 @@ from faults.declarations.targets import DIRECTION, links_of
 TO: Final = Param("to", "target", "Only links to and from these nodes; all by default.", default="")
 
 
-class Shaping(Behaviour):
+class LinkShaping(Behaviour):
     """Base of faults that change how some links carry messages."""
 
     name: str = ""
     """Name of the fault."""
 
     @abstractmethod
-    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the condition of one direction of a link."""
 
     @abstractmethod
@@ -47,28 +47,28 @@ class Shaping(Behaviour):
 
     def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine the links between the target and the other side, all nodes by default."""
-        return links_of(context, aim, self.name)
+        return with_links(context, aim, self.name)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Apply the condition to each link."""
         for source, target in injury.links:
             context.cluster.wiring.shape(source, target, injury.id, self.shape(injury, source, target))
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restore the links for messages sent from now on."""
         context.cluster.wiring.lift(injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the affected clients."""
-        return noticed(cluster, aim, self.told(aim.params))
+        return clients_affected_impact(cluster, aim, self.told(aim.params))
 
 
-def noticed(cluster: Cluster, aim: Aim, what: str) -> ExpectedImpact:
+def clients_affected_impact(cluster: Cluster, aim: Aim, what: str) -> ExpectedImpact:
     """Return an impact that moves no leader but affects clients of the nodes and of the partitions they lead."""
     led = [name for name, record in cluster.world.records.items() if record.leader in aim.nodes]
     leads = f"; leads {counted(len(led), 'partition')}" if led else ""
     sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
-    return ExpectedImpact(sentence, clients=hit(cluster, aim.nodes, led))
+    return ExpectedImpact(sentence, clients=affected_clients(cluster, aim.nodes, led))
 
 
 # Broken connections.
@@ -84,7 +84,7 @@ class ConnectionReset(Behaviour):
 
     def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine all links between the target and its peers, in both directions."""
-        return links_of(context, aim, self.name)
+        return with_links(context, aim, self.name)
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Require at least one open connection."""
@@ -93,14 +93,16 @@ class ConnectionReset(Behaviour):
                 f"{names(context.cluster, aim.nodes)} has no open connection to reset", code="no_connection"
             )
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Reset each connection."""
         context.cluster.wiring.sever(injury.links)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the number of connections and the affected clients."""
         count = len(cluster.wiring.connected(aim.links or _all(cluster, aim)))
-        return noticed(cluster, aim, f"connections to {count} other process{'' if count == 1 else 'es'} break")
+        return clients_affected_impact(
+            cluster, aim, f"connections to {count} other process{'' if count == 1 else 'es'} break"
+        )
 
 
 def _all(cluster: Cluster, aim: Aim) -> tuple[tuple[int, int], ...]:
@@ -116,29 +118,29 @@ class ResetStorm(ConnectionReset):
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Accept a target without connections: they may be opened later."""
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Reset open connections now and at regular intervals."""
         context.cluster.wiring.sever(injury.links)
         context.wake(injury, int(injury.params["every"]))
 
-    def woken(self, context: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
         """Reset the connections again."""
         self.apply(context, injury)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Do nothing: a healed fault is not woken, and peers reconnect by themselves."""
         del context, injury
 
 
-class SlowClose(Shaping):
+class SlowClose(LinkShaping):
     """Delayed notification that a connection is closed."""
 
     name = "slow_close"
 
-    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the same condition for each link."""
         del source, target
-        return Shape(close_us=int(injury.params["delay"]))
+        return LinkCondition(close_us=int(injury.params["delay"]))
 
     def told(self, params: Mapping[str, Any]) -> str:
         """Return the delay as text."""
@@ -234,30 +236,30 @@ WHOSE: Final = Param(
 )
 
 
-class SlowResponses(Shaping):
+class SlowResponses(LinkShaping):
     """Delay of responses, while requests arrive on time."""
 
     name = "slow_responses"
 
-    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the same condition for each link."""
         del source, target
-        return Shape(answer_us=int(injury.params["delay"]), answer_jitter_us=int(injury.params["jitter"]))
+        return LinkCondition(answer_us=int(injury.params["delay"]), answer_jitter_us=int(injury.params["jitter"]))
 
     def told(self, params: Mapping[str, Any]) -> str:
         """Return the delay as text."""
         return f"requests are executed on time and answered {exact_duration(int(params['delay']))} late"
 
 
-class DuplicateResponses(Shaping):
+class DuplicateResponses(LinkShaping):
     """Responses repeated by a proxy; the receiver closes the connection."""
 
     name = "duplicate_responses"
 
-    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the same condition for each link."""
         del source, target
-        return Shape(repeats=int(injury.params["percent"]))
+        return LinkCondition(repeats=int(injury.params["percent"]))
 
     def told(self, params: Mapping[str, Any]) -> str:
         """Return the share of repeated responses as text."""
@@ -328,23 +330,23 @@ class Lag(Behaviour):
 
     def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between the target and the other side, all nodes by default."""
-        return links_of(context, aim, "lag")
+        return with_links(context, aim, "lag")
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Add the latency to each link."""
         for source, target in injury.links:
             context.cluster.add_lag(
                 source, target, injury.id, int(injury.params["latency"]), int(injury.params["jitter"])
             )
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Remove the latency for messages sent from now on."""
         for source, target in injury.links:
             context.cluster.remove_lag(source, target, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a slow node."""
-        return slowness(cluster, "lag", aim.nodes)
+        return slow_impact(cluster, "lag", aim.nodes)
 
 
 LAG_FAULTS: Final = table(
@@ -386,19 +388,19 @@ LAG_FAULTS: Final = table(
 _MEGABIT: Final = 125_000
 
 
-class Bandwidth(Shaping):
+class Bandwidth(LinkShaping):
     """Limited bandwidth: messages are sent one after another, each for as long as its bytes take."""
 
     name = "bandwidth"
 
-    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the limit of this link, or of the network cards of targets at its ends."""
         cards = 0
         if injury.params["shared"]:
             way = injury.params["direction"]
             cards += OUT if source in injury.nodes and way != "in" else 0
             cards += INTO if target in injury.nodes and way != "out" else 0
-        return Shape(rate=int(injury.params["rate"]), cards=cards)
+        return LinkCondition(rate=int(injury.params["rate"]), cards=cards)
 
     def told(self, params: Mapping[str, Any]) -> str:
         """Return the limit as text, and whether links share it."""
@@ -451,15 +453,15 @@ BANDWIDTH_FAULTS: Final = table(
 # Packet loss.
 
 
-class Loss(Shaping):
+class Loss(LinkShaping):
     """Random packet loss; TCP retransmits lost packets."""
 
     name = "loss"
 
-    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the same condition for each link."""
         del source, target
-        return Shape(loss=int(injury.params["percent"]))
+        return LinkCondition(loss=int(injury.params["percent"]))
 
     def told(self, params: Mapping[str, Any]) -> str:
         """Return the share of lost packets as text."""

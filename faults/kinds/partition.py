@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel import Stream
+from cluster_model.kernel import RandomStream
 from faults.declarations.fault import (
     MS,
     SECOND,
+    ActiveFault,
     Aim,
     Alias,
     Behaviour,
@@ -18,12 +19,11 @@ from faults.declarations.fault import (
     Fault,
     FaultContext,
     FaultError,
-    Injury,
     Param,
     table,
 )
-from faults.declarations.impact import severance
-from faults.declarations.targets import DIRECTION, TARGETS, between, links_of
+from faults.declarations.impact import link_cut_impact
+from faults.declarations.targets import DIRECTION, TARGET_STREAM, between, with_links
 
 # Cut links.
 
@@ -32,45 +32,45 @@ HEALED: Final = "queued messages arrive, in order, after a retransmission timeou
 """Effect of restoring cut links."""
 
 
-class Cutting(Behaviour):
+class LinkCut(Behaviour):
     """Base of faults that drop all packets on some links."""
 
     name: str = ""
     """Name of the fault."""
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Cut each link."""
         for source, target in injury.links:
             context.cluster.cut(source, target, injury.id)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restore each link that no other fault cuts."""
         for source, target in injury.links:
             context.cluster.mend(source, target, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact on leaders, followers, controllers and clients of the separated sides."""
-        return severance(cluster, self.name, aim)
+        return link_cut_impact(cluster, self.name, aim)
 
 
-class NetworkPartition(Cutting):
+class NetworkPartition(LinkCut):
     """Network partition between the target and another side."""
 
     name = "partition"
 
     def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between the target and the other side, all other nodes by default."""
-        return links_of(context, aim, self.name, others_only=True)
+        return with_links(context, aim, self.name, others_only=True)
 
 
-class Isolation(Cutting):
+class Isolation(LinkCut):
     """Isolation of each target from all other nodes."""
 
     name = "isolate"
 
     def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between a target and any node, including other targets."""
-        return links_of(context, aim, self.name)
+        return with_links(context, aim, self.name)
 
 
 PARTITION_FAULTS: Final = table(
@@ -136,7 +136,7 @@ SIDES: Final = Param(
 
 def shuffled(context: FaultContext, nodes: Sequence[int]) -> list[int]:
     """Return the nodes in a random order (by the seed)."""
-    stream = context.cluster.stream(TARGETS)
+    stream = context.cluster.stream(TARGET_STREAM)
     left = list(nodes)
     return [left.pop(stream.below(len(left))) for _turn in nodes]
 
@@ -153,7 +153,7 @@ def halved(context: FaultContext, nodes: Sequence[int]) -> tuple[list[int], list
     return [node for node in nodes if node in first], [node for node in nodes if node not in first]
 
 
-class Halves(Cutting):
+class Halves(LinkCut):
     """Network partition of the targets into two random halves."""
 
     name = "halves"
@@ -163,7 +163,7 @@ class Halves(Cutting):
         return _sided(context, aim, *halved(context, aim.nodes), {})
 
 
-class Bridge(Cutting):
+class Bridge(LinkCut):
     """Two halves that cannot communicate, and one node between them that reaches both."""
 
     name = "bridge"
@@ -187,7 +187,7 @@ def _sided(context: FaultContext, aim: Aim, one: list[int], other: list[int], mo
     return Aim(aim.nodes, {**aim.params, **more, "sides": sides}, links)
 
 
-class MajorityRing(Cutting):
+class MajorityRing(LinkCut):
     """Ring on which every node reaches a majority, and no two nodes the same one."""
 
     name = "majority_ring"
@@ -311,25 +311,25 @@ _UP: Final = "up"
 _DETAIL: Final = "detail"
 
 
-class Flapping(Cutting):
+class Flapping(LinkCut):
     """Links that are down and up in turn. The memo holds the current phase and the original details."""
 
     name = "flapping"
 
     def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between the target and the other side, all other nodes by default."""
-        return links_of(context, aim, self.name, others_only=True)
+        return with_links(context, aim, self.name, others_only=True)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start with the down phase."""
         injury.memo[_DETAIL] = injury.detail
         self._turn(context, injury, _DOWN)
 
-    def woken(self, context: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
         """Switch to the other phase."""
         self._turn(context, injury, _UP if injury.memo["now"] == _DOWN else _DOWN)
 
-    def _turn(self, context: FaultContext, injury: Injury, phase: str) -> None:
+    def _turn(self, context: FaultContext, injury: ActiveFault, phase: str) -> None:
         injury.memo["now"] = phase
         injury.detail = f"{injury.memo[_DETAIL]} now={phase}"
         if phase == _DOWN:
@@ -339,7 +339,7 @@ class Flapping(Cutting):
         context.wake(injury, self._lasts(context.cluster.stream(f"flapping/{injury.id}"), injury, phase))
 
     @staticmethod
-    def _lasts(stream: Stream, injury: Injury, phase: str) -> int:
+    def _lasts(stream: RandomStream, injury: ActiveFault, phase: str) -> int:
         """Return the length of a phase in microseconds: as given, or if random up to twice that."""
         length = int(injury.params[phase])
         return 1 + stream.below(2 * length) if injury.params["random"] else length

@@ -9,6 +9,7 @@ from cluster_model.protocol.events import OUT_OF_MEMORY
 from faults.declarations.fault import (
     MS,
     SECOND,
+    ActiveFault,
     Aim,
     Alias,
     Behaviour,
@@ -16,16 +17,15 @@ from faults.declarations.fault import (
     Fault,
     FaultContext,
     FaultError,
-    Injury,
     Param,
     table,
 )
-from faults.declarations.impact import client_fate, names, parting, silence, slowness
+from faults.declarations.impact import client_impact_line, names, outage_impact, shutdown_impact, slow_impact
 
 _UP: Final = (ProcessState.RUNNING, ProcessState.PAUSED)
 
 
-def refuse_down(cluster: Cluster, nodes: tuple[int, ...]) -> None:
+def require_up(cluster: Cluster, nodes: tuple[int, ...]) -> None:
     """Refuse processes that are not running or paused, with :class:`FaultError`."""
     for node in nodes:
         if cluster.state_of(node) not in _UP:
@@ -39,9 +39,9 @@ class ProcessStop(Behaviour):
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down already."""
-        refuse_down(context.cluster, aim.nodes)
+        require_up(context.cluster, aim.nodes)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start the processes that are still down."""
         for node in injury.nodes:
             if not context.cluster.is_up(node):
@@ -49,13 +49,13 @@ class ProcessStop(Behaviour):
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of losing the nodes for longer than their sessions."""
-        return silence(cluster, "crash", aim.nodes)
+        return outage_impact(cluster, "crash", aim.nodes)
 
 
 class Crash(ProcessStop):
     """Kill of a process (SIGKILL), optionally in the middle of a write."""
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Kill each process."""
         for node in injury.nodes:
             context.take_away(node)
@@ -65,7 +65,7 @@ class Crash(ProcessStop):
 class PowerLoss(ProcessStop):
     """Power loss of a machine: unflushed data is lost."""
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Stop each process and truncate its logs to the contents of the disk."""
         for node in injury.nodes:
             context.take_away(node)
@@ -79,7 +79,7 @@ class CleanShutdown(ProcessStop):
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are not running or already shutting down."""
-        refuse_down(context.cluster, aim.nodes)
+        require_up(context.cluster, aim.nodes)
         for node in aim.nodes:
             name = context.cluster.name_of(node)
             if context.cluster.state_of(node) is ProcessState.PAUSED:
@@ -87,12 +87,12 @@ class CleanShutdown(ProcessStop):
             if context.cluster.lives.is_leaving(node):
                 raise FaultError(f"{name} is shutting down already", code="closing_already")
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Send SIGTERM to each process."""
         for node in injury.nodes:
             context.cluster.shutdown(node, int(injury.params["timeout"]))
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start processes that have exited; those still shutting down start as soon as they have exited."""
         for node in injury.nodes:
             if not context.cluster.is_up(node):
@@ -102,7 +102,7 @@ class CleanShutdown(ProcessStop):
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a clean shutdown."""
-        return parting(cluster, "clean_shutdown", aim.nodes)
+        return shutdown_impact(cluster, "clean_shutdown", aim.nodes)
 
 
 class Restart(Behaviour):
@@ -116,7 +116,7 @@ class Restart(Behaviour):
                     f"{context.cluster.name_of(node)} is not down, so it cannot be restarted", code="not_down"
                 )
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start each process."""
         for node in injury.nodes:
             context.restart(node)
@@ -124,7 +124,7 @@ class Restart(Behaviour):
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the effect of the start."""
         if len(aim.nodes) == 1 and aim.nodes[0] in cluster.clients.names:
-            return ExpectedImpact(client_fate(cluster, "restart", aim.nodes[0]))
+            return ExpectedImpact(client_impact_line(cluster, "restart", aim.nodes[0]))
         up = tuple(node for node in aim.nodes if cluster.is_up(node))
         if up:
             return ExpectedImpact(f"{names(cluster, up)} is up: nothing to restart")
@@ -138,21 +138,21 @@ class Pause(Behaviour):
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down; pauses may overlap."""
-        refuse_down(context.cluster, aim.nodes)
+        require_up(context.cluster, aim.nodes)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Pause each process."""
         for node in injury.nodes:
             context.pause(injury, node)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Resume each process that no other fault pauses."""
         for node in injury.nodes:
             context.unpause(injury, node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of the pause, which depends on its duration."""
-        return silence(cluster, "gc_pause", aim.nodes, aim.for_us)
+        return outage_impact(cluster, "gc_pause", aim.nodes, aim.for_us)
 
 
 STOP_FAULTS: Final = table(
@@ -310,18 +310,18 @@ class Bounce(CleanShutdown):
     The memo holds (node, start time in microseconds) of every process that was seen down.
     """
 
-    def holds(self, injury: Injury) -> bool:
+    def holds(self, injury: ActiveFault) -> bool:
         """Return whether processes are shutting down; killed ones are down at once."""
         return not injury.params["kill"]
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down, or that cannot shut down cleanly."""
         if aim.params["kill"]:
-            refuse_down(context.cluster, aim.nodes)
+            require_up(context.cluster, aim.nodes)
         else:
             super().check(context, aim)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Kill each process or send it SIGTERM."""
         for node in injury.nodes:
             if injury.params["kill"]:
@@ -332,7 +332,7 @@ class Bounce(CleanShutdown):
         injury.memo["starts"] = ()
         self.woken(context, injury)
 
-    def woken(self, context: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start the processes that have been down long enough, and check again while any is left."""
         now, up = context.cluster.now_us, context.cluster.is_up
         starts = dict(injury.memo["starts"])
@@ -357,8 +357,8 @@ class Bounce(CleanShutdown):
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of the stop."""
         if aim.params["kill"]:
-            return silence(cluster, "crash", aim.nodes)
-        return parting(cluster, "clean_shutdown", aim.nodes)
+            return outage_impact(cluster, "crash", aim.nodes)
+        return shutdown_impact(cluster, "clean_shutdown", aim.nodes)
 
 
 BOUNCE_FAULTS: Final = table(
@@ -388,32 +388,32 @@ BOUNCE_FAULTS: Final = table(
 # Repeated pauses.
 
 
-Train = tuple[int, int, bool, int]
+PauseSchedule = tuple[int, int, bool, int]
 """(node, time of the next change, whether it is paused until then, pauses left; 0: unlimited)."""
 
 
-class PauseTrain(Behaviour):
+class RepeatedPauses(Behaviour):
     """Repeated pauses, scheduled per node; a process that is down when a pause begins skips it."""
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down, and pauses without a gap."""
-        refuse_down(context.cluster, aim.nodes)
+        require_up(context.cluster, aim.nodes)
         if aim.params["pause"] >= aim.params["every"]:
             raise FaultError(
                 "pause_train: pause must be shorter than every, so that the process runs in between",
                 code="pause_not_shorter",
             )
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start the first pause at once."""
         now, count = context.cluster.now_us, int(injury.params["count"])
         injury.memo["trains"] = tuple([(node, now, False, count) for node in injury.nodes])
         self.woken(context, injury)
 
-    def woken(self, context: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start and end pauses that are due; the fault ends with the last pause."""
         now = context.cluster.now_us
-        trains: list[Train] = []
+        trains: list[PauseSchedule] = []
         for train in injury.memo["trains"]:
             following = train if train[1] > now else self._next(context, injury, train)
             if following is not None:
@@ -424,7 +424,7 @@ class PauseTrain(Behaviour):
         else:
             context.end(injury)
 
-    def _next(self, context: FaultContext, injury: Injury, train: Train) -> Train | None:
+    def _next(self, context: FaultContext, injury: ActiveFault, train: PauseSchedule) -> PauseSchedule | None:
         node, _at, paused, left = train
         now, length = context.cluster.now_us, int(injury.params["pause"])
         gap = int(injury.params["every"]) - length
@@ -436,14 +436,14 @@ class PauseTrain(Behaviour):
         context.pause(injury, node)
         return (node, now + self._span(context, injury, node, length), True, left)
 
-    def _span(self, context: FaultContext, injury: Injury, node: int, mean: int) -> int:
+    def _span(self, context: FaultContext, injury: ActiveFault, node: int, mean: int) -> int:
         """Return the mean, or if random a uniform random duration between 1 µs and twice the mean."""
         if not injury.params["random"]:
             return mean
         stream = context.cluster.stream(f"pauses {injury.id}: {context.cluster.name_of(node)}")
         return 1 + stream.below(2 * mean - 1)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Resume each process that no other fault pauses."""
         for node in injury.nodes:
             context.unpause(injury, node)
@@ -452,8 +452,8 @@ class PauseTrain(Behaviour):
         """Return the impact of an outage if a pause outlasts a session, else of a slow node."""
         longest = 2 * aim.params["pause"] if aim.params["random"] else aim.params["pause"]
         if longest < cluster.plane.session_us and not any(node in cluster.brokers for node in aim.nodes):
-            return slowness(cluster, "pause_train", aim.nodes)
-        return silence(cluster, "gc_pause", aim.nodes, longest)
+            return slow_impact(cluster, "pause_train", aim.nodes)
+        return outage_impact(cluster, "gc_pause", aim.nodes, longest)
 
 
 PAUSE_TRAIN_FAULTS: Final = table(
@@ -480,7 +480,7 @@ PAUSE_TRAIN_FAULTS: Final = table(
         cause="a heap too small for its load, a noisy neighbour, a live migration of a virtual machine",
         may_break="tail latency; the ISR or a session where the pauses add up to more than the timeouts",
         usual_for_us=30 * SECOND,
-        behaviour=PauseTrain(),
+        behaviour=RepeatedPauses(),
     ),
 )
 """Faults by name."""
@@ -494,21 +494,21 @@ class SlowCpu(Behaviour):
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down."""
-        refuse_down(context.cluster, aim.nodes)
+        require_up(context.cluster, aim.nodes)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Add the cost from now on; costs of several faults add up."""
         for node in injury.nodes:
             context.cluster.lives.slow(node, injury.id, int(injury.params["cost"]))
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Remove the cost; without other such faults, waiting messages are handled at once."""
         for node in injury.nodes:
             context.cluster.lives.quicken(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a slow node."""
-        return slowness(cluster, "slow_cpu", aim.nodes)
+        return slow_impact(cluster, "slow_cpu", aim.nodes)
 
 
 SLOW_CPU_FAULTS: Final = table(
@@ -572,20 +572,20 @@ class OutOfMemory(Behaviour):
 
     ends_process = True
 
-    def holds(self, injury: Injury) -> bool:
+    def holds(self, injury: ActiveFault) -> bool:
         """Return whether the processes have not exited yet."""
         return bool(injury.memo["step"] < _LAST)
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down."""
-        refuse_down(context.cluster, aim.nodes)
+        require_up(context.cluster, aim.nodes)
 
-    def apply(self, context: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start the first collection."""
         injury.memo |= {"step": 0, "dead": ()}
         self.woken(context, injury)
 
-    def woken(self, context: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start or end the next pause; after the last one the process exits."""
         elapsed, thrash_us = context.cluster.now_us - injury.since_us, int(injury.params["thrash"])
         step: int = injury.memo["step"]
@@ -602,7 +602,7 @@ class OutOfMemory(Behaviour):
         elif not self._end(context, injury):
             context.wake(injury, LOOK_US)
 
-    def _end(self, context: FaultContext, injury: Injury) -> bool:
+    def _end(self, context: FaultContext, injury: ActiveFault) -> bool:
         """End each process, except those that another fault pauses; return whether none is left."""
         cluster = context.cluster
         for node in injury.nodes:
@@ -613,7 +613,7 @@ class OutOfMemory(Behaviour):
                 cluster.lives.crash(node, OUT_OF_MEMORY)
         return all(node in injury.memo["dead"] or not cluster.is_up(node) for node in injury.nodes)
 
-    def heal(self, context: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restart the processes that have exited; those that still collect resume."""
         for node in injury.nodes:
             context.unpause(injury, node)
@@ -622,7 +622,7 @@ class OutOfMemory(Behaviour):
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of losing the nodes for longer than their sessions."""
-        return silence(cluster, "crash", aim.nodes)
+        return outage_impact(cluster, "crash", aim.nodes)
 
 
 MEMORY_FAULTS: Final = table(

@@ -109,7 +109,7 @@ class Procedure:
         )
 
 
-def verdict(answer: Any) -> tuple[str, str]:
+def error_and_detail(answer: Any) -> tuple[str, str]:
     """Return the name of the first error in a response, and the results of its parts as text."""
     whole, entries = entries_of(answer)
     if whole:
@@ -148,7 +148,7 @@ class RequestProcedure(Procedure):
 
     def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End with the response."""
-        context.end(job, *verdict(answer))
+        context.end(job, *error_and_detail(answer))
 
 
 # Operations that are one request; the client sets its correlation id.
@@ -217,7 +217,7 @@ def plain(value: Any) -> str:
     return str(value)
 
 
-def tally(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """Return a number with its noun, as in recorded details: ``0 groups``, ``1 group``, ``1203 groups``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 

@@ -2,20 +2,20 @@
 
 from typing import Final
 
-from cluster_model.clients import Answer, Describe
+from cluster_model.clients import Answer, DescribeMetadata
 from cluster_model.kernel import ProcessState
 from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
 from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import OperationContext, OperationJob, Procedure, verdict
-from faults.operations.reassignment import Moving, Plan, emptied
+from faults.operations.base import OperationContext, OperationJob, Procedure, error_and_detail
+from faults.operations.reassignment import Plan, ReplicaMove, decommission_plan
 
 LOOK_US: Final = 100 * MS
 """Interval at which an operator checks whether a process has ended, in microseconds."""
 
 
-class ShuttingDown(Procedure):
+class BrokerShutdown(Procedure):
     """Clean shutdown of one broker, with an optional restart."""
 
     def check(self, context: OperationContext, job: OperationJob) -> None:
@@ -63,12 +63,12 @@ class ShuttingDown(Procedure):
         job.cancelled = True
 
 
-class Decommissioning(Moving):
+class Decommission(ReplicaMove):
     """Removal of a broker: move all replicas off it, shut it down, unregister it."""
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
         """Return moves of its replicas to the brokers with the fewest."""
-        return emptied(known, job.params["broker"])
+        return decommission_plan(known, job.params["broker"])
 
     def moved(self, context: OperationContext, job: OperationJob) -> None:
         """Shut the broker down if it is empty."""
@@ -107,11 +107,11 @@ class Decommissioning(Moving):
         if job.stage != "unregister":
             super().answered(context, job, answer)
             return
-        error, detail = verdict(answer)
+        error, detail = error_and_detail(answer)
         context.end(job, error, detail or f"broker {job.params['broker']} is removed")
 
 
-class Rolling(Procedure):
+class RollingRestart(Procedure):
     """Rolling restart: each broker is shut down and restarted, the next one when the cluster has recovered."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -172,7 +172,7 @@ class Rolling(Procedure):
         if job.cancelled:
             self._next(context, job)
         elif context.cluster.brokers[job.memo["broker"]].control.registered:
-            context.ask(job, Describe(0))
+            context.ask(job, DescribeMetadata(0))
         else:  # The broker has not registered yet.
             context.wake(job, POLL_US)
 

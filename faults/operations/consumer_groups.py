@@ -8,7 +8,7 @@ has no error code for that, so the error is NON_EMPTY_GROUP with the tool's mess
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cluster_model.clients import Answer, AtBroker, Describe
+from cluster_model.clients import Answer, BrokerRequest, DescribeMetadata
 from cluster_model.coordinators.group import (
     GroupState,
     PartitionOffsets,
@@ -42,13 +42,13 @@ from cluster_model.protocol.group_messages import (
 from cluster_model.protocol.messages import (
     EARLIEST,
     LATEST,
-    NOBODY,
+    NO_LEADER,
     ListOffsetsRequest,
     ListOffsetsResponse,
     MetadataResponse,
 )
 from faults.declarations.fault import FaultError
-from faults.operations.base import OperationContext, OperationJob, Procedure, tally, verdict
+from faults.operations.base import OperationContext, OperationJob, Procedure, count_text, error_and_detail
 from faults.operations.reassignment import ReassignmentError, states_of
 
 # Common to operations on groups: many offsets in one request, and tables printed line by line.
@@ -57,12 +57,12 @@ from faults.operations.reassignment import ReassignmentError, states_of
 ANY_EPOCH = -1
 
 
-class Looking(Procedure):
+class StagedProcedure(Procedure):
     """Procedure of several stages; the method that handles a stage's responses is its name after ``_``."""
 
     def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End on an error, else pass the response to the current stage."""
-        error, detail = verdict(answer)
+        error, detail = error_and_detail(answer)
         if error:
             context.end(job, error, detail or f"requested: {job.stage}")
         else:
@@ -76,7 +76,7 @@ class Looking(Procedure):
     def ask_metadata(self, context: OperationContext, job: OperationJob) -> None:
         """Request the cluster's metadata; stage ``metadata``."""
         job.stage = "metadata"
-        context.ask(job, Describe(0))
+        context.ask(job, DescribeMetadata(0))
 
     def ask_offsets(
         self, context: OperationContext, job: OperationJob, stage: str, partitions: Iterable[str], timestamp_us: int
@@ -109,7 +109,7 @@ def committed_in(answer: OffsetFetchResponse) -> tuple[tuple[str, int], ...]:
     return tuple((each.partition, each.offset) for each in answer.partitions if each.offset >= 0)
 
 
-def the_group(answer: Any) -> DescribedGroup:
+def described_group(answer: Any) -> DescribedGroup:
     """Return the group that was described."""
     group: DescribedGroup = answer.groups[0]
     return group
@@ -118,7 +118,7 @@ def the_group(answer: Any) -> DescribedGroup:
 # Partitions of an operation on a group, in the syntax of ``kafka-consumer-groups.sh``: ``t`` or ``t:0,2``.
 
 
-def topics_asked(scopes: Iterable[str]) -> tuple[str, ...]:
+def whole_topics(scopes: Iterable[str]) -> tuple[str, ...]:
     """Return the topics of which all partitions are meant: they must be looked up."""
     return tuple(scope for scope in scopes if ":" not in scope)
 
@@ -152,7 +152,7 @@ def offsets_in(lines: Iterable[str]) -> dict[str, int]:
 _SCOPES: Final = ("topics", "all_topics")
 
 
-class Resetting(Looking):
+class OffsetReset(StagedProcedure):
     """The ``--reset-offsets`` command: new offsets by a strategy, committed if executed (KIP-122).
 
     Stages: state; metadata, committed or both, as the partitions and the strategy require; offsets of the logs; commit.
@@ -177,14 +177,14 @@ class Resetting(Looking):
         self.ask_group(context, job)
 
     def _state(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
-        refused = refusal(job.params["group"], str(the_group(answer).state))
+        refused = refusal(job.params["group"], str(described_group(answer).state))
         if refused:
             context.end(job, "NON_EMPTY_GROUP", refused)
         elif strategy_of(job) is Strategy.FROM_FILE:
             self._about(context, job, tuple(offsets_in(job.params["from_file"])))
         elif job.params["all_topics"]:
             self._ask_committed(context, job)
-        elif topics_asked(job.params["topics"]):
+        elif whole_topics(job.params["topics"]):
             self.ask_metadata(context, job)
         else:
             self._about(context, job, partitions_in(job.params["topics"]))
@@ -257,7 +257,7 @@ class Resetting(Looking):
 
     def _decide(self, context: OperationContext, job: OperationJob) -> None:
         try:
-            offsets, warnings = worked_out(job)
+            offsets, warnings = new_offsets(job)
         except ResetError as wrong:
             context.end(job, "INVALID_REQUEST", str(wrong))
             return
@@ -272,7 +272,7 @@ class Resetting(Looking):
             context.end(
                 job,
                 "",
-                f"dry run: {tally(len(offsets), 'partition')} would be reset, nothing is committed",
+                f"dry run: {count_text(len(offsets), 'partition')} would be reset, nothing is committed",
             )
             return
         job.stage = "commit"
@@ -284,8 +284,8 @@ class Resetting(Looking):
         if job.stage != "commit":
             super().answered(context, job, answer)
             return
-        error, detail = verdict(answer)
-        context.end(job, error, detail or ("" if error else f"{tally(job.memo['new'], 'partition')} reset"))
+        error, detail = error_and_detail(answer)
+        context.end(job, error, detail or ("" if error else f"{count_text(job.memo['new'], 'partition')} reset"))
 
 
 def strategy_of(job: OperationJob) -> Strategy:
@@ -295,7 +295,7 @@ def strategy_of(job: OperationJob) -> Strategy:
     return Strategy(next(given).name)
 
 
-def worked_out(job: OperationJob) -> tuple[dict[str, int], list[str]]:
+def new_offsets(job: OperationJob) -> tuple[dict[str, int], list[str]]:
     """Return the new offset of each partition, and the tool's warnings.
 
     Raises:
@@ -321,7 +321,7 @@ def worked_out(job: OperationJob) -> tuple[dict[str, int], list[str]]:
 ANY = "any"
 
 
-class Describing(Looking):
+class GroupDescription(StagedProcedure):
     """The ``--describe`` command. Stages: state, then coordinator, or metadata, committed and ends."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -333,7 +333,7 @@ class Describing(Looking):
         self.ask_group(context, job)
 
     def _state(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
-        group = the_group(answer)
+        group = described_group(answer)
         message = warning(group)
         if group.state == GroupState.DEAD:
             context.end(job, "GROUP_ID_NOT_FOUND", message)
@@ -361,7 +361,7 @@ class Describing(Looking):
         if not answer.brokers:
             context.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
-        job.memo["led"] = tuple(state.partition for state in answer.partitions if state.leader != NOBODY)
+        job.memo["led"] = tuple(state.partition for state in answer.partitions if state.leader != NO_LEADER)
         job.stage = "committed"
         wanted = None if context.cluster.profile.fetch_all_offsets else tuple(partitions_of(job.memo["group"], ()))
         context.ask(job, OffsetFetchRequest(0, job.params["group"], wanted))
@@ -384,15 +384,15 @@ class Describing(Looking):
         self.tell(context, job, table if rows else [])
         lags = [int(row[5]) for row in rows if row[5] != "-"]
         lag = f", lag {sum(lags)}" if lags else ""
-        context.end(job, "", f"{summary(group)}, {tally(len(rows), 'partition')}{lag}")
+        context.end(job, "", f"{summary(group)}, {count_text(len(rows), 'partition')}{lag}")
 
 
 def summary(group: DescribedGroup) -> str:
     """Return a group's state and size as text."""
-    return f"{group.state}, {tally(len(group.members), 'member')}"
+    return f"{group.state}, {count_text(len(group.members), 'member')}"
 
 
-class Listing(Looking):
+class GroupListing(StagedProcedure):
     """The ``--list`` command. Stages: metadata, then groups for every broker."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -409,7 +409,7 @@ class Listing(Looking):
         job.stage, job.memo["left"], job.memo["found"] = "groups", len(answer.brokers), ()
         states = () if job.params["state"] == ANY else (job.params["state"],)
         for broker in sorted(answer.brokers):
-            context.ask(job, AtBroker(0, broker, ListGroupsRequest(0, states)))
+            context.ask(job, BrokerRequest(0, broker, ListGroupsRequest(0, states)))
 
     def _groups(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         job.memo["left"] -= 1
@@ -418,15 +418,15 @@ class Listing(Looking):
             return
         found: dict[str, ListedGroup] = {each.group_id: each for each in job.memo["found"]}
         self.tell(context, job, list_table(found.values()) if found else [])
-        context.end(job, "", tally(len(found), "group"))
+        context.end(job, "", count_text(len(found), "group"))
 
 
-class DeletingOffsets(Looking):
+class OffsetDeletion(StagedProcedure):
     """The ``--delete-offsets`` command (KIP-496). Stages: metadata for whole topics, then removed."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Look up a topic's partitions, or request the deletion."""
-        if topics_asked(job.params["topics"]):
+        if whole_topics(job.params["topics"]):
             self.ask_metadata(context, job)
         else:
             self._remove(context, job, partitions_in(job.params["topics"]))
@@ -442,4 +442,4 @@ class DeletingOffsets(Looking):
         context.ask(job, OffsetDeleteRequest(0, job.params["group"], partitions))
 
     def _removed(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
-        context.end(job, "", f"{tally(len(answer.partitions), 'partition')} deleted")
+        context.end(job, "", f"{count_text(len(answer.partitions), 'partition')} deleted")

@@ -5,7 +5,7 @@ The tool has to be called again with ``--verify`` to check progress; here the op
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from cluster_model.clients import Answer, Describe
+from cluster_model.clients import Answer, DescribeMetadata
 from cluster_model.protocol.admin_messages import (
     DELETE,
     SET,
@@ -21,7 +21,7 @@ from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.messages import MetadataResponse, PartitionState
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import OperationContext, OperationJob, Procedure, altered, joined, verdict
+from faults.operations.base import OperationContext, OperationJob, Procedure, altered, error_and_detail, joined
 
 # Plans: target replicas, computed from a broker's metadata. Pure functions.
 
@@ -62,12 +62,12 @@ def state_of(known: MetadataResponse, partition: str) -> PartitionState:
     raise ReassignmentError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {partition}", code="no_partition")
 
 
-def settled(state: PartitionState) -> tuple[int, ...]:
+def target_replicas(state: PartitionState) -> tuple[int, ...]:
     """Return a partition's replicas without those that a move in progress removes."""
     return tuple(broker for broker in state.replicas if broker not in state.removing)
 
 
-def spread(states: Sequence[PartitionState], brokers: Sequence[int]) -> Plan:
+def spread_plan(states: Sequence[PartitionState], brokers: Sequence[int]) -> Plan:
     """Return a plan that spreads a topic over these brokers, each partition starting with the next broker.
 
     Raises:
@@ -75,7 +75,7 @@ def spread(states: Sequence[PartitionState], brokers: Sequence[int]) -> Plan:
     """
     plan: Plan = {}
     for number, state in enumerate(states):
-        wanted = len(settled(state))
+        wanted = len(target_replicas(state))
         if wanted > len(brokers):
             message = f"{state.partition} has {wanted} replicas, but only {len(brokers)} brokers are given"
             raise ReassignmentError("INVALID_REPLICA_ASSIGNMENT", message, code="fewer_brokers_than_replicas")
@@ -83,7 +83,7 @@ def spread(states: Sequence[PartitionState], brokers: Sequence[int]) -> Plan:
     return plan
 
 
-def refactored(known: MetadataResponse, topic: str, factor: int) -> Plan:
+def replication_plan(known: MetadataResponse, topic: str, factor: int) -> Plan:
     """Return a plan for another replication factor of a topic.
 
     Raises:
@@ -92,7 +92,7 @@ def refactored(known: MetadataResponse, topic: str, factor: int) -> Plan:
     held = _counts(known, known.brokers)
     plan: Plan = {}
     for state in states_of(known, topic):
-        replicas = settled(state)
+        replicas = target_replicas(state)
         if len(replicas) == factor:
             continue
         chosen = list(replicas[:factor])
@@ -103,7 +103,7 @@ def refactored(known: MetadataResponse, topic: str, factor: int) -> Plan:
     return plan
 
 
-def emptied(known: MetadataResponse, broker: int) -> Plan:
+def decommission_plan(known: MetadataResponse, broker: int) -> Plan:
     """Return a plan that moves all replicas off a broker; each new replica has the same position in its list.
 
     Raises:
@@ -113,7 +113,7 @@ def emptied(known: MetadataResponse, broker: int) -> Plan:
     held = _counts(known, others)
     plan: Plan = {}
     for state in sorted(known.partitions, key=lambda state: _by_number(state.partition)):
-        replicas = settled(state)
+        replicas = target_replicas(state)
         if broker not in replicas:
             continue
         new = _least(held, others, replicas, state)
@@ -130,7 +130,7 @@ def _by_number(partition: str) -> tuple[str, int]:
 def _counts(known: MetadataResponse, brokers: Iterable[int]) -> dict[int, int]:
     counts = dict.fromkeys(brokers, 0)
     for state in known.partitions:
-        for broker in settled(state):
+        for broker in target_replicas(state):
             if broker in counts:
                 counts[broker] += 1
     return counts
@@ -149,7 +149,7 @@ RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.ra
 REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
-class Moving(Procedure):
+class ReplicaMove(Procedure):
     """Base of all moves: subclasses provide the plan and the steps after it."""
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
@@ -180,7 +180,7 @@ class Moving(Procedure):
 
     def _look(self, context: OperationContext, job: OperationJob, stage: str) -> None:
         job.stage = stage
-        context.ask(job, Describe(0))
+        context.ask(job, DescribeMetadata(0))
 
     def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle a response according to the current stage."""
@@ -188,7 +188,7 @@ class Moving(Procedure):
         if isinstance(answer, MetadataResponse):
             self._described(context, job, answer)
         elif stage == "throttle":
-            job.error, job.detail = verdict(answer)
+            job.error, job.detail = error_and_detail(answer)
             if job.error:
                 context.end(job, job.error, f"throttle: {job.detail}")
             else:
@@ -223,9 +223,9 @@ class Moving(Procedure):
         except ReassignmentError as wrong:
             context.end(job, wrong.error, str(wrong))
             return
-        changed = {name: new for name, new in plan.items() if new != settled(state_of(known, name))}
+        changed = {name: new for name, new in plan.items() if new != target_replicas(state_of(known, name))}
         job.memo["plan"] = job.memo["wanted"] = tuple(changed.items())
-        job.memo["old"] = tuple((name, settled(state_of(known, name))) for name in changed)
+        job.memo["old"] = tuple((name, target_replicas(state_of(known, name))) for name in changed)
         if not changed or job.cancelled:
             job.detail = "nothing to move"
             self.moved(context, job)
@@ -242,7 +242,7 @@ class Moving(Procedure):
 
     def _accepted(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle the response: refused partitions stay where they are, the others move."""
-        job.error, job.detail = verdict(answer)
+        job.error, job.detail = error_and_detail(answer)
         refused = {entry.name for entry in getattr(answer, "partitions", ()) if entry.error}
         job.memo["plan"] = tuple((name, new) for name, new in job.memo["plan"] if name not in refused)
         if getattr(answer, "error", 0) or not job.memo["plan"]:
@@ -276,7 +276,7 @@ class Moving(Procedure):
         if any(state.adding or state.removing for state in known.partitions if state.partition in _names(job)):
             context.wake(job, POLL_US)
             return
-        where = {state.partition: settled(state) for state in known.partitions}
+        where = {state.partition: target_replicas(state) for state in known.partitions}
         strayed = [name for name, new in job.memo["plan"] if set(where.get(name, ())) != set(new)]
         if strayed and not job.cancelled:
             misplaced = "; ".join(f"{name} is on {joined(where.get(name, ()))}" for name in strayed)
@@ -327,7 +327,7 @@ def throttles(plan: Plan, old: Plan, rate: int) -> list[AlterConfigsResource]:
     return found
 
 
-class Reassigning(Moving):
+class Reassignment(ReplicaMove):
     """Move of a partition or a topic to given brokers, or the cancellation of such a move."""
 
     def check(self, context: OperationContext, job: OperationJob) -> None:
@@ -342,7 +342,7 @@ class Reassigning(Moving):
         if partition:
             state_of(known, partition)
             return {partition: brokers}
-        return spread(states_of(known, job.params["topic"]), brokers)
+        return spread_plan(states_of(known, job.params["topic"]), brokers)
 
     def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle a response; a cancellation is one request, once the partitions are known."""
@@ -351,7 +351,7 @@ class Reassigning(Moving):
         elif isinstance(answer, MetadataResponse):
             self._cancel_all(context, job, answer)
         else:
-            context.end(job, *verdict(answer))
+            context.end(job, *error_and_detail(answer))
 
     def _cancel_all(self, context: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         partition = job.params["partition"]
@@ -369,9 +369,9 @@ class Reassigning(Moving):
         context.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
 
 
-class Refactoring(Moving):
+class ReplicationChange(ReplicaMove):
     """Change of a topic's replication factor."""
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
         """Return a plan with more or fewer replicas."""
-        return refactored(known, job.params["topic"], job.params["factor"])
+        return replication_plan(known, job.params["topic"], job.params["factor"])

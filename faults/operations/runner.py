@@ -13,31 +13,36 @@ from cluster_model.observation import OperationView
 from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminRequested
 from faults.declarations.fault import Action, FaultError
 from faults.declarations.operation import OPERATIONS, nearest_operation
-from faults.declarations.parameters import parameters_of, words_of
+from faults.declarations.parameters import parameters_of, params_text
 from faults.operations.base import REQUESTS, OperationJob, Procedure
-from faults.operations.broker_restarts import Decommissioning, Rolling, ShuttingDown
-from faults.operations.consumer_groups import DeletingOffsets, Describing, Listing, Resetting
-from faults.operations.reassignment import Reassigning, Refactoring
-from faults.operations.transactions import Aborting, DescribingProducers, HangingTransactionSearch, ListingTransactions
+from faults.operations.broker_restarts import BrokerShutdown, Decommission, RollingRestart
+from faults.operations.consumer_groups import GroupDescription, GroupListing, OffsetDeletion, OffsetReset
+from faults.operations.reassignment import Reassignment, ReplicationChange
+from faults.operations.transactions import (
+    HangingTransactionSearch,
+    ProducerDescription,
+    TransactionAbort,
+    TransactionListing,
+)
 
-WAKINGS: Final = 1 << 32
+FIRST_OPERATION_TOKEN: Final = 1 << 32
 """First token of the cluster's control events that belong to operations; lower tokens belong to faults."""
 
 PROCEDURES: Final[Mapping[str, Procedure]] = {
     **REQUESTS,
-    "reassign": Reassigning(),
-    "set_replication": Refactoring(),
-    "shutdown": ShuttingDown(),
-    "decommission": Decommissioning(),
-    "rolling_restart": Rolling(),
-    "reset_offsets": Resetting(),
-    "describe_group": Describing(),
-    "list_groups": Listing(),
-    "delete_offsets": DeletingOffsets(),
-    "list_transactions": ListingTransactions(),
-    "describe_producers": DescribingProducers(),
+    "reassign": Reassignment(),
+    "set_replication": ReplicationChange(),
+    "shutdown": BrokerShutdown(),
+    "decommission": Decommission(),
+    "rolling_restart": RollingRestart(),
+    "reset_offsets": OffsetReset(),
+    "describe_group": GroupDescription(),
+    "list_groups": GroupListing(),
+    "delete_offsets": OffsetDeletion(),
+    "list_transactions": TransactionListing(),
+    "describe_producers": ProducerDescription(),
     "find_hanging": HangingTransactionSearch(),
-    "abort_transaction": Aborting(),
+    "abort_transaction": TransactionAbort(),
 }
 """Procedure of each operation except ``cancel``, which ends another one."""
 
@@ -50,7 +55,7 @@ class OperationResult(NamedTuple):
     detail: str
 
 
-class Desk:
+class OperationRunner:
     """Admin operations of one cluster, in progress and ended."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -88,7 +93,7 @@ class Desk:
             PROCEDURES[operation.name].check(self, job)
         self._next += 1
         self._jobs[job.id] = job
-        cluster.emit(AdminRequested(cluster.now_us, job.id, operation.name, by, words_of(params, operation)))
+        cluster.emit(AdminRequested(cluster.now_us, job.id, operation.name, by, params_text(params, operation)))
         lacking = operation.lacking(cluster.profile.number, "kraft" if cluster.profile.kraft else "zookeeper")
         if lacking:
             self.end(job, "UNSUPPORTED_VERSION", lacking)
@@ -132,7 +137,7 @@ class Desk:
 
     def wake(self, job: OperationJob, after_us: int) -> None:
         """Schedule a call of the procedure's ``woken``."""
-        self.cluster.call_at(self.cluster.now_us + after_us, WAKINGS + job.id)
+        self.cluster.call_at(self.cluster.now_us + after_us, FIRST_OPERATION_TOKEN + job.id)
 
     def progress(self, job: OperationJob, detail: str) -> None:
         """Record that a step is done."""
@@ -155,8 +160,8 @@ class Desk:
             PROCEDURES[job.operation.name].answered(self, job, answer)
 
     def woken(self, token: int) -> None:
-        """Handle a control event of the cluster whose token is :data:`WAKINGS` or above."""
-        job = self._jobs.get(token - WAKINGS)
+        """Handle a control event of the cluster whose token is :data:`FIRST_OPERATION_TOKEN` or above."""
+        job = self._jobs.get(token - FIRST_OPERATION_TOKEN)
         if job is not None:
             PROCEDURES[job.operation.name].woken(self, job)
 
@@ -180,7 +185,7 @@ class Desk:
     def active(self) -> tuple[OperationView, ...]:
         """Return operations in progress, oldest first."""
         return tuple(
-            OperationView(job.id, job.operation.name, words_of(job.params, job.operation), job.since_us, job.detail)
+            OperationView(job.id, job.operation.name, params_text(job.params, job.operation), job.since_us, job.detail)
             for job in self._jobs.values()
         )
 

@@ -7,7 +7,7 @@ transaction may end between two of these requests; only the last response shows 
 
 from typing import Any
 
-from cluster_model.clients import Answer, AtBroker, Describe
+from cluster_model.clients import Answer, BrokerRequest, DescribeMetadata
 from cluster_model.coordinators.transaction import (
     OpenTransaction,
     abort_marker,
@@ -28,12 +28,12 @@ from cluster_model.protocol.transaction_messages import (
     ListTransactionsRequest,
     WriteTxnMarkersRequest,
 )
-from faults.operations.base import OperationContext, OperationJob, tally
-from faults.operations.consumer_groups import Looking, partitions_in
+from faults.operations.base import OperationContext, OperationJob, count_text
+from faults.operations.consumer_groups import StagedProcedure, partitions_in
 from faults.operations.reassignment import ReassignmentError
 
 
-class _Everyone(Looking):
+class AllCoordinators(StagedProcedure):
     """Base of operations that query the coordinators on all brokers."""
 
     def known(self, context: OperationContext, job: OperationJob, answer: Any) -> bool:
@@ -50,7 +50,7 @@ class _Everyone(Looking):
             return
         job.stage, job.memo["left"], job.memo["listed"] = "listed", len(answer.brokers), ()
         for broker in sorted(answer.brokers):
-            context.ask(job, AtBroker(0, broker, ListTransactionsRequest(0, producer_ids)))
+            context.ask(job, BrokerRequest(0, broker, ListTransactionsRequest(0, producer_ids)))
 
     def all_listed(self, job: OperationJob, answer: Any) -> bool:
         """Store one broker's list; return True when all have been received."""
@@ -59,7 +59,7 @@ class _Everyone(Looking):
         return not job.memo["left"]
 
 
-class ListingTransactions(_Everyone):
+class TransactionListing(AllCoordinators):
     """The ``list`` command. Stages: metadata, then listed for every broker."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -75,10 +75,10 @@ class ListingTransactions(_Everyone):
                 sorted(job.memo["listed"], key=lambda each: each[0])
             )
             self.tell(context, job, list_table(found) if found else [])
-            context.end(job, "", tally(len(found), "transactional id"))
+            context.end(job, "", count_text(len(found), "transactional id"))
 
 
-class DescribingProducers(Looking):
+class ProducerDescription(StagedProcedure):
     """The ``describe-producers`` command: the producer state of a partition's leader. Stage: producers."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -90,10 +90,10 @@ class DescribingProducers(Looking):
         found: tuple[ActiveProducer, ...] = answer.producers
         self.tell(context, job, producer_table(found) if found else [])
         opened = sum(each.start_offset != NOTHING for each in found)
-        context.end(job, "", f"{tally(len(found), 'producer')}, {tally(opened, 'open transaction')}")
+        context.end(job, "", f"{count_text(len(found), 'producer')}, {count_text(opened, 'open transaction')}")
 
 
-class HangingTransactionSearch(_Everyone):
+class HangingTransactionSearch(AllCoordinators):
     """The ``find-hanging`` command. Stages: metadata, producers; with suspects also brokers, listed, described."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -131,7 +131,7 @@ class HangingTransactionSearch(_Everyone):
             self.found(context, job, ())
             return
         job.stage = "brokers"
-        context.ask(job, Describe(0))
+        context.ask(job, DescribeMetadata(0))
 
     def _brokers(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         suspects: tuple[OpenTransaction, ...] = job.memo["suspects"]
@@ -159,10 +159,10 @@ class HangingTransactionSearch(_Everyone):
     def found(self, context: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
         """End with the hanging transactions."""
         self.tell(context, job, hanging_table(transactions, context.cluster.now_us) if transactions else [])
-        context.end(job, "", tally(len(transactions), "hanging transaction"))
+        context.end(job, "", count_text(len(transactions), "hanging transaction"))
 
 
-class Aborting(HangingTransactionSearch):
+class TransactionAbort(HangingTransactionSearch):
     """The ``abort`` command. Stages: open if the start offset is given, else those of find-hanging; then aborted.
 
     Kafka has no error code for finding no transaction to abort: the tool exits with a message, which is INVALID_REQUEST
@@ -202,7 +202,7 @@ class Aborting(HangingTransactionSearch):
     def _aborted(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         del answer
         producer = job.memo["aborting"].producer
-        others = f"; {tally(job.memo['others'], 'other')} left" if job.memo["others"] else ""
+        others = f"; {count_text(job.memo['others'], 'other')} left" if job.memo["others"] else ""
         context.end(
             job,
             "",

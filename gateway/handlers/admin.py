@@ -25,14 +25,25 @@ from cluster_model.protocol.messages import DeleteRecordsRequest, MetadataReques
 from gateway.handlers.configs import topic_configs
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol.codec import NO_ID
-from gateway.protocol.context import LOG_DIR, ApiCall, Flow, ask, by_topic, ms, named, split, topic_named, topic_uuid
+from gateway.protocol.context import (
+    LOG_DIR,
+    ApiCall,
+    RequestHandlerGenerator,
+    ask,
+    by_topic,
+    ms,
+    partition_name,
+    split_partition,
+    topic_of_id,
+    topic_uuid,
+)
 
 
 def _result(each: AdminError | CreatableTopicResult) -> dict[str, Any]:
     return {"name": each.name, "error_code": each.error, "error_message": each.message or None}
 
 
-def create_topics(call: ApiCall) -> Flow:
+def create_topics(call: ApiCall) -> RequestHandlerGenerator:
     """Handle CreateTopics: create topics, or only validate the request."""
     wanted = tuple(
         CreatableTopic(
@@ -62,11 +73,11 @@ def _created(call: ApiCall, topic: CreatableTopicResult, *, made: bool) -> dict[
     }
 
 
-def delete_topics(call: ApiCall) -> Flow:
+def delete_topics(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DeleteTopics, by name or by id."""
     topics = [(name, NO_ID) for name in call.get("topic_names", ())]
     topics += [
-        (topic.name or topic_named(call.house, call.broker, topic.topic_id), topic.topic_id)
+        (topic.name or topic_of_id(call.house, call.broker, topic.topic_id), topic.topic_id)
         for topic in call.get("topics", ())
     ]
     names = tuple(name for name, _topic_id in topics if name)
@@ -76,7 +87,7 @@ def delete_topics(call: ApiCall) -> Flow:
     return {"responses": results}
 
 
-def create_partitions(call: ApiCall) -> Flow:
+def create_partitions(call: ApiCall) -> RequestHandlerGenerator:
     """Handle CreatePartitions: increase the partition count of topics."""
     wanted = tuple(
         NewPartitions(topic.name, topic.count, tuple(tuple(each.broker_ids) for each in topic.assignments or ()))
@@ -87,9 +98,9 @@ def create_partitions(call: ApiCall) -> Flow:
     return {"results": [_result(each) for each in answer.topics]}
 
 
-def delete_records(call: ApiCall) -> Flow:
+def delete_records(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DeleteRecords: advance the log start offset of partitions."""
-    partitions = [(named(topic.name, each.partition_index), each.offset) for topic in call.request.topics
+    partitions = [(partition_name(topic.name, each.partition_index), each.offset) for topic in call.request.topics
              for each in topic.partitions]  # fmt: skip
     timeout_us = ms(call.request.timeout)
     answers = yield ask(*[DeleteRecordsRequest(0, name, offset, timeout_us) for name, offset in partitions])
@@ -97,7 +108,7 @@ def delete_records(call: ApiCall) -> Flow:
         (
             each.partition,
             {
-                "partition_index": split(each.partition)[1], "low_watermark": each.low_watermark,
+                "partition_index": split_partition(each.partition)[1], "low_watermark": each.low_watermark,
                 "error_code": each.error,
             },
         )
@@ -111,10 +122,10 @@ UNCLEAN: Final = 1
 """Values of ``ElectionType``."""
 
 
-def elect_leaders(call: ApiCall) -> Flow:
+def elect_leaders(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ElectLeaders: for all partitions if no list is given, for none if it is empty."""
     topics = call.request.topic_partitions
-    names = tuple(named(topic.topic, number) for topic in topics or () for number in topic.partitions)
+    names = tuple(partition_name(topic.topic, number) for topic in topics or () for number in topic.partitions)
     kind = call.get("election_type", PREFERRED)
     if kind not in (PREFERRED, UNCLEAN):
         yield ask(MetadataRequest(0))
@@ -132,7 +143,11 @@ def _elected(error: int, partitions: Iterable[AdminError]) -> dict[str, Any]:
     rows = [
         (
             each.name,
-            {"partition_id": split(each.name)[1], "error_code": each.error, "error_message": each.message or None},
+            {
+                "partition_id": split_partition(each.name)[1],
+                "error_code": each.error,
+                "error_message": each.message or None,
+            },
         )
         for each in partitions
     ]
@@ -140,11 +155,14 @@ def _elected(error: int, partitions: Iterable[AdminError]) -> dict[str, Any]:
     return {"error_code": error, "replica_election_results": results}
 
 
-def alter_replica_log_dirs(call: ApiCall) -> Flow:
+def alter_replica_log_dirs(call: ApiCall) -> RequestHandlerGenerator:
     """Handle AlterReplicaLogDirs (KIP-113): a broker has one log directory (``ReplicaManager``)."""
     yield ask(MetadataRequest(0))
     rows = [
-        (named(topic.name, number), {"partition_index": number, "error_code": _moved(call, each.path, topic, number)})
+        (
+            partition_name(topic.name, number),
+            {"partition_index": number, "error_code": _moved(call, each.path, topic, number)},
+        )
         for each in call.request.dirs
         for topic in each.topics
         for number in topic.partitions
@@ -158,7 +176,7 @@ def _moved(call: ApiCall, path: str, topic: Any, number: int) -> int:
     REPLICA_NOT_AVAILABLE: the partition exists, but the broker does not host a replica of it.
     """
     broker = call.house.cluster.brokers[call.broker]
-    partition = named(topic.name, number)
+    partition = partition_name(topic.name, number)
     if path != LOG_DIR:
         return KafkaError.LOG_DIR_NOT_FOUND
     if partition in broker.replicas:
@@ -167,13 +185,13 @@ def _moved(call: ApiCall, path: str, topic: Any, number: int) -> int:
     return KafkaError.REPLICA_NOT_AVAILABLE if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def unregister_broker(call: ApiCall) -> Flow:
+def unregister_broker(call: ApiCall) -> RequestHandlerGenerator:
     """Handle UnregisterBroker (``ClusterControlManager.unregisterBroker``)."""
     (answer,) = yield ask(UnregisterBrokerRequest(0, call.request.broker_id))
     return {"error_code": answer.error, "error_message": answer.message or None}
 
 
-def update_features(call: ApiCall) -> Flow:
+def update_features(call: ApiCall) -> RequestHandlerGenerator:
     """Handle UpdateFeatures: change feature levels (KIP-584), or only validate the change."""
     updates = tuple(
         FeatureUpdate(each.feature, each.max_version_level, _type(each)) for each in call.request.feature_updates
@@ -199,7 +217,7 @@ def _type(update: Any) -> int:
 # Reassignments (KIP-455).
 
 
-def alter_partition_reassignments(call: ApiCall) -> Flow:
+def alter_partition_reassignments(call: ApiCall) -> RequestHandlerGenerator:
     """Handle AlterPartitionReassignments: move replicas or cancel a move; the client may fix the factor (KIP-860)."""
     request = call.request
     may_change = bool(call.get("allow_replication_factor_change", True))
@@ -207,7 +225,7 @@ def alter_partition_reassignments(call: ApiCall) -> Flow:
     for topic in request.topics:
         for each in topic.partitions:
             replicas = None if each.replicas is None else tuple(each.replicas)
-            move = ReassignablePartition(named(topic.name, each.partition_index), replicas)
+            move = ReassignablePartition(partition_name(topic.name, each.partition_index), replicas)
             error = None if may_change else _other_factor(call, move)
             if error is None:
                 wanted.append(move)
@@ -220,7 +238,11 @@ def alter_partition_reassignments(call: ApiCall) -> Flow:
     rows = [
         (
             each.name,
-            {"partition_index": split(each.name)[1], "error_code": each.error, "error_message": each.message or None},
+            {
+                "partition_index": split_partition(each.name)[1],
+                "error_code": each.error,
+                "error_message": each.message or None,
+            },
         )
         for each in answers
     ]
@@ -243,10 +265,10 @@ def _other_factor(call: ApiCall, move: ReassignablePartition) -> AdminError | No
     return AdminError(move.partition, KafkaError.INVALID_REPLICATION_FACTOR, message)
 
 
-def list_partition_reassignments(call: ApiCall) -> Flow:
+def list_partition_reassignments(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ListPartitionReassignments: the moves in progress."""
     topics = call.request.topics
-    names = tuple(named(topic.name, number) for topic in topics or () for number in topic.partition_indexes)
+    names = tuple(partition_name(topic.name, number) for topic in topics or () for number in topic.partition_indexes)
     if topics is not None and not names:
         return {"error_code": 0, "error_message": None, "topics": ()}
     (answer,) = yield ask(ListPartitionReassignmentsRequest(0, names))
@@ -254,7 +276,7 @@ def list_partition_reassignments(call: ApiCall) -> Flow:
         (
             each.partition,
             {
-                "partition_index": split(each.partition)[1], "replicas": each.replicas,
+                "partition_index": split_partition(each.partition)[1], "replicas": each.replicas,
                 "adding_replicas": each.adding, "removing_replicas": each.removing,
             },
         )

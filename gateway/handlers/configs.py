@@ -16,12 +16,12 @@ from cluster_model.protocol.admin_messages import (
     IncrementalAlterConfigsRequest,
     is_legal,
 )
-from cluster_model.protocol.config_defaults import COARSER, TOPIC_SYNONYMS
+from cluster_model.protocol.config_defaults import COARSER_UNITS, TOPIC_SYNONYMS
 from cluster_model.protocol.config_defs import BROKER as BROKER_KEYS
 from cluster_model.protocol.config_defs import LISTS, LONG_MAX, MIN_ISR, ConfigKey, ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import MetadataRequest
-from gateway.protocol.context import LOG_DIR, ApiCall, Flow, ModelRequests, ask, split
+from gateway.protocol.context import LOG_DIR, ApiCall, ModelRequests, RequestHandlerGenerator, ask, split_partition
 
 TOPIC: Final = 2
 BROKER: Final = 4
@@ -40,11 +40,11 @@ In this order: dynamic topic, dynamic broker, dynamic default broker, static bro
 BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7
 """Values of ``DescribeConfigsResponse.ConfigType``."""
 
-FOR_EVER: Final = "never"
+MODEL_LONG_MAX: Final = "never"
 """How the model writes the largest number."""
 
 
-def describe_configs(call: ApiCall) -> Flow:
+def describe_configs(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeConfigs: the broker's own view; topics in ZooKeeper mode: ZooKeeper's (``ConfigHelper``)."""
     own = yield from _of_topics(call)
     return {"results": [_described(call, each, own) for each in call.request.resources]}
@@ -62,13 +62,13 @@ def _of_topics(call: ApiCall) -> Generator[ModelRequests, tuple[Any, ...], Mappi
     return {name: dict(config) for name, config in answer.configs}
 
 
-def list_config_resources(call: ApiCall) -> Flow:
+def list_config_resources(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ListConfigResources (KIP-1142); version 0 lists metrics subscriptions, of which there are none."""
     (known,) = yield ask(MetadataRequest(0))
     fenced = call.house.cluster.brokers[call.broker].control.fenced_brokers()
     brokers = [str(broker) for broker in (*known.brokers, *fenced)]
     listed: dict[int, list[str]] = {
-        TOPIC: list(dict.fromkeys(split(state.partition)[0] for state in known.partitions)),
+        TOPIC: list(dict.fromkeys(split_partition(state.partition)[0] for state in known.partitions)),
         BROKER: brokers,
         BROKER_LOGGER: brokers,
         CLIENT_METRICS: [],
@@ -210,7 +210,7 @@ def _synonyms(layers: Iterable[_Layer], name: str) -> list[tuple[str, str, int]]
     Entries before the first one of that very name are left out (``ConfigHelper.configSynonyms``), so a configuration
     whose default has another name has no synonym unless it is set.
     """
-    names = (name, *(coarser for coarser, _millis in COARSER.get(name, ())))
+    names = (name, *(coarser for coarser, _millis in COARSER_UNITS.get(name, ())))
     found = [(each, held[each], source) for held, source in layers for each in names if each in held]
     return list(dropwhile(lambda synonym: synonym[0] != name, found))
 
@@ -252,7 +252,7 @@ def written(value: ConfigValue) -> str:
 
 def as_number(text: str) -> str:
     """Return the text of the largest number as digits; any other text unchanged."""
-    return str(LONG_MAX) if text == FOR_EVER else text
+    return str(LONG_MAX) if text == MODEL_LONG_MAX else text
 
 
 def type_of(key: ConfigKey) -> int:
@@ -267,7 +267,7 @@ def type_of(key: ConfigKey) -> int:
 # Changes: IncrementalAlterConfigs (KIP-339), and AlterConfigs, which replaces all overrides of a resource.
 
 
-def incremental_alter_configs(call: ApiCall) -> Flow:
+def incremental_alter_configs(call: ApiCall) -> RequestHandlerGenerator:
     """Handle IncrementalAlterConfigs: change configurations of topics and brokers, or only validate."""
     changes = {
         index: tuple(AlterableConfig(one.name, one.value or "", one.config_operation) for one in each.configs)
@@ -276,7 +276,7 @@ def incremental_alter_configs(call: ApiCall) -> Flow:
     return (yield from _altered(call, changes))
 
 
-def alter_configs(call: ApiCall) -> Flow:
+def alter_configs(call: ApiCall) -> RequestHandlerGenerator:
     """Handle AlterConfigs: overrides known to this broker that are not in the request are reset."""
     own = yield from _of_topics(call)
     changes = {}
@@ -289,7 +289,7 @@ def alter_configs(call: ApiCall) -> Flow:
     return (yield from _altered(call, changes))
 
 
-def _altered(call: ApiCall, changes: Mapping[int, tuple[AlterableConfig, ...]]) -> Flow:
+def _altered(call: ApiCall, changes: Mapping[int, tuple[AlterableConfig, ...]]) -> RequestHandlerGenerator:
     requested = call.request.resources
     refused = {index: error for index, each in enumerate(requested) if (error := _refused(call, each)) is not None}
     resources = tuple(

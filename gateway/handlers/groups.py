@@ -42,16 +42,16 @@ from cluster_model.protocol.group_messages import (
 from gateway.protocol.context import (
     CLIENT_HOST,
     ApiCall,
-    Flow,
+    RequestHandlerGenerator,
     ask,
     by_topic,
+    group_operations,
     ms,
-    named,
-    of_group,
-    split,
+    partition_name,
+    split_partition,
     state_of,
     topic_id_in,
-    topic_named,
+    topic_of_id,
 )
 
 # Offsets of groups: OffsetCommit, OffsetFetch, OffsetDelete, and TxnOffsetCommit.
@@ -64,7 +64,7 @@ _MANY_GROUPS = 8
 def _offsets(call: ApiCall) -> tuple[CommittedOffset, ...]:
     return tuple(
         CommittedOffset(
-            named(topic.name, each.partition_index), each.committed_offset,
+            partition_name(topic.name, each.partition_index), each.committed_offset,
             getattr(each, "committed_leader_epoch", -1), each.committed_metadata or "",
         )
         for topic in call.request.topics
@@ -73,11 +73,11 @@ def _offsets(call: ApiCall) -> tuple[CommittedOffset, ...]:
 
 
 def _verdicts(partitions: tuple[tuple[str, int], ...]) -> dict[str, Any]:
-    rows = [(name, {"partition_index": split(name)[1], "error_code": error}) for name, error in partitions]
+    rows = [(name, {"partition_index": split_partition(name)[1], "error_code": error}) for name, error in partitions]
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
-def offset_commit(call: ApiCall) -> Flow:
+def offset_commit(call: ApiCall) -> RequestHandlerGenerator:
     """Handle OffsetCommit: answered when the offsets are replicated."""
     request = call.request
     (answer,) = yield ask(
@@ -94,7 +94,7 @@ def _retention_us(call: ApiCall) -> int:
     return -1 if kept is None else ms(kept)
 
 
-def txn_offset_commit(call: ApiCall) -> Flow:
+def txn_offset_commit(call: ApiCall) -> RequestHandlerGenerator:
     """Handle TxnOffsetCommit: commit offsets as part of a transaction."""
     request = call.request
     (answer,) = yield ask(
@@ -107,7 +107,7 @@ def txn_offset_commit(call: ApiCall) -> Flow:
     return _verdicts(answer.partitions)
 
 
-def offset_fetch(call: ApiCall) -> Flow:
+def offset_fetch(call: ApiCall) -> RequestHandlerGenerator:
     """Handle OffsetFetch: the committed offsets of groups."""
     request = call.request
     groups = request.groups if call.version >= _MANY_GROUPS else (request,)
@@ -130,7 +130,7 @@ def _member_and_epoch(group: Any) -> tuple[str, int]:
 def _partitions(topics: Any) -> tuple[str, ...] | None:
     if topics is None:
         return None
-    return tuple(named(topic.name, number) for topic in topics for number in topic.partition_indexes)
+    return tuple(partition_name(topic.name, number) for topic in topics for number in topic.partition_indexes)
 
 
 def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
         (
             each.partition,
             {
-                "partition_index": split(each.partition)[1], "committed_offset": each.offset,
+                "partition_index": split_partition(each.partition)[1], "committed_offset": each.offset,
                 "committed_leader_epoch": each.leader_epoch, "metadata": each.metadata, "error_code": each.error,
             },
         )
@@ -148,9 +148,11 @@ def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
     return {"topics": topics, "error_code": answer.error}
 
 
-def offset_delete(call: ApiCall) -> Flow:
+def offset_delete(call: ApiCall) -> RequestHandlerGenerator:
     """Handle OffsetDelete: delete the committed offsets of partitions."""
-    names = tuple(named(topic.name, each.partition_index) for topic in call.request.topics for each in topic.partitions)
+    names = tuple(
+        partition_name(topic.name, each.partition_index) for topic in call.request.topics for each in topic.partitions
+    )
     (answer,) = yield ask(OffsetDeleteRequest(0, call.request.group_id, names))
     return {"error_code": answer.error, **_verdicts(answer.partitions)}
 
@@ -163,11 +165,11 @@ def offset_delete(call: ApiCall) -> Flow:
 
 NO_EPOCH: Final = LEAVE_FOR_NOW - 1
 """Epoch below all valid ones, for which the model returns INVALID_REQUEST."""
-BY_ITSELF: Final = 1
+CONSUMER_MEMBER_TYPE: Final = 1
 """Member type of the consumer protocol (KIP-1099)."""
 
 
-def consumer_group_heartbeat(call: ApiCall) -> Flow:
+def consumer_group_heartbeat(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ConsumerGroupHeartbeat: a member joins, stays, reports its partitions, or leaves."""
     request = call.request
     nameless = request.instance_id == "" or request.rack_id == ""  # null means none, an empty string is invalid
@@ -199,7 +201,7 @@ def _owned(call: ApiCall) -> tuple[str, ...] | None:
     if topics is None:
         return None
     return tuple(
-        named(topic_named(call.house, call.broker, topic.topic_id) or topic.topic_id, number)
+        partition_name(topic_of_id(call.house, call.broker, topic.topic_id) or topic.topic_id, number)
         for topic in topics
         for number in topic.partitions
     )
@@ -208,14 +210,14 @@ def _owned(call: ApiCall) -> tuple[str, ...] | None:
 def _topics(call: ApiCall, partitions: Iterable[str]) -> list[dict[str, Any]]:
     """Return partitions by topic, with topic id and name; versions without the name ignore it."""
     states = call.house.states(call.broker)
-    rows = [(name, {"id": topic_id_in(states, name), "number": split(name)[1]}) for name in partitions]
+    rows = [(name, {"id": topic_id_in(states, name), "number": split_partition(name)[1]}) for name in partitions]
     return [
         {"topic_id": found[0]["id"], "topic_name": topic, "partitions": [each["number"] for each in found]}
         for topic, found in by_topic(rows).items()
     ]
 
 
-def describe_consumer_groups(call: ApiCall) -> Flow:
+def describe_consumer_groups(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ConsumerGroupDescribe: groups with the epoch, assignment and target of each member."""
     (answer,) = yield ask(ConsumerGroupDescribeRequest(0, tuple(call.request.group_ids)))
     groups = [_describe_consumer_group(call, each) for each in answer.groups]
@@ -226,7 +228,7 @@ def _operations(call: ApiCall, error: int) -> dict[str, int]:
     """Return the authorized operations on a group, if requested."""
     if error or not call.get("include_authorized_operations", False):
         return {}
-    return {"authorized_operations": of_group(call.house.cluster.profile)}
+    return {"authorized_operations": group_operations(call.house.cluster.profile)}
 
 
 def _describe_consumer_group(call: ApiCall, group: DescribedConsumerGroup) -> dict[str, Any]:
@@ -253,7 +255,7 @@ def _describe_member(call: ApiCall, member: DescribedConsumer) -> dict[str, Any]
         "subscribed_topic_regex": member.pattern or None,
         "assignment": {"topic_partitions": _topics(call, member.assigned)},
         "target_assignment": {"topic_partitions": _topics(call, member.target)},
-        "member_type": BY_ITSELF,
+        "member_type": CONSUMER_MEMBER_TYPE,
     }
 
 
@@ -302,7 +304,10 @@ def assignment(data: bytes, protocol_type: str) -> Assignment:
     except Exception:
         return Assignment(user_data=_kept(data))
     given = tuple(
-        named(each.topic, number) for each in found.assigned_partitions for number in each.partitions if number >= 0
+        partition_name(each.topic, number)
+        for each in found.assigned_partitions
+        for number in each.partitions
+        if number >= 0
     )
     return Assignment(given, _kept(data))
 
@@ -313,7 +318,7 @@ def assignment_bytes(assignment: Assignment) -> bytes:
         return assignment.user_data[len(WIRE) :].encode("latin-1")
     if not assignment.partitions:
         return b""
-    topics = by_topic((each, {"number": split(each)[1]}) for each in assignment.partitions)
+    topics = by_topic((each, {"number": split_partition(each)[1]}) for each in assignment.partitions)
     parts = tuple(
         Assigned(topic=TopicName(topic), partitions=tuple(each["number"] for each in found))
         for topic, found in topics.items()
@@ -333,7 +338,7 @@ _MANY_KEYS = 4
 _SEVERAL_LEAVE = 3
 
 
-def find_coordinator(call: ApiCall) -> Flow:
+def find_coordinator(call: ApiCall) -> RequestHandlerGenerator:
     """Handle FindCoordinator: coordinators of groups or transactional ids."""
     kind = call.get("key_type", 0)
     keys = tuple(call.request.coordinator_keys) if call.version >= _MANY_KEYS else (call.request.key,)
@@ -347,7 +352,7 @@ def _coordinator(call: ApiCall, answer: FindCoordinatorResponse) -> dict[str, An
     return {"error_code": answer.error, "node_id": answer.node_id, "host": host, "port": port}
 
 
-def join_group(call: ApiCall) -> Flow:
+def join_group(call: ApiCall) -> RequestHandlerGenerator:
     """Handle JoinGroup: answered when the generation is complete."""
     request = call.request
     session_us = ms(request.session_timeout)
@@ -382,7 +387,7 @@ def join_group(call: ApiCall) -> Flow:
     }
 
 
-def sync_group(call: ApiCall) -> Flow:
+def sync_group(call: ApiCall) -> RequestHandlerGenerator:
     """Handle SyncGroup: a member's assignment; the leader sends those of all members."""
     request = call.request
     kind = call.get("protocol_type") or ""
@@ -401,7 +406,7 @@ def sync_group(call: ApiCall) -> Flow:
     }
 
 
-def heartbeat(call: ApiCall) -> Flow:
+def heartbeat(call: ApiCall) -> RequestHandlerGenerator:
     """Handle Heartbeat: keep a member's session alive."""
     request = call.request
     instance = call.get("group_instance_id") or ""
@@ -411,7 +416,7 @@ def heartbeat(call: ApiCall) -> Flow:
     return {"error_code": answer.error}
 
 
-def leave_group(call: ApiCall) -> Flow:
+def leave_group(call: ApiCall) -> RequestHandlerGenerator:
     """Handle LeaveGroup: remove members."""
     request = call.request
     if call.version < _SEVERAL_LEAVE:
@@ -428,7 +433,7 @@ def leave_group(call: ApiCall) -> Flow:
     return {"error_code": answer.error, "members": results}
 
 
-def describe_groups(call: ApiCall) -> Flow:
+def describe_groups(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeGroups: classic groups; members' metadata only while the group is stable."""
     (answer,) = yield ask(DescribeGroupsRequest(0, tuple(call.request.groups), classic=True))
     groups = [_describe_group(call, each) for each in answer.groups]
@@ -463,7 +468,7 @@ def _describe_group(call: ApiCall, group: DescribedGroup) -> dict[str, Any]:
     }
 
 
-def list_groups(call: ApiCall) -> Flow:
+def list_groups(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ListGroups: the groups that this broker coordinates."""
     states, types = tuple(call.get("states_filter", ())), tuple(call.get("types_filter", ()))
     (answer,) = yield ask(ListGroupsRequest(0, states, types))
@@ -479,7 +484,7 @@ def list_groups(call: ApiCall) -> Flow:
     return {"error_code": answer.error, "groups": groups}
 
 
-def delete_groups(call: ApiCall) -> Flow:
+def delete_groups(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DeleteGroups: delete groups and their committed offsets."""
     (answer,) = yield ask(DeleteGroupsRequest(0, tuple(call.request.groups_names)))
     results = [{"group_id": group, "error_code": error} for group, error in answer.groups]

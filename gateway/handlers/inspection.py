@@ -18,7 +18,15 @@ from cluster_model.protocol.transaction_messages import (
     ListTransactionsRequest,
 )
 from gateway.protocol.codec import NO_ID
-from gateway.protocol.context import LOG_DIR, ApiCall, Flow, ask, by_topic, named, split
+from gateway.protocol.context import (
+    LOG_DIR,
+    ApiCall,
+    RequestHandlerGenerator,
+    ask,
+    by_topic,
+    partition_name,
+    split_partition,
+)
 from playbooks.engine.session import compile_re2_pattern
 
 SIZE_UNKNOWN: Final = -1
@@ -28,9 +36,11 @@ STATES: Final = (
 """States of Kafka's ``TransactionState``."""
 
 
-def describe_producers(call: ApiCall) -> Flow:
+def describe_producers(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeProducers: the producer state of partition leaders (KIP-664)."""
-    partitions = [named(topic.name, number) for topic in call.request.topics for number in topic.partition_indexes]
+    partitions = [
+        partition_name(topic.name, number) for topic in call.request.topics for number in topic.partition_indexes
+    ]
     answers = yield ask(*[DescribeProducersRequest(0, each) for each in partitions])
     rows = [(each.partition, _producers(call, each)) for each in answers or ()]
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
@@ -45,18 +55,18 @@ def _producers(call: ApiCall, answer: DescribeProducersResponse) -> dict[str, An
         }
         for each in answer.producers
     ]  # fmt: skip
-    number = split(answer.partition)[1]
+    number = split_partition(answer.partition)[1]
     return {"partition_index": number, "error_code": answer.error, "error_message": None, "active_producers": producers}
 
 
-def describe_transactions(call: ApiCall) -> Flow:
+def describe_transactions(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeTransactions: the transactional ids that this broker coordinates (KIP-664)."""
     answers = yield ask(*[DescribeTransactionsRequest(0, each) for each in call.request.transactional_ids])
     return {"transaction_states": [_transaction(call, each) for each in answers or ()]}
 
 
 def _transaction(call: ApiCall, answer: DescribeTransactionsResponse) -> dict[str, Any]:
-    topics = by_topic((each, {"number": split(each)[1]}) for each in answer.partitions)
+    topics = by_topic((each, {"number": split_partition(each)[1]}) for each in answer.partitions)
     return {
         "error_code": answer.error,
         "transactional_id": answer.transactional_id,
@@ -77,7 +87,7 @@ def _start_ms(call: ApiCall, answer: DescribeTransactionsResponse) -> int:
     return _stamp_ms(call, answer.start_us)
 
 
-def list_transactions(call: ApiCall) -> Flow:
+def list_transactions(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ListTransactions: this broker's transactional ids, filtered (KIP-664, KIP-994, KIP-1152)."""
     request = call.request
     wanted, pattern = tuple(request.state_filters), call.get("transactional_id_pattern") or ""
@@ -113,16 +123,20 @@ def list_transactions(call: ApiCall) -> Flow:
     }
 
 
-def describe_log_dirs(call: ApiCall) -> Flow:
+def describe_log_dirs(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeLogDirs: the contents of a broker's disk (KIP-113)."""
     yield ask(MetadataRequest(0))
     wanted = call.request.topics
-    names = None if wanted is None else {named(topic.topic, number) for topic in wanted for number in topic.partitions}
+    names = (
+        None
+        if wanted is None
+        else {partition_name(topic.topic, number) for topic in wanted for number in topic.partitions}
+    )
     rows = [
         (
             partition,
             {
-                "partition_index": split(partition)[1], "partition_size": replica.log.segments.total,
+                "partition_index": split_partition(partition)[1], "partition_size": replica.log.segments.total,
                 "offset_lag": max(0, replica.hw - replica.log.leo), "is_future_key": False,
             },
         )
@@ -139,7 +153,7 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 """Topic of the quorum's log, which has one partition."""
 
 
-def describe_quorum(call: ApiCall) -> Flow:
+def describe_quorum(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeQuorum: the metadata quorum, as its leader knows it (KIP-595, KIP-836, KIP-853).
 
     The response has no listeners or directory ids of voters: the gateway has no listeners for controllers.
@@ -150,7 +164,10 @@ def describe_quorum(call: ApiCall) -> Flow:
     (answer,) = yield ask(DescribeQuorumRequest(0))
     if partitions != [(METADATA_TOPIC, 0)]:
         rows = [
-            (named(topic, number), {"partition_index": number, "error_code": KafkaError.UNKNOWN_TOPIC_OR_PARTITION})
+            (
+                partition_name(topic, number),
+                {"partition_index": number, "error_code": KafkaError.UNKNOWN_TOPIC_OR_PARTITION},
+            )
             for topic, number in partitions
         ]
         return {"topics": [{"topic_name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
@@ -184,7 +201,7 @@ def _stamp_ms(call: ApiCall, model_us: int) -> int:
     return NOTHING if model_us == NOTHING else call.house.stamp_ms(model_us)
 
 
-def describe_client_quotas(call: ApiCall) -> Flow:
+def describe_client_quotas(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeClientQuotas: there are none."""
     yield ask(MetadataRequest(0))
     return {"error_code": 0, "error_message": None, "entries": ()}
@@ -196,19 +213,19 @@ _NO_AUTHORIZER: Final = {
 """Response of a broker without an authorizer to every ACL request (``AclApis``)."""
 
 
-def describe_acls(call: ApiCall) -> Flow:
+def describe_acls(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeAcls: refused, since there is no authorizer."""
     yield ask(MetadataRequest(0))
     return _NO_AUTHORIZER
 
 
-def create_acls(call: ApiCall) -> Flow:
+def create_acls(call: ApiCall) -> RequestHandlerGenerator:
     """Handle CreateAcls: refused, since there is no authorizer."""
     yield ask(MetadataRequest(0))
     return {"results": [_NO_AUTHORIZER for _each in call.request.creations]}
 
 
-def delete_acls(call: ApiCall) -> Flow:
+def delete_acls(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DeleteAcls: refused, since there is no authorizer."""
     yield ask(MetadataRequest(0))
     return {"filter_results": [{**_NO_AUTHORIZER, "matching_acls": ()} for _each in call.request.filters]}

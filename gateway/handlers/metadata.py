@@ -6,19 +6,19 @@ from typing import Any, Final
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, is_legal
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.features import features_of
-from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, MetadataRequest, MetadataResponse, PartitionState
 from cluster_model.spec import OFFSETS, TRANSACTIONS
 from gateway.protocol.api_versions import advertised
 from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import (
     CLUSTER_ID,
-    OF_CLUSTER,
-    OF_TOPIC,
+    CLUSTER_OPERATIONS,
+    TOPIC_OPERATIONS,
     ApiCall,
-    Flow,
     ModelRequests,
+    RequestHandlerGenerator,
     ask,
-    split,
+    split_partition,
     topic_uuid,
 )
 
@@ -30,7 +30,7 @@ _HAS_FEATURES: Final = 3
 _HAS_RANGES_FROM_0: Final = 4
 
 
-def api_versions(call: ApiCall) -> Flow:
+def api_versions(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ApiVersions. It sends a model request, so that an unresponsive broker does not answer."""
     yield ask(MetadataRequest(0))
     keys = [
@@ -62,7 +62,7 @@ def _features(call: ApiCall) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def metadata(call: ApiCall) -> Flow:
+def metadata(call: ApiCall) -> RequestHandlerGenerator:
     """Handle Metadata: topics by name or id, or all; missing topics are created if client and broker allow it."""
     (known,) = yield ask(MetadataRequest(0))
     existing = _by_name(known)
@@ -78,18 +78,18 @@ def metadata(call: ApiCall) -> Flow:
             topics.append({"error_code": UNKNOWN_TOPIC_ID, "name": None, "topic_id": topic_id})
     if call.get("include_topic_authorized_operations", False):
         for each in topics:
-            each["topic_authorized_operations"] = OF_TOPIC
+            each["topic_authorized_operations"] = TOPIC_OPERATIONS
     of_cluster = call.get("include_cluster_authorized_operations", False)
     wanted = tuple(CreatableTopic(name) for name in missing if is_legal(name))
     if wanted and _creates(call):
-        target = known.controller if known.controller != NOBODY else call.broker
+        target = known.controller if known.controller != NO_LEADER else call.broker
         yield ModelRequests((CreateTopicsRequest(0, wanted),), waits=False, broker=target)
     return {
         "brokers": _brokers(call, known.brokers, "node_id"),
         "cluster_id": CLUSTER_ID,
         "controller_id": known.controller,
         "topics": topics,
-        **({"cluster_authorized_operations": OF_CLUSTER} if of_cluster else {}),
+        **({"cluster_authorized_operations": CLUSTER_OPERATIONS} if of_cluster else {}),
     }
 
 
@@ -97,7 +97,7 @@ def _by_name(known: MetadataResponse) -> dict[str, list[PartitionState]]:
     """Return topic → its partitions."""
     found: dict[str, list[PartitionState]] = {}
     for state in known.partitions:
-        found.setdefault(split(state.partition)[0], []).append(state)
+        found.setdefault(split_partition(state.partition)[0], []).append(state)
     return found
 
 
@@ -136,8 +136,8 @@ def _topic(name: str, states: list[PartitionState], known: MetadataResponse) -> 
         partitions.append(
             {
                 "error_code": 0 if led else KafkaError.LEADER_NOT_AVAILABLE,
-                "partition_index": split(state.partition)[1],
-                "leader_id": state.leader if led else NOBODY,
+                "partition_index": split_partition(state.partition)[1],
+                "leader_id": state.leader if led else NO_LEADER,
                 "leader_epoch": state.leader_epoch,
                 "replica_nodes": state.replicas,
                 "isr_nodes": state.isr,
@@ -166,7 +166,7 @@ MOST_PARTITIONS: Final = 2_000
 """Default of ``max.request.partition.size.limit``."""
 
 
-def describe_topic_partitions(call: ApiCall) -> Flow:
+def describe_topic_partitions(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeTopicPartitions: topics by name from a cursor on, up to a limit, and the next cursor."""
     (known,) = yield ask(MetadataRequest(0))
     existing = _by_name(known)
@@ -188,7 +188,7 @@ def describe_topic_partitions(call: ApiCall) -> Flow:
         fields = _topic(name, existing[name], known)
         first = begin[1] if name == begin[0] else 0
         found = fields["partitions"][first : first + left]
-        eligible = {split(state.partition)[1]: state for state in existing[name]}
+        eligible = {split_partition(state.partition)[1]: state for state in existing[name]}
         topics.append({**fields, "partitions": [_with_elr(each, eligible) for each in found]})
         if first + left < len(fields["partitions"]):
             return _page(topics, (name, first + left))
@@ -198,13 +198,13 @@ def describe_topic_partitions(call: ApiCall) -> Flow:
 
 def _with_elr(partition: dict[str, Any], states: dict[int, PartitionState]) -> dict[str, Any]:
     state = states[partition["partition_index"]]
-    last = () if state.last_known == NOBODY else (state.last_known,)
+    last = () if state.last_known == NO_LEADER else (state.last_known,)
     return {**partition, "error_code": 0, "eligible_leader_replicas": state.elr, "last_known_elr": last}
 
 
 def _page(topics: list[dict[str, Any]], cursor: tuple[str, int] | None) -> dict[str, Any]:
     for each in topics:
-        each["topic_authorized_operations"] = OF_TOPIC
+        each["topic_authorized_operations"] = TOPIC_OPERATIONS
     following = None if cursor is None else {"topic_name": cursor[0], "partition_index": cursor[1]}
     return {"topics": topics, "next_cursor": following}
 
@@ -223,7 +223,7 @@ CONTROLLERS: Final = 2
 """Values of ``EndpointType`` (KIP-919)."""
 
 
-def describe_cluster(call: ApiCall) -> Flow:
+def describe_cluster(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeCluster: brokers and controller (KIP-700), with fenced brokers on request (KIP-1073)."""
     (known,) = yield ask(MetadataRequest(0))
     wanted = call.get("endpoint_type", BROKERS)
@@ -241,5 +241,5 @@ def describe_cluster(call: ApiCall) -> Flow:
         "cluster_id": CLUSTER_ID,
         "controller_id": known.controller,
         "brokers": brokers,
-        **({"cluster_authorized_operations": OF_CLUSTER} if allowed else {}),
+        **({"cluster_authorized_operations": CLUSTER_OPERATIONS} if allowed else {}),
     }

@@ -5,14 +5,14 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition import Replica
-from cluster_model.protocol.configs import NEVER, PRODUCERS_CODEC, LogRules
+from cluster_model.protocol.configs import NEVER, PRODUCERS_CODEC, LogConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
     EARLIEST,
     LATEST,
     MAX_TIMESTAMP,
-    NOBODY,
+    NO_LEADER,
     EpochEndRequest,
     FetchData,
     FetchPartition,
@@ -29,16 +29,16 @@ from gateway.protocol import api_versions
 from gateway.protocol.codec import RequestError
 from gateway.protocol.context import (
     ApiCall,
-    Flow,
-    House,
+    GatewayCluster,
     ModelRequests,
+    RequestHandlerGenerator,
     ask,
     by_topic,
     ms,
-    named,
-    split,
+    partition_name,
+    split_partition,
     topic_id_in,
-    topic_named,
+    topic_of_id,
 )
 from gateway.protocol.record_batches import (
     ZSTD,
@@ -49,9 +49,9 @@ from gateway.protocol.record_batches import (
     bytes_of,
     code_of,
     oldest_ms,
-    read_head,
-    recompressed,
+    recompress,
     record_at,
+    validate_batch,
 )
 
 # The current leader in an error response of Produce or Fetch, and its address (KIP-951).
@@ -67,14 +67,14 @@ Hint = tuple[int, int] | None
 """(leader, leader epoch), as the modelled broker returns it."""
 
 
-def told(call: ApiCall, hint: Hint) -> dict[str, Any]:
+def leader_field(call: ApiCall, hint: Hint) -> dict[str, Any]:
     """Return the leader field of a partition, if this version has it."""
     if hint is None or call.version < _SINCE[call.api]:
         return {}
     return {"current_leader": {"leader_id": hint[0], "leader_epoch": hint[1]}}
 
 
-def endpoints(call: ApiCall, hints: Iterable[Hint]) -> list[dict[str, Any]]:
+def leader_endpoints(call: ApiCall, hints: Iterable[Hint]) -> list[dict[str, Any]]:
     """Return the addresses of these leaders, each once, if the broker knows them to be alive."""
     if call.version < _SINCE[call.api]:
         return []
@@ -101,14 +101,14 @@ _SINCE_VERSION: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCA
 """Special timestamp → first version of ListOffsets that allows it."""
 
 
-def fetch(call: ApiCall) -> Flow:
+def fetch(call: ApiCall) -> RequestHandlerGenerator:
     """Handle Fetch. A broker without data delays the response, and so the client's connection."""
     request = call.request
     partitions: list[FetchPartition] = []
     most = 0
     refused: list[dict[str, Any]] = []
     for topic in request.topics:
-        name = topic.topic if call.version < 13 else topic_named(call.house, call.broker, topic.topic_id)
+        name = topic.topic if call.version < 13 else topic_of_id(call.house, call.broker, topic.topic_id)
         if not name:
             refused.append({"topic_id": topic.topic_id, "partitions": _errors(topic, UNKNOWN_TOPIC_ID)})
             continue
@@ -120,7 +120,7 @@ def fetch(call: ApiCall) -> Flow:
             most = max(most, each.partition_max_bytes)
             partitions.append(
                 FetchPartition(
-                    named(name, each.partition), each.fetch_offset, getattr(each, "current_leader_epoch", -1),
+                    partition_name(name, each.partition), each.fetch_offset, getattr(each, "current_leader_epoch", -1),
                     getattr(each, "last_fetched_epoch", -1),
                 )
             )  # fmt: skip
@@ -139,14 +139,14 @@ def fetch(call: ApiCall) -> Flow:
     responses = [
         {
             "topic": topic,
-            "topic_id": topic_id_in(states, named(topic, found[0]["partition_index"])),
+            "topic_id": topic_id_in(states, partition_name(topic, found[0]["partition_index"])),
             "partitions": found,
         }
         for topic, found in by_topic(rows).items()
     ]
     return {
         "error_code": answer.error, "session_id": NO_SESSION, "responses": [*responses, *refused],
-        "node_endpoints": endpoints(call, [data.current for data in answer.partitions]),
+        "node_endpoints": leader_endpoints(call, [data.current for data in answer.partitions]),
     }  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _errors(topic: Any, error: int) -> list[dict[str, Any]]:
 
 def _data(call: ApiCall, data: FetchData) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        "partition_index": split(data.partition)[1],
+        "partition_index": split_partition(data.partition)[1],
         "error_code": data.error,
         "high_watermark": data.hw,
         "last_stable_offset": data.last_stable_offset,
@@ -171,15 +171,15 @@ def _data(call: ApiCall, data: FetchData) -> dict[str, Any]:
     }
     if data.diverging is not None:
         fields["diverging_epoch"] = {"epoch": data.diverging[0], "end_offset": data.diverging[1]}
-    return {**fields, **told(call, data.current)}
+    return {**fields, **leader_field(call, data.current)}
 
 
-def list_offsets(call: ApiCall) -> Flow:
+def list_offsets(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ListOffsets: offsets by time, and log start and end offsets."""
     requests, refused, stamps = [], {}, {}
     for topic in call.request.topics:
         for each in topic.partitions:
-            name, stamp = named(topic.name, each.partition_index), each.timestamp
+            name, stamp = partition_name(topic.name, each.partition_index), each.timestamp
             if name in stamps:
                 refused[name] = KafkaError.INVALID_REQUEST
             elif stamp < 0 and call.version < _SINCE_VERSION.get(stamp, call.version + 1):
@@ -198,7 +198,7 @@ def list_offsets(call: ApiCall) -> Flow:
         answers = yield ask(*requests)
     rows = [(each.partition, _offset(call, each, stamps[each.partition])) for each in answers]
     for name, error in refused.items():
-        result = {"partition_index": split(name)[1], "error_code": error, "timestamp": -1, "offset": -1}
+        result = {"partition_index": split_partition(name)[1], "error_code": error, "timestamp": -1, "offset": -1}
         rows.append((name, result))
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
@@ -225,7 +225,7 @@ def _offset(call: ApiCall, answer: ListOffsetsResponse, asked_ms: int) -> dict[s
         elif asked_ms == MAX_TIMESTAMP and replica is not None:
             offset = _newest(call.house, replica, offset)
     return {
-        "partition_index": split(answer.partition)[1],
+        "partition_index": split_partition(answer.partition)[1],
         "error_code": answer.error,
         "timestamp": stamp_ms,
         "offset": offset,
@@ -233,7 +233,7 @@ def _offset(call: ApiCall, answer: ListOffsetsResponse, asked_ms: int) -> dict[s
     }
 
 
-def _newest(house: House, replica: Replica, offset: int) -> int:
+def _newest(house: GatewayCluster, replica: Replica, offset: int) -> int:
     """Return the offset of a batch's newest record; before 3.8 the last one if compressed (``LogValidator``)."""
     found = batch_at(replica, offset)
     if found is None or not found[1]:
@@ -248,7 +248,7 @@ def _newest(house: House, replica: Replica, offset: int) -> int:
     return offset if record is None else batch.base + record[0]
 
 
-def _record(house: House, replica: Replica, offset: int, asked_ms: int) -> tuple[int, int]:
+def _record(house: GatewayCluster, replica: Replica, offset: int, asked_ms: int) -> tuple[int, int]:
     """Return (offset, time) of the first record at or after a time, from a batch on; both -1 if there is none.
 
     Records of the model's own batches have the batch's time, and so do records that cannot be decoded.
@@ -269,19 +269,19 @@ def _record(house: House, replica: Replica, offset: int, asked_ms: int) -> tuple
     return -1, -1
 
 
-def epoch_ends(call: ApiCall) -> Flow:
+def epoch_ends(call: ApiCall) -> RequestHandlerGenerator:
     """Handle OffsetForLeaderEpoch: end offsets of epochs, with which a client detects log truncation (KIP-320)."""
     epochs = tuple(
-        (named(topic.topic, each.partition), each.leader_epoch, each.current_leader_epoch)
+        (partition_name(topic.topic, each.partition), each.leader_epoch, each.current_leader_epoch)
         for topic in call.request.topics
         for each in topic.partitions
     )
-    (answer,) = yield ask(EpochEndRequest(0, epochs, NOBODY))
+    (answer,) = yield ask(EpochEndRequest(0, epochs, NO_LEADER))
     rows = [
         (
             each.partition,
             {
-                "error_code": each.error, "partition": split(each.partition)[1],
+                "error_code": each.error, "partition": split_partition(each.partition)[1],
                 "leader_epoch": each.epoch, "end_offset": each.end,
             },
         )
@@ -307,7 +307,7 @@ class _BatchTarget(NamedTuple):
     """Empty if the id is unknown."""
 
 
-def produce(call: ApiCall) -> Flow:
+def produce(call: ApiCall) -> RequestHandlerGenerator:
     """Handle Produce; with acks=0 there is no response, and an error closes the connection."""
     acks = call.request.acks
     refused: dict[_BatchTarget, tuple[int, str]] = {}
@@ -345,16 +345,16 @@ def produce(call: ApiCall) -> Flow:
         rows.setdefault(target.topic, []).append(result)
     key = "topic_id" if call.version >= _BY_ID else "name"
     responses = [{key: topic, "partition_responses": found} for topic, found in rows.items()]
-    return {"responses": responses, "node_endpoints": endpoints(call, [each.current for each in answers])}
+    return {"responses": responses, "node_endpoints": leader_endpoints(call, [each.current for each in answers])}
 
 
 def _sent(call: ApiCall) -> Iterator[tuple[_BatchTarget, Any]]:
     """Yield each batch with its target."""
     for topic in call.request.topic_data:
         by_id = call.version >= _BY_ID
-        name = topic_named(call.house, call.broker, topic.topic_id) if by_id else topic.name
+        name = topic_of_id(call.house, call.broker, topic.topic_id) if by_id else topic.name
         for each in topic.partition_data:
-            partition = named(name, each.index) if name or not by_id else ""
+            partition = partition_name(name, each.index) if name or not by_id else ""
             yield _BatchTarget(topic.topic_id if by_id else name, each.index, partition), each.records
 
 
@@ -364,21 +364,21 @@ def _taken(call: ApiCall, partition: str, data: bytes) -> tuple[BatchHeader, byt
     Raises:
         BatchError: The batch is rejected.
     """
-    head = read_head(data, call.version)
-    rules = _rules(call, split(partition)[0])
+    head = validate_batch(data, call.version)
+    rules = _rules(call, split_partition(partition)[0])
     if rules.codec in (PRODUCERS_CODEC, head.codec):
         return head, data
     if head.size > rules.max_message:
         message = f"found a batch of {head.size} bytes, allowed are {rules.max_message}"
         raise BatchError(KafkaError.MESSAGE_TOO_LARGE, message)
     try:
-        data = recompressed(data, rules.codec)
+        data = recompress(data, rules.codec)
     except UnreadableError as error:
         raise BatchError(KafkaError.CORRUPT_MESSAGE, f"its records cannot be unpacked: {error}") from None
     return head._replace(codec=rules.codec, size=len(data)), data
 
 
-def _rules(call: ApiCall, topic: str) -> LogRules:
+def _rules(call: ApiCall, topic: str) -> LogConfig:
     """Return the log settings of a topic, as this broker knows them."""
     return call.house.cluster.brokers[call.broker].settings.of(topic).log
 
@@ -397,7 +397,7 @@ def _request(call: ApiCall, partition: str, head: BatchHeader, data: bytes) -> P
 
 def _oldest_us(call: ApiCall, partition: str, data: bytes) -> int:
     """Return the time of a batch's oldest record, -1 if unknown; records are decoded only if their age is limited."""
-    rules = _rules(call, split(partition)[0])
+    rules = _rules(call, split_partition(partition)[0])
     if rules.oldest_us == NEVER or rules.log_append_time:
         return -1
     try:
@@ -416,11 +416,11 @@ def _model_us(call: ApiCall, stamp_ms: int) -> int:
 
 def _appended(call: ApiCall, answer: ProduceResponse) -> dict[str, Any]:
     return {
-        "index": split(answer.partition)[1],
+        "index": split_partition(answer.partition)[1],
         "error_code": answer.error,
         "base_offset": answer.log_offset,
         "log_start_offset": _log_start(call, answer),
-        **told(call, answer.current),
+        **leader_field(call, answer.current),
     }
 
 
@@ -440,7 +440,7 @@ def _refused(target: _BatchTarget, error: int, message: str) -> dict[str, Any]:
 # Producer ids and transactions (KIP-98).
 
 
-def init_producer_id(call: ApiCall) -> Flow:
+def init_producer_id(call: ApiCall) -> RequestHandlerGenerator:
     """Handle InitProducerId; with a transactional id, an open transaction of an earlier process is aborted first."""
     request = call.request
     (answer,) = yield ask(
@@ -454,10 +454,12 @@ def init_producer_id(call: ApiCall) -> Flow:
     }  # fmt: skip
 
 
-def add_partitions(call: ApiCall) -> Flow:
+def add_partitions(call: ApiCall) -> RequestHandlerGenerator:
     """Handle AddPartitionsToTxn: add partitions to the open transaction."""
     request = call.request
-    names = tuple(named(topic.name, number) for topic in request.v3_and_below_topics for number in topic.partitions)
+    names = tuple(
+        partition_name(topic.name, number) for topic in request.v3_and_below_topics for number in topic.partitions
+    )
     (answer,) = yield ask(
         AddPartitionsToTxnRequest(
             0, request.v3_and_below_transactional_id, request.v3_and_below_producer_id,
@@ -465,14 +467,14 @@ def add_partitions(call: ApiCall) -> Flow:
         )
     )  # fmt: skip
     rows = [
-        (name, {"partition_index": split(name)[1], "partition_error_code": answer.error})
+        (name, {"partition_index": split_partition(name)[1], "partition_error_code": answer.error})
         for name in names
     ]  # fmt: skip
     results = [{"name": topic, "results_by_partition": found} for topic, found in by_topic(rows).items()]
     return {"results_by_topic_v3_and_below": results}
 
 
-def add_offsets(call: ApiCall) -> Flow:
+def add_offsets(call: ApiCall) -> RequestHandlerGenerator:
     """Handle AddOffsetsToTxn: add a group's offsets to the open transaction."""
     request = call.request
     (answer,) = yield ask(
@@ -483,7 +485,7 @@ def add_offsets(call: ApiCall) -> Flow:
     return {"error_code": answer.error}
 
 
-def end_txn(call: ApiCall) -> Flow:
+def end_txn(call: ApiCall) -> RequestHandlerGenerator:
     """Handle EndTxn: commit or abort."""
     request = call.request
     (answer,) = yield ask(

@@ -167,7 +167,7 @@ class Since(NamedTuple):
 _FENCED: Final = Since(2, E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH)
 """Producers before 2.7 have one error for both (KIP-588)."""
 
-NEWER: Final[dict[int, tuple[Since, ...]]] = {
+ERROR_REPLACEMENTS: Final[dict[int, tuple[Since, ...]]] = {
     PRODUCE: (Since(4, E.KAFKA_STORAGE_ERROR, E.NOT_LEADER_OR_FOLLOWER),),
     FETCH: (Since(6, E.KAFKA_STORAGE_ERROR, E.NOT_LEADER_OR_FOLLOWER),),
     LIST_OFFSETS: (Since(5, E.OFFSET_NOT_AVAILABLE, E.LEADER_NOT_AVAILABLE),),
@@ -183,9 +183,9 @@ Versions of TxnOffsetCommit before 2 belong to producers that fail on the first 
 """
 
 
-def as_known(number: int, version: int, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_known_errors(number: int, version: int, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a response of API ``number`` with errors that its version has."""
-    changes = {each.error: each.before for each in NEWER.get(number, ()) if version < each.version}
+    changes = {each.error: each.before for each in ERROR_REPLACEMENTS.get(number, ()) if version < each.version}
     return _changed(fields, changes) if changes else fields
 
 

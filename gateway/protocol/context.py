@@ -42,18 +42,18 @@ def _bits(*operations: AclOperation) -> int:
 
 _CONFIGS: Final = (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS)
 
-OF_TOPIC: Final = _bits(
+TOPIC_OPERATIONS: Final = _bits(
     AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE, AclOperation.DESCRIBE, AclOperation.DELETE,
     AclOperation.ALTER, *_CONFIGS,
 )  # fmt: skip
-OF_CLUSTER: Final = _bits(
+CLUSTER_OPERATIONS: Final = _bits(
     AclOperation.CREATE, AclOperation.CLUSTER_ACTION, AclOperation.IDEMPOTENT_WRITE, AclOperation.ALTER,
     AclOperation.DESCRIBE, *_CONFIGS,
 )  # fmt: skip
 _OF_GROUP: Final = _bits(AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DELETE)
 
 
-def of_group(profile: Profile) -> int:
+def group_operations(profile: Profile) -> int:
     """Return the authorized operations on a group, for a Kafka release."""
     return _OF_GROUP | _bits(*_CONFIGS) if profile.group_configs else _OF_GROUP
 
@@ -62,7 +62,7 @@ def of_group(profile: Profile) -> int:
 
 
 CLUSTER_ID: Final = "floodmark-gateway-0000"
-OUTSIDE: Final = " (wire)"
+WIRE_SUFFIX: Final = " (wire)"
 """Suffix for a ``client.id`` that equals the name of one of the model's own clients, whose names never contain it."""
 
 LOG_DIR: Final = "/var/lib/kafka/data"
@@ -70,7 +70,7 @@ LOG_DIR: Final = "/var/lib/kafka/data"
 CLIENT_HOST: Final = "/127.0.0.1"
 """Host of every group member, as its coordinator reports it."""
 
-Said = Mapping[str, Any] | None
+ResponseFields = Mapping[str, Any] | None
 """Fields of a response by name; None if there is no response."""
 
 
@@ -88,12 +88,12 @@ class ModelRequests(NamedTuple):
     """Whether an error in a response without a waiting handler closes the connection, as with acks=0."""
 
 
-Flow = Generator[ModelRequests, Any, Said]
+RequestHandlerGenerator = Generator[ModelRequests, Any, ResponseFields]
 """Generator of a request: it yields model requests and is sent their responses, in order."""
 
 
 @dataclass(slots=True)
-class House:
+class GatewayCluster:
     """The cluster behind the gateway, and the addresses of its brokers."""
 
     cluster: Cluster
@@ -120,7 +120,7 @@ class House:
         """Return a client's name in the ledger: its ``client.id``, with a suffix if the playbook has such a client."""
         own = self.cluster.clients
         owner = client.removesuffix(OUTPUT).removesuffix(LETTERS)
-        return client + OUTSIDE if client in own.producers or owner in own.consumers else client
+        return client + WIRE_SUFFIX if client in own.producers or owner in own.consumers else client
 
     def racks(self) -> dict[int, str | None]:
         """Return broker → its rack."""
@@ -135,7 +135,7 @@ class House:
 class ApiCall:
     """Request of a client to one broker."""
 
-    house: House
+    house: GatewayCluster
     broker: int
     client: str
     """The client's ``client.id``."""
@@ -148,7 +148,7 @@ class ApiCall:
         return getattr(self.request, name, default)
 
 
-Handler = Callable[[ApiCall], Flow]
+Handler = Callable[[ApiCall], RequestHandlerGenerator]
 
 
 def ask(*requests: Any) -> ModelRequests:
@@ -163,44 +163,44 @@ def topic_uuid(topic: str, topic_id: int) -> uuid.UUID:
     return uuid.UUID(bytes=digest[:16], version=4)
 
 
-def topic_named(house: House, broker: int, topic_id: uuid.UUID | None) -> str:
+def topic_of_id(house: GatewayCluster, broker: int, topic_id: uuid.UUID | None) -> str:
     """Return the topic with this id in a broker's metadata cache; empty if there is none."""
     if topic_id is None or topic_id == NO_ID:
         return ""
     for partition, state in house.states(broker).items():
-        topic = split(partition)[0]
+        topic = split_partition(partition)[0]
         if topic_uuid(topic, state.topic_id) == topic_id:
             return topic
     return ""
 
 
-BELOW: Final = "~"
+NEGATIVE_SIGN: Final = "~"
 """Replaces the sign of a negative partition number, which no partition has."""
 
 
-def named(topic: Any, number: int) -> str:
+def partition_name(topic: Any, number: int) -> str:
     """Return ``orders-0`` for ``("orders", 0)``; a negative number gives a name that no partition has."""
-    return f"{topic}-{number}" if number >= 0 else f"{topic}-{BELOW}{-number}"
+    return f"{topic}-{number}" if number >= 0 else f"{topic}-{NEGATIVE_SIGN}{-number}"
 
 
-def split(partition: str) -> tuple[str, int]:
-    """Return topic and number of a partition; inverse of :func:`named`."""
+def split_partition(partition: str) -> tuple[str, int]:
+    """Return topic and number of a partition; inverse of :func:`partition_name`."""
     topic, _dash, number = partition.rpartition("-")
-    return topic, -int(number[1:]) if number.startswith(BELOW) else int(number)
+    return topic, -int(number[1:]) if number.startswith(NEGATIVE_SIGN) else int(number)
 
 
 def by_topic(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """Return topic → fields of its partitions, in order, from pairs of partition and fields."""
     found: dict[str, list[dict[str, Any]]] = {}
     for partition, row in rows:
-        found.setdefault(split(partition)[0], []).append(row)
+        found.setdefault(split_partition(partition)[0], []).append(row)
     return found
 
 
 def topic_id_in(states: Mapping[str, PartitionState], partition: str) -> uuid.UUID:
     """Return the id of a partition's topic in a broker's metadata; if unknown, the id of a topic created once."""
     state = states.get(partition)
-    return topic_uuid(split(partition)[0], 0 if state is None else state.topic_id)
+    return topic_uuid(split_partition(partition)[0], 0 if state is None else state.topic_id)
 
 
 def state_of(group: Any) -> str:

@@ -13,13 +13,13 @@ import cramjam
 from crc32c import crc32c
 
 from cluster_model.broker.partition import Replica
-from cluster_model.log import Lineages, keys_of
+from cluster_model.log import BatchStore, keys_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import FetchData
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch, Slice
 from cluster_model.protocol.versions import Profile
 from gateway.protocol.codec import RequestError, varint
-from gateway.protocol.context import House
+from gateway.protocol.context import GatewayCluster
 from playbooks.model import RecordName, contents, fields_of, written
 
 # Compression of records, with the framing of Kafka's clients and brokers (``CompressionType``).
@@ -56,7 +56,7 @@ class UnreadableError(ValueError):
     """Records that cannot be decoded, or are too many; a broker does not decode them when it appends a batch."""
 
 
-def unpacked(data: bytes, codec: int) -> bytes:
+def decompress(data: bytes, codec: int) -> bytes:
     """Return the decompressed records of a batch, at most :data:`MOST` bytes.
 
     Raises:
@@ -74,7 +74,7 @@ def unpacked(data: bytes, codec: int) -> bytes:
         raise UnreadableError(str(error)) from None
 
 
-def packed(data: bytes, codec: int) -> bytes:
+def compress(data: bytes, codec: int) -> bytes:
     """Return compressed records, framed so that Java clients can read them; the output is deterministic."""
     if codec == NONE:
         return data
@@ -170,7 +170,7 @@ class BatchHeader(NamedTuple):
     transactional: bool
 
 
-def read_head(data: bytes, version: int = _ZSTD_SINCE) -> BatchHeader:
+def validate_batch(data: bytes, version: int = _ZSTD_SINCE) -> BatchHeader:
     """Validate a batch as a broker does before it appends it, without its records.
 
     The checks of ``ProduceRequest.validateRecords`` for a request of ``version`` come first, then those of
@@ -212,14 +212,14 @@ def read_head(data: bytes, version: int = _ZSTD_SINCE) -> BatchHeader:
     )  # fmt: skip
 
 
-def recompressed(data: bytes, codec: int) -> bytes:
+def recompress(data: bytes, codec: int) -> bytes:
     """Return a batch with its records recompressed (``LogValidator``, ``compression.type`` of a topic).
 
     Raises:
         UnreadableError: The records are not valid for the batch's codec, or too large.
     """
     (attributes,) = _ATTRIBUTES.unpack_from(data, _CRC_FROM)
-    body = packed(unpacked(data[OVERHEAD:], attributes & _CODEC), codec)
+    body = compress(decompress(data[OVERHEAD:], attributes & _CODEC), codec)
     result = bytearray(data[:OVERHEAD] + body)
     _LENGTH.pack_into(result, 8, len(result) - _LENGTH_ENDS)
     _ATTRIBUTES.pack_into(result, _CRC_FROM, attributes & ~_CODEC | codec)
@@ -236,7 +236,7 @@ def code_of(error: BatchError, profile: Profile) -> int:
     return error.code
 
 
-def placed(data: bytes, base: int, leader_epoch: int) -> bytearray:
+def with_offset_and_epoch(data: bytes, base: int, leader_epoch: int) -> bytearray:
     """Return a batch with its base offset and leader epoch in the log."""
     patched = bytearray(data)
     _START.pack_into(patched, 0, base)
@@ -255,7 +255,7 @@ class BatchProducer(NamedTuple):
 NOBODY: Final = BatchProducer()
 
 
-def made(
+def encode_batch(
     base: int,
     leader_epoch: int,
     timestamp_ms: int,
@@ -274,12 +274,12 @@ def made(
     return struct.pack(">qiibI", base, len(checked) + 9, leader_epoch, 2, crc32c(checked)) + checked
 
 
-def marker(
+def encode_marker(
     base: int, leader_epoch: int, timestamp_ms: int, origin: BatchProducer, coordinator: int, *, commit: bool
 ) -> bytes:
     """Return a control batch that ends a transaction (``EndTransactionMarker``)."""
     key, value = struct.pack(">hh", 0, int(commit)), struct.pack(">hi", 0, coordinator)
-    return made(base, leader_epoch, timestamp_ms, [(key, value)], origin, control=True)
+    return encode_batch(base, leader_epoch, timestamp_ms, [(key, value)], origin, control=True)
 
 
 def _encode_record(number: int, key: bytes | None, value: bytes | None) -> bytes:
@@ -308,7 +308,7 @@ KEPT: Final = 4096
 """Number of encoded batches of the model's own producers that are cached."""
 
 
-def bytes_of(house: House, data: FetchData) -> bytes:
+def bytes_of(house: GatewayCluster, data: FetchData) -> bytes:
     """Return complete batches, in order, with their offsets and leader epochs; a corrupt batch stays corrupt."""
     lineages = house.cluster.lineages[data.partition]
     records = data.records
@@ -320,7 +320,7 @@ def bytes_of(house: House, data: FetchData) -> bytes:
             if records.cleaned is not None and records.cleaned.gone(batch):
                 continue
             payload = lineage.payload(batch.base) or _made(house, data.partition, log_branch, batch, lineages)
-            out.append(_spoilt(placed(payload, batch.base, lineage.epoch), records, batch))
+            out.append(_spoilt(with_offset_and_epoch(payload, batch.base, lineage.epoch), records, batch))
     return b"".join(out)
 
 
@@ -340,7 +340,7 @@ def _spoilt(data: bytearray, records: Slice, batch: Batch) -> bytearray:
     return data
 
 
-def _made(house: House, partition: str, log_branch: int, batch: Batch, lineages: Lineages) -> bytes:
+def _made(house: GatewayCluster, partition: str, log_branch: int, batch: Batch, lineages: BatchStore) -> bytes:
     key = (partition, log_branch, batch.base)
     data = house.made.get(key)
     if data is None:
@@ -350,19 +350,19 @@ def _made(house: House, partition: str, log_branch: int, batch: Batch, lineages:
     return data
 
 
-def _make(house: House, partition: str, batch: Batch, lineages: Lineages) -> bytes:
+def _make(house: GatewayCluster, partition: str, batch: Batch, lineages: BatchStore) -> bytes:
     stamp_ms = house.stamp_ms(batch.timestamp_us if batch.timestamp_us != -1 else batch.appended_us)
     if batch.kind >= ABORT:
         producer = BatchProducer(batch.producer_id, batch.producer_epoch)
-        return marker(batch.base, 0, stamp_ms, producer, batch.coordinator_epoch, commit=batch.kind == COMMIT)
+        return encode_marker(batch.base, 0, stamp_ms, producer, batch.coordinator_epoch, commit=batch.kind == COMMIT)
     sequence = batch.sequence - batch.origin if batch.sequence >= 0 else -1
     producer = BatchProducer(batch.producer_id, batch.producer_epoch, sequence if batch.producer_id >= 0 else -1)
     records = [_model_record(house, partition, batch, number, lineages) for number in range(batch.records)]
-    return made(batch.base, 0, stamp_ms, records, producer, transactional=batch.kind == TRANSACTIONAL)
+    return encode_batch(batch.base, 0, stamp_ms, records, producer, transactional=batch.kind == TRANSACTIONAL)
 
 
 def _model_record(
-    house: House, partition: str, batch: Batch, number: int, lineages: Lineages
+    house: GatewayCluster, partition: str, batch: Batch, number: int, lineages: BatchStore
 ) -> tuple[bytes | None, bytes | None]:
     """Return key and value of a record of the model's own producers: from the playbook, or its identity."""
     if number < len(batch.name):
@@ -438,7 +438,7 @@ def _times(data: bytes) -> Iterator[tuple[int, int]]:
     if count > MOST_RECORDS:
         raise UnreadableError(f"found {count} records, allowed are at most {MOST_RECORDS}")
     try:
-        body = unpacked(data[OVERHEAD:], attributes & _CODEC)
+        body = decompress(data[OVERHEAD:], attributes & _CODEC)
         at = 0
         for expected in range(count):
             size, at = _read_zigzag(body, at)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cluster_model.checker.anomalies import AnomalyReport
 from cluster_model.util.quantities import counted
-from playbooks.fuzz.protocol_states import NOTHING
+from playbooks.fuzz.protocol_states import STEADY
 from playbooks.results.result import SessionResult
 from playbooks.results.wrongs import (
     ANOMALY,
@@ -17,10 +17,10 @@ from playbooks.results.wrongs import (
     LIVENESS,
     VIOLATION,
     AnyCluster,
-    Wrong,
+    Failure,
     current_key,
-    why_expected,
-    wrongs_of,
+    expected_reason,
+    failures_of,
 )
 
 ERROR = "error"
@@ -85,8 +85,8 @@ def found_in(result: SessionResult, cluster: AnyCluster, listed: tuple[str, ...]
     sentences = dict(reversed(list(_sentences(result))))
     return tuple(
         [
-            RunFailure(each.key, why_expected(each, result.findings, cluster, listed), sentences.get(each.key, ""))
-            for each in wrongs_of(result)
+            RunFailure(each.key, expected_reason(each, result.findings, cluster, listed), sentences.get(each.key, ""))
+            for each in failures_of(result)
         ]
     )
 
@@ -105,7 +105,9 @@ def counts_of(result: SessionResult) -> dict[str, int]:
     }
 
 
-def broken(run: int, seed: int, cell: Mapping[str, str], error: Exception, *, text: str = "", code: int = 0) -> RunRow:
+def crashed_row(
+    run: int, seed: int, cell: Mapping[str, str], error: Exception, *, text: str = "", code: int = 0
+) -> RunRow:
     """Return the row of a run that ended in an internal error; ``text`` describes more than the error itself."""
     text = text or f"{type(error).__name__}: {error}{_place(error)}"
     found = RunFailure(f"{ERROR}:{type(error).__name__}", "", text)
@@ -122,17 +124,17 @@ def _place(error: Exception) -> str:
 def _sentences(result: SessionResult) -> Iterable[tuple[str, str]]:
     """Yield each failure's key with a description, in listing order."""
     for finding in result.findings:
-        yield Wrong(FINDING, f"{finding.kind}/{finding.cause}").key, finding.sentence
+        yield Failure(FINDING, f"{finding.kind}/{finding.cause}").key, finding.sentence
     for broken in result.violations:
-        yield Wrong(VIOLATION, broken.invariant).key, f"{broken.partition}: {broken.detail}".removeprefix(": ")
+        yield Failure(VIOLATION, broken.invariant).key, f"{broken.partition}: {broken.detail}".removeprefix(": ")
     for seen in result.anomalies:
         if not seen.legal:
-            yield Wrong(ANOMALY, seen.name).key, _anomaly(seen)
+            yield Failure(ANOMALY, seen.name).key, _anomaly(seen)
     for late in result.liveness_violations:
-        yield Wrong(LIVENESS, late.property).key, late.detail
+        yield Failure(LIVENESS, late.property).key, late.detail
     for checked in result.expectations:
         if not checked.ok:
-            yield Wrong(EXPECTATION, checked.text).key, checked.detail
+            yield Failure(EXPECTATION, checked.text).key, checked.detail
 
 
 def _anomaly(seen: AnomalyReport) -> str:
@@ -183,7 +185,7 @@ def coverage_of(rows: Iterable[RunRow], faults: tuple[str, ...], states: tuple[s
             for state, count in counts.items():
                 of_fault = met.setdefault(fault, {})
                 of_fault[state] = of_fault.get(state, 0) + count
-    return Coverage(faults, (NOTHING, *states), met)
+    return Coverage(faults, (STEADY, *states), met)
 
 
 # Groups of findings, one for every key: number of runs, first run, and whether it is expected.
@@ -220,7 +222,7 @@ def _group(key: str, found: list[tuple[RunRow, str, str]]) -> FailureGroup:
 # Totals of a campaign's runs, of a size that does not depend on the number of runs.
 
 
-BROKEN_TOLD: Final = 100
+MOST_CRASHES_LISTED: Final = 100
 """Number of crashed runs that are listed individually; all of them are among the rows."""
 
 
@@ -255,4 +257,4 @@ def totals_of(rows: Iterable[RunRow]) -> Totals:
     there = sorted(rows, key=lambda row: row.run)
     broken = [RunCrash(row.run, row.seed, row.error) for row in there if row.error]
     strikes = sum(row.counts.get("strikes", 0) for row in there)
-    return Totals(len(there), strikes, len(broken), tuple(broken[:BROKEN_TOLD]))
+    return Totals(len(there), strikes, len(broken), tuple(broken[:MOST_CRASHES_LISTED]))

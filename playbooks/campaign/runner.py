@@ -72,7 +72,7 @@ class CampaignProgress:
 
 
 @dataclass(slots=True)
-class Come:
+class CampaignResult:
     """Result of a campaign, or of its interrupted part."""
 
     totals: Totals
@@ -115,7 +115,7 @@ def run_campaign(
     workers: int = 0,
     stops: Callable[[RunRow], bool] = lambda row: False,
     tell: Callable[[CampaignProgress], None] = lambda standing: None,
-) -> Come:
+) -> CampaignResult:
     """Execute the missing runs of 1 to ``runs``.
 
     The first row for which ``stops`` returns True is the last one that counts.
@@ -155,7 +155,7 @@ def run_campaign(
     rows = [campaign.rows[run] for run in sorted(campaign.rows) if run <= end]
     hit = any(map(stops, rows[-1:]))
     interrupted = not hit and any(outcome.code == INTERRUPTED for outcome in outcomes)
-    return Come(totals_of(rows), groups_of(rows), coverage_of(rows, faults, states), interrupted, hit, lost)
+    return CampaignResult(totals_of(rows), groups_of(rows), coverage_of(rows, faults, states), interrupted, hit, lost)
 
 
 def _end(campaign: CampaignStore, runs: int, stops: Callable[[RunRow], bool]) -> int:
@@ -170,12 +170,12 @@ def _end(campaign: CampaignStore, runs: int, stops: Callable[[RunRow], bool]) ->
 COME: Final = "come.json"
 
 
-def write_come(folder: Path, come: Come) -> None:
+def write_result(folder: Path, come: CampaignResult) -> None:
     """Write the result to the campaign's directory."""
     put_in_place(folder / COME, json.dumps(asdict(come), ensure_ascii=False) + "\n")
 
 
-def take_come(folder: Path) -> Come | None:
+def take_result(folder: Path) -> CampaignResult | None:
     """Read the result and delete the file; None if there is none."""
     path = folder / COME
     if not path.is_file():
@@ -184,7 +184,7 @@ def take_come(folder: Path) -> Come | None:
     path.unlink()
     totals, seen = found["totals"], found["coverage"]
     broken = tuple([RunCrash(**each) for each in totals["broken"]])
-    return Come(
+    return CampaignResult(
         Totals(**{**totals, "broken": broken}),
         tuple([FailureGroup(**each) for each in found["groups"]]),
         Coverage(tuple(seen["faults"]), tuple(seen["states"]), seen["met"]),

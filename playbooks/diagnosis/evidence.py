@@ -11,7 +11,7 @@ from typing import Any, Final
 from cluster_model.broker.partition import Replica
 from cluster_model.checker.ledger import Ledger
 from cluster_model.checker.root_cause import LOST, Finding, RecordBlock
-from cluster_model.observation import World
+from cluster_model.observation import ClusterState
 from cluster_model.protocol.events import (
     Event,
 )
@@ -59,13 +59,13 @@ def holds(replica: Replica, wanted: EvidenceRecord) -> bool:
     return batch.client == wanted.client and wanted.sequence in (-1, sequence)
 
 
-def holders(world: World, wanted: EvidenceRecord) -> tuple[int, ...]:
+def holders(world: ClusterState, wanted: EvidenceRecord) -> tuple[int, ...]:
     """Return the brokers whose logs have it, running or not, in assignment order."""
     replicas = world.replicas.get(wanted.partition, {})
     return tuple(broker for broker, replica in replicas.items() if holds(replica, wanted))
 
 
-def in_order(world: World, wanted: EvidenceRecord) -> bool:
+def is_safe(world: ClusterState, wanted: EvidenceRecord) -> bool:
     """Return whether the record is safe: every replica has it, runs and is in sync, and one of them leads."""
     record = world.records.get(wanted.partition)
     if record is None or world.true_leader(wanted.partition) is None:
@@ -76,7 +76,7 @@ def in_order(world: World, wanted: EvidenceRecord) -> bool:
     )
 
 
-def is_kept(world: World, wanted: EvidenceRecord) -> bool:
+def is_kept(world: ClusterState, wanted: EvidenceRecord) -> bool:
     """Return whether the record is not lost if the session ends now: the leader has it, or any log if none leads."""
     if wanted.partition not in world.records:
         return False
@@ -84,7 +84,7 @@ def is_kept(world: World, wanted: EvidenceRecord) -> bool:
     return holds(leader, wanted) if leader is not None else bool(holders(world, wanted))
 
 
-def loses(world: World, ledger: Ledger, partition: str, given_up: Sequence[RecordBlock]) -> bool:
+def loses(world: ClusterState, ledger: Ledger, partition: str, given_up: Sequence[RecordBlock]) -> bool:
     """Return whether a partition has lost acknowledged records, or its leader lacks any, beyond ``given_up``."""
     if partition not in world.records:
         return True
@@ -123,7 +123,7 @@ def _of_losses(result: SessionResult) -> tuple[Finding, ...]:
 # The trace events that can decide whether a record survives.
 
 
-SIGNS: Final = ("fault_injected", "node_down", "node_paused", "batch_corrupted")
+WARNING_KINDS: Final = ("fault_injected", "node_down", "node_paused", "batch_corrupted")
 """Event kinds that could have warned an operator."""
 
 DECIDING: Final = (
@@ -138,7 +138,7 @@ DECIDING: Final = (
 _WRITTEN: Final = ("appended", "records_acked")
 
 
-def most_telling(events: Iterable[Event], partition: str) -> Event | None:
+def most_informative(events: Iterable[Event], partition: str) -> Event | None:
     """Return the most informative of simultaneous events about a partition; None if there is none."""
     order = (*DECIDING, *_WRITTEN)
     mine = [event for event in events if event.kind in order and getattr(event, "partition", "") in ("", partition)]

@@ -20,23 +20,23 @@ from cluster_model.protocol.events import Event, RecordsAcked, StepTaken
 from cluster_model.util.quantities import counted
 from playbooks.diagnosis.evidence import (
     DECIDING,
-    SIGNS,
+    WARNING_KINDS,
     EvidenceRecord,
     holders,
     is_kept,
     loses,
-    most_telling,
+    most_informative,
     time_of,
     wanted_of,
 )
-from playbooks.diagnosis.remedies import CALL_OFF, UNCLEAN, Rescue, keeps, rescues
+from playbooks.diagnosis.remedies import CALL_OFF, UNCLEAN, RescueAction, keeps, rescues
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import SLICE_US, Session
-from playbooks.engine.session_runner import reach, repeat
-from playbooks.event_text import event_words
+from playbooks.engine.session_runner import repeat_action, run_to_position
+from playbooks.event_text import event_sentence
 from playbooks.model.playbook import Playbook
-from playbooks.model.step_text import step_name, step_words
-from playbooks.timetravel.branches import FOREVER, ForkAction, Forks
+from playbooks.model.step_text import step_name, step_text
+from playbooks.timetravel.branches import FOREVER, ForkAction, SessionForks
 
 CANDIDATES: Final = 80
 """Number of deciding events examined, the latest of them; before those only the acknowledgement itself."""
@@ -65,7 +65,7 @@ class NoReturn:
     at_us: int = -1
     executed: int = -1
     """Number of kernel events handled right before it; with manual stepping the number of steps taken."""
-    actions: tuple[Rescue, ...] = ()
+    actions: tuple[RescueAction, ...] = ()
     """Actions that would have kept the record right before it, in the order of the set."""
     acked_us: int = -1
     sign_us: int = -1
@@ -73,7 +73,7 @@ class NoReturn:
     sign: str = ""
     by_hand: bool = False
     """Whether the session is stepped manually: then ``at_us`` and other times are positions among ``steps``, from 1."""
-    last: tuple[tuple[Rescue, int], ...] = field(default=())
+    last: tuple[tuple[RescueAction, int], ...] = field(default=())
     """Manual: every action that ever worked, and the last step before which it does."""
     clean: "NoReturn | None" = None
     """The same without unclean elections, if only an unclean election worked last."""
@@ -128,7 +128,7 @@ class LossHistory:
     """Deciding events in order, from the beginning of the session."""
 
 
-def first_acked(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[EvidenceRecord, int]:
+def first_acknowledged(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[EvidenceRecord, int]:
     """Return the record of a finding that was acknowledged first, and when; -1 if no acknowledgement is known."""
     best: tuple[EvidenceRecord, int] = (wanted_of(finding.places[0]), -1)
     for place in finding.places:
@@ -141,7 +141,7 @@ def first_acked(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[Eviden
     return best
 
 
-def scout(start: Callable[[], Session], actions: Sequence[ForkAction], finding: Finding) -> LossHistory:
+def collect_history(start: Callable[[], Session], actions: Sequence[ForkAction], finding: Finding) -> LossHistory:
     """Run the whole session once, and collect the events that the search needs."""
     session = start()
     acked: list[RecordsAcked] = []
@@ -160,15 +160,15 @@ def scout(start: Callable[[], Session], actions: Sequence[ForkAction], finding: 
         while session.cluster.now_us < each.at_us - SLICE_US:
             session.advance(session.cluster.now_us + SLICE_US)
             take()
-        reach(session, each.at_us, each.executed, each.steps)
-        repeat(session, each.verb, each.action)
+        run_to_position(session, each.at_us, each.executed, each.steps)
+        repeat_action(session, each.verb, each.action)
         take()
     while session.phase != "ended":
         session.advance(session.cluster.now_us + SLICE_US)
         take()
         if session.open_ended and session.phase == "steps" and session.until_us < 0:
             session.settle()
-    wanted, acked_us = first_acked(finding, acked)
+    wanted, acked_us = first_acknowledged(finding, acked)
     return LossHistory(wanted, acked_us, session.cluster.now_us, deciding)
 
 
@@ -192,9 +192,9 @@ class NoReturnSearch:
         tell: Telling = lambda text: None,
     ) -> None:
         """``given_up``: everything that the session lost, of any finding."""
-        self._history = scout(start, actions, finding)
+        self._history = collect_history(start, actions, finding)
         self.wanted = self._history.wanted
-        self._forks = Forks(start, actions)
+        self._forks = SessionForks(start, actions)
         self._given_up = given_up
         self._tell = tell
         self._left_out: tuple[str, ...] = ()
@@ -228,7 +228,7 @@ class NoReturnSearch:
             after = at_us
         return NoReturn("acknowledgement", self.wanted, at_us=history.acked_us, acked_us=history.acked_us)
 
-    def saving(self, fork: Callable[[], Session], kinds: Sequence[str] = ()) -> tuple[Rescue, ...]:
+    def saving(self, fork: Callable[[], Session], kinds: Sequence[str] = ()) -> tuple[RescueAction, ...]:
         """Return the actions, of these ``kinds`` or of all, that keep the record from the point of ``fork``.
 
         If calling off the remaining steps is enough, return that alone.
@@ -237,7 +237,7 @@ class NoReturnSearch:
         if not holders(session.cluster.world, self.wanted):
             return ()
         found = [each for each in rescues(session, self.wanted) if each.kind not in self._left_out]
-        kept: list[Rescue] = []
+        kept: list[RescueAction] = []
         for rescue in found:
             if kinds and rescue.kind not in kinds:
                 continue
@@ -255,7 +255,7 @@ class NoReturnSearch:
         found = sorted((at_us - 1 for at_us in times if at_us > history.acked_us + 1), reverse=True)
         return [*found[:CANDIDATES], history.acked_us]
 
-    def _narrowed(self, low_us: int, high_us: int, kept: tuple[Rescue, ...]) -> NoReturn:
+    def _narrowed(self, low_us: int, high_us: int, kept: tuple[RescueAction, ...]) -> NoReturn:
         """Bisect between a time at which the record can be kept and one at which it cannot, down to one event."""
         forks = self._forks
         low, last = forks.at_time(low_us).cluster.executed, forks.at_time(high_us).cluster.executed
@@ -271,7 +271,7 @@ class NoReturnSearch:
         place = self._last_place(low, low_us)
         return self._named(place, low, self.saving(place))
 
-    def _at(self, executed: int, kinds: Sequence[str]) -> tuple[Rescue, ...]:
+    def _at(self, executed: int, kinds: Sequence[str]) -> tuple[RescueAction, ...]:
         return self.saving(lambda: self._forks.at_event(executed), kinds)
 
     def _last_place(self, low: int, low_us: int) -> Callable[[], Session]:
@@ -287,20 +287,20 @@ class NoReturnSearch:
                 return behind
         return before
 
-    def _named(self, place: Callable[[], Session], low: int, kept: tuple[Rescue, ...]) -> NoReturn:
+    def _named(self, place: Callable[[], Session], low: int, kept: tuple[RescueAction, ...]) -> NoReturn:
         """Return the answer for the next event at a point."""
         session = place()
         session.advance(FOREVER, 1)
         came_us = session.cluster.now_us
-        chosen = most_telling(session.drain(), self.wanted.partition)
+        chosen = most_informative(session.drain(), self.wanted.partition)
         on_its_way = 0
         while chosen is None and on_its_way < AHEAD and session.advance(FOREVER, 1):
-            chosen = most_telling(session.drain(), self.wanted.partition)
+            chosen = most_informative(session.drain(), self.wanted.partition)
             on_its_way += 1
         history = self._history
         at_us = time_of(chosen) if chosen is not None and not on_its_way else came_us
-        words = event_words(chosen) if chosen is not None else "a protocol message"
-        signs = [event for event in history.deciding if event.kind in SIGNS and time_of(event) <= at_us]
+        words = event_sentence(chosen) if chosen is not None else "a protocol message"
+        signs = [event for event in history.deciding if event.kind in WARNING_KINDS and time_of(event) <= at_us]
         return NoReturn(
             "event",
             self.wanted,
@@ -311,7 +311,7 @@ class NoReturnSearch:
             kept,
             history.acked_us,
             time_of(signs[0]) if signs else -1,
-            event_words(signs[0]) if signs else "",
+            event_sentence(signs[0]) if signs else "",
         )
 
 
@@ -334,10 +334,10 @@ SET: Final[dict[str, str]] = {
 ROUNDS: Final = 4
 """Fetches of each follower: records, their high watermark, and those needed for truncation."""
 
-_Deed = tuple[str, dict[str, Any]]
+_ManualStep = tuple[str, dict[str, Any]]
 
 
-def find_by_hand(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[RecordBlock]) -> NoReturn:
+def find_manual(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[RecordBlock]) -> NoReturn:
     """Try every action after every step, from the last step back to the acknowledgement."""
     found = _find(playbook, seed, finding, given_up)
     names = tuple(step_name(step) for step in playbook.steps)
@@ -350,10 +350,10 @@ def _find(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[Re
     count = len(playbook.steps)
     if wanted.log_offset < 0 or acked_step < 0:
         return NoReturn("unplaced", wanted, by_hand=True)
-    saved: dict[int, tuple[Rescue, ...]] = {}
-    last: dict[str, tuple[Rescue, int]] = {}
+    saved: dict[int, tuple[RescueAction, ...]] = {}
+    last: dict[str, tuple[RescueAction, int]] = {}
     for taken in range(count, acked_step - 1, -1):
-        saved[taken] = saving(playbook, seed, taken, wanted, given_up)
+        saved[taken] = keeping_actions(playbook, seed, taken, wanted, given_up)
         for rescue in saved[taken]:
             last.setdefault(rescue.words, (rescue, taken + 1))
     latest = next((taken for taken in saved if saved[taken]), -1)
@@ -369,13 +369,13 @@ def _answer(
     seed: int,
     wanted: EvidenceRecord,
     place: tuple[int, int],
-    saved: dict[int, tuple[Rescue, ...]],
-    last: tuple[tuple[Rescue, int], ...],
+    saved: dict[int, tuple[RescueAction, ...]],
+    last: tuple[tuple[RescueAction, int], ...],
     signs: Sequence[tuple[int, Event]],
 ) -> NoReturn:
     latest, acked_step = place
     before = [(step, event) for step, event in signs if step <= latest + 1]
-    sign, words = (before[0][0], event_words(before[0][1])) if before else (-1, "")
+    sign, words = (before[0][0], event_sentence(before[0][1])) if before else (-1, "")
     event, text = _step(playbook, seed, latest, wanted.partition)
     clean = None
     if all(each.kind == UNCLEAN for each in saved[latest]):
@@ -403,27 +403,27 @@ def _walk(
         for event in session.drain():
             if isinstance(event, RecordsAcked):
                 acked.append((step, event))
-            elif event.kind in SIGNS:
+            elif event.kind in WARNING_KINDS:
                 signs.append((step, event))
     for step, event in acked:
-        wanted, at_us = first_acked(finding, [event])
+        wanted, at_us = first_acknowledged(finding, [event])
         if at_us >= 0:
             return (wanted, step), signs
-    return first_acked(finding, []), signs
+    return first_acknowledged(finding, []), signs
 
 
 def _step(playbook: Playbook, seed: int, taken: int, partition: str) -> tuple[Event | None, str]:
     """Return the most informative event of the next step, and the step as text."""
-    session = stand(playbook, seed, taken)
+    session = move_to_position(playbook, seed, taken)
     session.drain()
     step = playbook.steps[taken]
     session.advance(max_events=1)
-    event = most_telling([each for each in session.drain() if each.kind != "step_taken"], partition)
-    text = f"{step_name(step)}, {step_words(step)}"
-    return event, f"{text} ({event_words(event)})" if event is not None else text
+    event = most_informative([each for each in session.drain() if each.kind != "step_taken"], partition)
+    text = f"{step_name(step)}, {step_text(step)}"
+    return event, f"{text} ({event_sentence(event)})" if event is not None else text
 
 
-def stand(playbook: Playbook, seed: int, taken: int) -> ManualSession:
+def move_to_position(playbook: Playbook, seed: int, taken: int) -> ManualSession:
     """Return a new session after that many steps."""
     session = ManualSession.start(playbook, seed=seed)
     if taken:
@@ -431,13 +431,13 @@ def stand(playbook: Playbook, seed: int, taken: int) -> ManualSession:
     return session
 
 
-def saving(
+def keeping_actions(
     playbook: Playbook, seed: int, taken: int, wanted: EvidenceRecord, given_up: Sequence[RecordBlock]
-) -> tuple[Rescue, ...]:  # fmt: skip
+) -> tuple[RescueAction, ...]:  # fmt: skip
     """Return the actions that keep the record after that many steps; if calling off the rest is enough, that alone."""
-    kept: list[Rescue] = []
-    for rescue, act in _actions(stand(playbook, seed, taken), wanted):
-        session = stand(playbook, seed, taken)
+    kept: list[RescueAction] = []
+    for rescue, act in _actions(move_to_position(playbook, seed, taken), wanted):
+        session = move_to_position(playbook, seed, taken)
         act(session)
         settle(session, wanted.partition)
         world, ledger = session.cluster.world, session.cluster.checker.ledger
@@ -450,40 +450,40 @@ def saving(
 
 def _actions(
     session: ManualSession, wanted: EvidenceRecord
-) -> Iterator[tuple[Rescue, Callable[[ManualSession], None]]]:  # fmt: skip
+) -> Iterator[tuple[RescueAction, Callable[[ManualSession], None]]]:  # fmt: skip
     """Yield the actions of the set that apply here, each with the function that executes it."""
     world, partition = session.cluster.world, wanted.partition
     record = world.record(partition)
     there = holders(world, wanted)
     up = [broker for broker in record.assignment if world.is_up(broker)]
-    yield Rescue(CALL_OFF, "calling off the remaining steps"), lambda _session: None
+    yield RescueAction(CALL_OFF, "calling off the remaining steps"), lambda _session: None
     yield (
-        Rescue("catch-up", "having the followers fetch from their leader"),
+        RescueAction("catch-up", "having the followers fetch from their leader"),
         lambda session: _fetch_all(session, partition),
     )
     for broker in record.assignment:
         if broker not in up:
-            yield Rescue("restart", f"restarting broker {broker}"), _doing(("restart", {"broker": broker}))
+            yield RescueAction("restart", f"restarting broker {broker}"), _doing(("restart", {"broker": broker}))
     for broker in there:
         start = () if broker in up else (("restart", {"broker": broker}),)
         if broker in record.isr and broker != record.leader:
             words = f"{'starting and ' if start else ''}electing broker {broker}"
-            yield Rescue("elect", words), _doing(*start, *_election(partition, broker, unclean=False))
+            yield RescueAction("elect", words), _doing(*start, *_election(partition, broker, unclean=False))
         stopped = [each for each in up if each not in there]
         stops = [("crash", {"broker": each}) for each in stopped]
         if broker != record.leader or stopped:
             stopping = f"stopping {' and '.join(f'broker {each}' for each in stopped)} and " if stopped else ""
             unclean = _election(partition, broker, unclean=True)
             words = f"{stopping}an unclean election of broker {broker}"
-            yield Rescue(UNCLEAN, words), _doing(*stops, *start, *unclean)
+            yield RescueAction(UNCLEAN, words), _doing(*stops, *start, *unclean)
 
 
-def _election(partition: str, broker: int, *, unclean: bool) -> tuple[_Deed, ...]:
+def _election(partition: str, broker: int, *, unclean: bool) -> tuple[_ManualStep, ...]:
     elect: dict[str, Any] = {"partition": partition, "leader": broker, **({"unclean": True} if unclean else {})}
     return (("elect", elect), ("deliver", {"broker": broker, "partition": partition}))
 
 
-def _doing(*deeds: _Deed) -> Callable[[ManualSession], None]:
+def _doing(*deeds: _ManualStep) -> Callable[[ManualSession], None]:
     def act(session: ManualSession) -> None:
         for deed in deeds:
             _try(session, *deed)

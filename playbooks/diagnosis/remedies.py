@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NamedTuple
 from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, LEAKED, LOST, REORDERED, SKIPPED, UNDONE, RecordBlock
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, modes_of, parse_version
 from faults.declarations import Action, FaultError, Value
-from playbooks.diagnosis.evidence import EvidenceRecord, holders, in_order, is_kept, loses
+from playbooks.diagnosis.evidence import EvidenceRecord, holders, is_kept, is_safe, loses
 from playbooks.engine.session import Session
 from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, run_all
 from playbooks.errors import BAD_INPUT
@@ -39,7 +39,7 @@ from playbooks.results.sweep_matrix import TENTH_US
 # Each change is a set of ``--set`` options. Changes already in effect, or without effect in the playbook, are left out.
 
 
-MENDS: Final[dict[str, str]] = {
+FIXES: Final[dict[str, str]] = {
     "0.11": "KIP-101, KIP-106, KIP-98",
     "1.1": "KAFKA-7128, KAFKA-7415, released in 2.0.1",
     "2.0": "KIP-279",
@@ -61,7 +61,7 @@ WRITING: Final = ("append", "produce_send")
 _WRITES: Final = (LOST, DUPLICATE, REORDERED)
 DEFAULTS: Final = "3.0"
 """The version whose producers are idempotent and use acks=all by default: it also prevents duplicates and reordering.
-The other versions of :data:`MENDS` are about losses; fewer findings of another kind there are chance.
+The other versions of :data:`FIXES` are about losses; fewer findings of another kind there are chance.
 """
 
 
@@ -201,10 +201,10 @@ def _versions(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
     """Yield the later versions that fixed something, and the newest, if they have the mode."""
     spec = playbook.spec
     newest = [version for version in PROFILE_VERSIONS if not spec.mode or spec.mode in modes_of(version)][-1]
-    for version in dict.fromkeys([*MENDS, newest]):
+    for version in dict.fromkeys([*FIXES, newest]):
         if parse_version(spec.kafka) < parse_version(version) <= parse_version(newest):
             named = kind == LOST or (version == DEFAULTS and kind in _WRITES)
-            note = MENDS.get(version, "") if named else ""
+            note = FIXES.get(version, "") if named else ""
             yield SettingChange(f"kafka {version}", (("cluster.kafka", version),), note)
 
 
@@ -461,8 +461,8 @@ def _by_chance(remedy: Remedy) -> Remedy:
 # Before each action the rest of the session is called off: no further step of the playbook, and no further action of
 # its operator. Faults stay active until the action heals them, or until :data:`HOLD_US` later, when producers stop and
 # everything heals as at the end of every session. A record is kept if it is not lost after the quiet time that follows
-# (at least :data:`QUIET_US`), and if its partition has lost nothing that the session itself had not: an action that
-# saves one acknowledged record at the price of another does not count.
+# (at least :data:`QUIET_US`), and if its partition has lost nothing that the session itself had not: an
+# action that saves one acknowledged record at the price of another does not count.
 
 
 HOLD_US: Final = 20_000_000
@@ -489,7 +489,7 @@ SET: Final[dict[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rescue:
+class RescueAction:
     """One operator action in one situation, with its delays."""
 
     kind: str
@@ -502,21 +502,21 @@ class Rescue:
     """Whether the producers continue."""
 
 
-def rescues(session: Session, wanted: EvidenceRecord) -> Iterator[Rescue]:
+def rescues(session: Session, wanted: EvidenceRecord) -> Iterator[RescueAction]:
     """Yield the actions of the set that apply in the current state of a session."""
     world = session.cluster.world
     record = world.records.get(wanted.partition)
-    yield Rescue(CALL_OFF, "calling off the rest")
+    yield RescueAction(CALL_OFF, "calling off the rest")
     if session.board.active():
-        yield Rescue("heal", "healing every fault", ((0, Action("heal", "all")),))
+        yield RescueAction("heal", "healing every fault", ((0, Action("heal", "all")),))
     if record is None:
         return
     down = [broker for broker in record.assignment if not world.is_up(broker)]
     for broker in down:
-        yield Rescue("restart", f"restarting broker {broker}", ((0, _restart(broker)),))
+        yield RescueAction("restart", f"restarting broker {broker}", ((0, _restart(broker)),))
     topic = wanted.partition.rpartition("-")[0]
     forbidding: dict[str, Value] = {"topic": topic, "set": (("unclean.leader.election.enable", "false"),)}
-    yield Rescue(
+    yield RescueAction(
         "forbid-unclean",
         f"unclean.leader.election.enable=false on {topic}",
         ((0, Action("admin", "alter_topic_config", "", forbidding)),),
@@ -526,7 +526,7 @@ def rescues(session: Session, wanted: EvidenceRecord) -> Iterator[Rescue]:
 
 def _of_holders(
     session: Session, wanted: EvidenceRecord, assignment: tuple[int, ...], down: list[int]
-) -> Iterator[Rescue]:  # fmt: skip
+) -> Iterator[RescueAction]:  # fmt: skip
     """Yield the actions that need a replica with the record."""
     there = [broker for broker in holders(session.cluster.world, wanted) if broker in assignment]
     lacking = [broker for broker in assignment if broker not in there and broker not in down]
@@ -535,14 +535,14 @@ def _of_holders(
     stopping = tuple((0, Action("inject", "crash", f"broker({broker})")) for broker in lacking)
     names = " and ".join(f"broker {broker}" for broker in lacking)
     if lacking:
-        yield Rescue("stop-lacking", f"stopping {names}", stopping)
+        yield RescueAction("stop-lacking", f"stopping {names}", stopping)
     leader = session.cluster.world.record(wanted.partition).leader
     for broker in there:
         if broker not in down and broker != leader:
             order = (broker, *[other for other in assignment if other != broker])
             move = Action("admin", "reassign", "", {"partition": wanted.partition, "brokers": order})
             elect = Action("admin", "elect_leaders", "", {"partition": wanted.partition})
-            yield Rescue("lead", f"moving the leadership to broker {broker}", ((0, move), (MOVE_US, elect)))
+            yield RescueAction("lead", f"moving the leadership to broker {broker}", ((0, move), (MOVE_US, elect)))
     if leader in there and leader not in down:
         return
     starting = tuple((0, _restart(broker)) for broker in there if broker in down)
@@ -550,7 +550,7 @@ def _of_holders(
     started = f"starting {' and '.join(f'broker {each}' for each in there if each in down)}, " if starting else ""
     stopped = f", stopping {names}" if lacking else ""
     words = f"{started}stopping the producers{stopped}, and an unclean election of {_one_of(there)}"
-    yield Rescue(UNCLEAN, words, (*stopping, *starting, (ELECTION_US, elect)), producers=False)
+    yield RescueAction(UNCLEAN, words, (*stopping, *starting, (ELECTION_US, elect)), producers=False)
 
 
 def _one_of(brokers: list[int]) -> str:
@@ -561,7 +561,9 @@ def _restart(broker: int) -> Action:
     return Action("inject", "restart", f"broker({broker})")
 
 
-def keeps(fork: Callable[[], Session], rescue: Rescue, wanted: EvidenceRecord, given_up: Sequence[RecordBlock]) -> bool:
+def keeps(
+    fork: Callable[[], Session], rescue: RescueAction, wanted: EvidenceRecord, given_up: Sequence[RecordBlock]
+) -> bool:
     """Return whether an action at the point of ``fork`` keeps the record and loses none but those ``given_up``."""
     session = fork()
     session.call_off()
@@ -588,7 +590,7 @@ def _run(session: Session, wanted: EvidenceRecord, until_us: int) -> bool | None
     while True:
         if not holders(world, wanted):
             return False
-        if not session.board.active() and not session.board.operations() and in_order(world, wanted):
+        if not session.board.active() and not session.board.operations() and is_safe(world, wanted):
             return True
         if session.cluster.now_us >= until_us:
             return None

@@ -10,11 +10,11 @@ from cluster_model.checker.root_cause import LOST, MISSING, Finding
 from cluster_model.util.quantities import alternatives, counted, short_seconds, time_in_seconds
 from playbooks.diagnosis.evidence import lost_findings
 from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
-from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_by_hand
+from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_manual
 from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, changes, evaluate
 from playbooks.engine.replay import playbook_of
 from playbooks.engine.session import SLICE_US, Session
-from playbooks.engine.session_runner import reach, repeat, start_session
+from playbooks.engine.session_runner import repeat_action, run_to_position, start_session
 from playbooks.engine.worker_pool import cores, run_all
 from playbooks.errors import INTERRUPTED
 from playbooks.export.playbook_writer import export
@@ -134,8 +134,8 @@ class SessionCase:
             return start_session(self.playbook, seed=self.seed).finish()
         session = start_session(self.playbook, seed=self.seed, until_us=self.until_us, open_ended=self.live)
         for acted in self.actions:
-            reach(session, acted.at_us, acted.executed, acted.steps)
-            repeat(session, acted.verb, acted.action)
+            run_to_position(session, acted.at_us, acted.executed, acted.steps)
+            repeat_action(session, acted.verb, acted.action)
         while self.until_us >= 0 and session.advance(session.cluster.now_us + SLICE_US):
             pass
         return session.finish()
@@ -144,8 +144,8 @@ class SessionCase:
         """Return the findings at the time of the cut-off, as seen live: in this order, none of them final."""
         session = self.start()
         for acted in self.actions:
-            reach(session, acted.at_us, acted.executed, acted.steps)
-            repeat(session, acted.verb, acted.action)
+            run_to_position(session, acted.at_us, acted.executed, acted.steps)
+            repeat_action(session, acted.verb, acted.action)
         session.advance(self.until_us)
         return session.cluster.checker.casebook.findings(session.cluster.now_us)
 
@@ -218,7 +218,7 @@ def _no_return_json(found: NoReturn) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class LossExplanation:
     """The whole explanation; without findings nothing was lost."""
 
     result: SessionResult
@@ -251,7 +251,7 @@ def explain(
     workers: int = 0,
     seeds: int = SEEDS,
     tell: Telling = lambda text: None,
-) -> Why:
+) -> LossExplanation:
     """Explain the findings of a result, or the one of that number.
 
     Raises:
@@ -275,7 +275,7 @@ def explain(
         if finding.kind not in remedies:
             remedies[finding.kind] = _remedies(case, result, finding.kind, workers, seeds, tell)
         explained.append(FindingDiagnosis(place, finding, no_return, remedies[finding.kind]))
-    return Why(result, tuple(explained), case.playbook.spec.manual)
+    return LossExplanation(result, tuple(explained), case.playbook.spec.manual)
 
 
 def _tell_of(tell: Telling, number: int, text: str) -> None:
@@ -285,7 +285,7 @@ def _tell_of(tell: Telling, number: int, text: str) -> None:
 def _no_return(case: SessionCase, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> NoReturn:
     given_up = [place for other in findings if other.kind == LOST for place in other.places]
     if case.playbook.spec.manual:
-        return find_by_hand(case.playbook, case.seed, finding, given_up)
+        return find_manual(case.playbook, case.seed, finding, given_up)
     return NoReturnSearch(case.start, case.actions, finding, given_up, tell).find()
 
 
@@ -314,7 +314,7 @@ def _remedies(
 # The explanation of a recorded session in a file beside it, so that a report need not run the session again.
 
 
-def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> Why:
+def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> LossExplanation:
     """Explain the losses of a recorded session.
 
     Raises:
@@ -330,7 +330,7 @@ def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> W
     return explain(case, result, tell=tell)
 
 
-def keep(directory: Path, why: Why) -> None:
+def keep(directory: Path, why: LossExplanation) -> None:
     """Store an explanation beside its session. Raises OSError."""
     put_in_place(
         directory / session_files.WHY, json_text({"format": session_files.FORMAT, **why.to_json()}, indent=1) + "\n"

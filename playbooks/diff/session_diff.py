@@ -1,7 +1,7 @@
 """Comparison of two recorded sessions for ``floodmark diff``: the first differing event, and the results side by side.
 
-Events about the playbook (:data:`~cluster_model.observation.event_log.NARRATION`) are in the log but do not affect the
-cluster, so they are compared separately: a session and the playbook exported from it differ in these events only.
+Events about the playbook (:data:`~cluster_model.observation.event_log.PLAYBOOK_KINDS`) are in the log but do not affect
+the cluster, so they are compared separately: a session and the playbook exported from it differ in these events only.
 """
 
 import difflib
@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
-from cluster_model.observation import ASKED, NARRATION
+from cluster_model.observation import PLAYBOOK_KINDS, REQUESTED_KINDS
 from cluster_model.protocol.events import FIELDS, KINDS, describe
 from cluster_model.spec import INTERNAL
 from cluster_model.util.quantities import counted, time_in_seconds
-from playbooks.results.outages import Availability, of_events
+from playbooks.results.outages import Availability, unavailability_from_events
 from playbooks.session_format import format_1, session_files
 from playbooks.session_format.session_files import SessionError
 
@@ -64,7 +64,7 @@ Line = tuple[EventFields, bytes]
 
 
 @dataclass(frozen=True)
-class Side:
+class DiffSide:
     """One session on disk, its events unread."""
 
     path: Path
@@ -131,7 +131,7 @@ class Side:
         return dict(found)
 
 
-def open_side(path: Path) -> Side:
+def open_side(path: Path) -> DiffSide:
     """Read everything of a session except its events.
 
     Raises:
@@ -163,7 +163,9 @@ def open_side(path: Path) -> Side:
         how = "not sealed" if manifest is None else "recovered"
         notes.append(f"{how}: the recording process died, so its end is missing")
         last_us = _last_us(path / session_files.EVENTS, notes)
-    return Side(path, start, manifest, result, playbook, fragments, last_us, _size(path / session_files.EVENTS), notes)
+    return DiffSide(
+        path, start, manifest, result, playbook, fragments, last_us, _size(path / session_files.EVENTS), notes
+    )
 
 
 _DECODER: Final = msgspec.json.Decoder(EventFields)
@@ -372,12 +374,12 @@ class DiffSection:
         return tuple(row for row in self.rows if row.differs)
 
 
-def identity(left: Side, right: Side) -> DiffSection:
+def identity(left: DiffSide, right: DiffSide) -> DiffSection:
     """Compare the identities of the sessions."""
     return _section("session", *(_about(side) for side in (left, right)))
 
 
-def outcome(left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals]) -> list[DiffSection]:
+def outcome(left: DiffSide, right: DiffSide, tallies: tuple[SessionTotals, SessionTotals]) -> list[DiffSection]:
     """Compare the outcomes: by both results, or by the events if one session is incomplete.
 
     Raises:
@@ -392,7 +394,7 @@ def outcome(left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals
         ) from None
 
 
-def _outcome(left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals]) -> list[DiffSection]:
+def _outcome(left: DiffSide, right: DiffSide, tallies: tuple[SessionTotals, SessionTotals]) -> list[DiffSection]:
     results = left.result, right.result
     if results[0] is None or results[1] is None:
         return [_section(name, *map(rows, tallies)) for name, rows in _OF_EVENTS.items()]
@@ -415,7 +417,7 @@ def _plain(values: Mapping[str, Any]) -> Rows:
     return {what: (value, "us" if what.endswith("_us") else "") for what, value in values.items()}
 
 
-def _about(side: Side) -> Rows:
+def _about(side: DiffSide) -> Rows:
     start = side.start
     values: dict[str, Any] = {
         "playbook": start.playbook,
@@ -432,7 +434,7 @@ def _about(side: Side) -> Rows:
     return _plain(values)
 
 
-def _state(side: Side) -> str:
+def _state(side: DiffSide) -> str:
     return "sealed" if not side.torn else "torn" if side.manifest is None else "recovered"
 
 
@@ -468,7 +470,7 @@ def _counted(tally: SessionTotals) -> Rows:
 
 def _seen(tally: SessionTotals) -> Rows:
     """Return availability as far as events show it: failed attempts of clients, and partitions without a leader."""
-    return _lines(of_events(tally.availability, tally.end_us).to_json())
+    return _lines(unavailability_from_events(tally.availability, tally.end_us).to_json())
 
 
 def _unavailable(result: Any) -> Rows:
@@ -595,7 +597,7 @@ class DiffEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class FirstDifference:
     """The first differing event; None for the session that had no more."""
 
     left: DiffEvent | None
@@ -613,8 +615,8 @@ class Parting:
 class LogComparison:
     """Result of comparing the event logs of two sessions."""
 
-    cluster: Parting | None = None
-    narration: Parting | None = None
+    cluster: FirstDifference | None = None
+    narration: FirstDifference | None = None
     same: int = 0
     """Number of equal cluster events before the first difference."""
 
@@ -622,7 +624,7 @@ class LogComparison:
 class _Narration:
     """Events about the playbook of one session, kept apart, each with the events before it."""
 
-    def __init__(self, side: Side, tally: SessionTotals, progress: Any) -> None:
+    def __init__(self, side: DiffSide, tally: SessionTotals, progress: Any) -> None:
         self.lines: list[tuple[Line, tuple[Line, ...]]] = []
         self._side = side
         self._tally = tally
@@ -633,7 +635,7 @@ class _Narration:
         before: deque[Line] = deque(maxlen=BEFORE)
         for line in self._side.lines(self._progress):
             self._tally.take(line[0])
-            if line[0].kind in NARRATION:
+            if line[0].kind in PLAYBOOK_KINDS:
                 self.lines.append((line, tuple(before)))
             else:
                 yield line
@@ -641,7 +643,7 @@ class _Narration:
 
 
 def walk(
-    left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals], progress: Any = lambda size: None
+    left: DiffSide, right: DiffSide, tallies: tuple[SessionTotals, SessionTotals], progress: Any = lambda size: None
 ) -> LogComparison:
     """Read both logs to their ends, in parallel.
 
@@ -670,7 +672,7 @@ def walk(
     return found
 
 
-def _cut(side: Side, line: Line | None) -> bool:
+def _cut(side: DiffSide, line: Line | None) -> bool:
     """Return whether a log ended because it is incomplete, not because the session ended."""
     return line is None and side.torn
 
@@ -678,7 +680,7 @@ def _cut(side: Side, line: Line | None) -> bool:
 class _Pair:
     """Comparator of events of two sessions."""
 
-    def __init__(self, left: Side, right: Side) -> None:
+    def __init__(self, left: DiffSide, right: DiffSide) -> None:
         self._left = left
         self._right = right
 
@@ -691,9 +693,9 @@ class _Pair:
         one, other = self._left.event(left), self._right.event(right)
         return counting(one) == counting(other)
 
-    def parting(self, left: Line | None, right: Line | None, before: Iterable[Line]) -> Parting:
+    def parting(self, left: Line | None, right: Line | None, before: Iterable[Line]) -> FirstDifference:
         """Return the difference of two lines; the lines before are printed from the left session."""
-        return Parting(
+        return FirstDifference(
             None if left is None else _tell(self._left, left),
             None if right is None else _tell(self._right, right),
             tuple(_tell(self._left, each) for each in before),
@@ -702,7 +704,7 @@ class _Pair:
 
 def counting(recorded: dict[str, Any]) -> dict[str, Any]:
     """Return the significant fields of an event: not its number, nor who requested it, as in the digest."""
-    requester = {"by": ""} if recorded.get("kind") in ASKED else {}
+    requester = {"by": ""} if recorded.get("kind") in REQUESTED_KINDS else {}
     return {**recorded, "seq": 0, **requester}
 
 
@@ -711,7 +713,7 @@ def _body(line: bytes) -> bytes:
     return line[line.index(b",") :] if line.startswith(b'{"seq":') else line
 
 
-def _tell(side: Side, line: Line) -> DiffEvent:
+def _tell(side: DiffSide, line: Line) -> DiffEvent:
     event = side.event(line)
     return DiffEvent(line[0].seq, line[0].at_us, words(event), event)
 
@@ -734,8 +736,8 @@ def words(recorded: dict[str, Any]) -> str:
 class SessionDiff:
     """Both sessions and all their differences."""
 
-    left: Side
-    right: Side
+    left: DiffSide
+    right: DiffSide
     notes: tuple[str, ...]
     """Notes on what was left out, and why."""
     cut_us: int
@@ -803,7 +805,7 @@ def compare(left: Path, right: Path, progress: Callable[[int, int], None] = lamb
     )
 
 
-def _notes(left: Side, right: Side, cut_us: int) -> list[str]:
+def _notes(left: DiffSide, right: DiffSide, cut_us: int) -> list[str]:
     notes = [f"{name}: {note}" for name, side in (("left", left), ("right", right)) for note in side.notes]
     if cut_us >= 0:
         empty = any(side.torn and side.last_us < 0 for side in (left, right))
@@ -812,7 +814,7 @@ def _notes(left: Side, right: Side, cut_us: int) -> list[str]:
     return notes
 
 
-def _texts(left: Side, right: Side) -> list[str]:
+def _texts(left: DiffSide, right: DiffSide) -> list[str]:
     """Return the differences of the playbooks and their fragments."""
     lines = _diff(left.playbook, right.playbook, "")
     for path in dict.fromkeys([*left.fragments, *right.fragments]):
@@ -833,7 +835,7 @@ def _rows(section: DiffSection) -> list[dict[str, Any]]:
     ]
 
 
-def _parting(parting: Parting) -> dict[str, Any]:
+def _parting(parting: FirstDifference) -> dict[str, Any]:
     def shown(shown_event: DiffEvent | None) -> dict[str, Any] | None:
         return None if shown_event is None else {"text": shown_event.text, **shown_event.event}
 

@@ -8,12 +8,12 @@ from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import AdminAnswered, Event, ExpectationChecked, FaultHealed, GuardActed, StepTaken
 from cluster_model.util.quantities import time_in_seconds
 from faults.catalogue import CATALOGUE
-from faults.declarations import Action, ExpectedImpact, FaultError, NobodyError
-from faults.injector import FaultBoard
-from playbooks.engine.expectations import NEVER_ASKED
-from playbooks.engine.session import SLICE_US, Session, board_for, compile_re2_pattern
+from faults.declarations import Action, ExpectedImpact, FaultError, NoTargetError
+from faults.injector import FaultInjector
+from playbooks.engine.expectations import NEVER_EVALUATED
+from playbooks.engine.session import SLICE_US, Session, compile_re2_pattern, fault_injector_for
 from playbooks.model.playbook import Playbook, Step
-from playbooks.model.step_text import expected_json, step_name, step_words
+from playbooks.model.step_text import expected_json, step_name, step_text
 from playbooks.results.result import Verdict
 from playbooks.units import duration_text
 
@@ -21,7 +21,7 @@ from playbooks.units import duration_text
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class StepPrediction:
     """Expected impact of a step that injects a fault, right before it acts."""
 
     step: int
@@ -69,28 +69,28 @@ class Foretold:
         }
 
 
-def foretell(board: FaultBoard, step: Step, action: Action) -> Foretold:
+def predict_impact(board: FaultInjector, step: Step, action: Action) -> StepPrediction:
     """Return the expected impact of a step now; nothing is changed."""
-    return replace(_foretold(board, step, action), name=step_name(step))
+    return replace(_predict(board, step, action), name=step_name(step))
 
 
-def _foretold(board: FaultBoard, step: Step, action: Action) -> Foretold:
-    now, text, number = board.cluster.now_us, step_words(step), step.index + 1
+def _predict(board: FaultInjector, step: Step, action: Action) -> StepPrediction:
+    now, text, number = board.cluster.now_us, step_text(step), step.index + 1
     try:
         aim = board.aimed(action)
         expected = board.expect(action)
     except FaultError as error:
-        if action.if_any and isinstance(error, NobodyError):
-            return Foretold(number, now, text, (), None, skipped=str(error))
-        return Foretold(number, now, text, (), None, str(error))
+        if action.if_any and isinstance(error, NoTargetError):
+            return StepPrediction(number, now, text, (), None, skipped=str(error))
+        return StepPrediction(number, now, text, (), None, str(error))
     targets = tuple(board.cluster.name_of(node) for node in aim.nodes)
     guards, fault = board.guards, CATALOGUE[action.name]
     if guards is not None:
         does = "refuse" if guards.stopped else guards.limits.on_breach
         breach = guards.objection(fault, expected) or guards.crossing(fault, expected)
         if breach is not None:
-            return Foretold(number, now, text, targets, expected, "", breach.guard, breach.reason, does)
-    return Foretold(number, now, text, targets, expected)
+            return StepPrediction(number, now, text, targets, expected, "", breach.guard, breach.reason, does)
+    return StepPrediction(number, now, text, targets, expected)
 
 
 # The timeline of a dry run: every step in order, faults that end by themselves, the end, and steps that never act.
@@ -100,7 +100,7 @@ What = Literal["step", "healed", "answer", "guard", "expectation", "settle", "cu
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimelineEntry:
     """Timeline entry that is not a fault."""
 
     what: What
@@ -122,7 +122,7 @@ class Moment:
         return {"at_us": self.at_us if self.at_us >= 0 else None, "text": self.text, **step}
 
 
-Entry = Foretold | Moment
+Entry = StepPrediction | TimelineEntry
 
 
 class DryRunTimeline:
@@ -133,11 +133,11 @@ class DryRunTimeline:
         self._settle_us = playbook.settle_us
         self._steps = {step_name(step): step for step in playbook.steps}
         self._report = report
-        self._foretold: list[Foretold] = []
+        self._foretold: list[StepPrediction] = []
         self._previous_us = 0
         self._settling_us = -1
 
-    def expect(self, foretold: Foretold) -> None:
+    def expect(self, foretold: StepPrediction) -> None:
         """Note that a fault is about to be injected; the event of its step follows."""
         self._foretold.append(foretold)
 
@@ -155,11 +155,11 @@ class DryRunTimeline:
                 self._add(_judged(event))
         ended = self._settling_us >= 0 and self._settling_us + self._settle_us == end_us
         if end_us == until_us and not ended:
-            self._add(Moment("cut", end_us, f"cut off by --until {duration_text(until_us)}"))
+            self._add(TimelineEntry("cut", end_us, f"cut off by --until {duration_text(until_us)}"))
         else:
-            self._add(Moment("end", end_us, "end of the session"))
+            self._add(TimelineEntry("end", end_us, "end of the session"))
         for step in left:
-            self._add(Moment("never", -1, step_words(step), step.index + 1, step_name(step), _goes_by(step)))
+            self._add(TimelineEntry("never", -1, step_text(step), step.index + 1, step_name(step), _goes_by(step)))
 
     def _add(self, entry: Entry) -> None:
         self.entries.append(entry)
@@ -169,21 +169,21 @@ class DryRunTimeline:
         if isinstance(event, StepTaken):
             return self._taken(event)
         if isinstance(event, FaultHealed):
-            return Moment("healed", event.at_us, f"{event.fault} on {event.target} healed")
+            return TimelineEntry("healed", event.at_us, f"{event.fault} on {event.target} healed")
         if isinstance(event, ExpectationChecked):
             return _judged(event)
         if isinstance(event, AdminAnswered):
             outcome = f"refused: {event.error}" if event.error else event.detail or "done"
-            return Moment("answer", event.at_us, f"{event.operation} of {event.by}: {outcome}")
+            return TimelineEntry("answer", event.at_us, f"{event.operation} of {event.by}: {outcome}")
         if isinstance(event, GuardActed) and event.detail != "refused":
-            return Moment("guard", event.at_us, f"{event.rule} {event.detail}: {event.cause}")
+            return TimelineEntry("guard", event.at_us, f"{event.rule} {event.detail}: {event.cause}")
         return None
 
     def _taken(self, event: StepTaken) -> Entry | None:
         step = self._steps.get(event.by)
         if step is None:
             self._settling_us = event.at_us
-            return Moment("settle", event.at_us, event.detail)
+            return TimelineEntry("settle", event.at_us, event.detail)
         when = ""
         if step.trigger.condition is not None:
             waited = event.at_us - self._previous_us
@@ -191,13 +191,13 @@ class DryRunTimeline:
         self._previous_us = event.at_us
         if self._foretold and self._foretold[0].name == event.by:
             return replace(self._foretold.pop(0), when=when)
-        return Moment("step", event.at_us, step_words(step), step.index + 1, event.by, when, event.error)
+        return TimelineEntry("step", event.at_us, step_text(step), step.index + 1, event.by, when, event.error)
 
 
-def _judged(event: ExpectationChecked) -> Moment:
+def _judged(event: ExpectationChecked) -> TimelineEntry:
     detail = f" ({event.detail})" if event.detail else ""
-    word = "ok" if event.ok else "unasked" if event.detail.endswith(NEVER_ASKED) else "FAILED"
-    return Moment("expectation", event.at_us, f"{word} {event.rule}{detail}")
+    word = "ok" if event.ok else "unasked" if event.detail.endswith(NEVER_EVALUATED) else "FAILED"
+    return TimelineEntry("expectation", event.at_us, f"{word} {event.rule}{detail}")
 
 
 def _goes_by(step: Step) -> str:
@@ -209,7 +209,7 @@ def _goes_by(step: Step) -> str:
     return f"{duration_text(trigger.time_us)} after the previous step" if trigger.time_us else ""
 
 
-class Unreached(NamedTuple):
+class UnreachedStep(NamedTuple):
     """A step that never acted in a dry run."""
 
     step: int
@@ -229,7 +229,7 @@ class DryRun:
     profile: str
     timeline: tuple[Entry, ...]
     """All entries in the order in which they occur, then steps that never act."""
-    unreached: tuple[Unreached, ...]
+    unreached: tuple[UnreachedStep, ...]
     reason: str
     """Why they never acted; also why the run would be inconclusive."""
     verdict: Verdict
@@ -237,9 +237,9 @@ class DryRun:
     virtual_us: int
 
     @property
-    def foretold(self) -> tuple[Foretold, ...]:
+    def foretold(self) -> tuple[StepPrediction, ...]:
         """The faults on the timeline."""
-        return tuple(each for each in self.timeline if isinstance(each, Foretold))
+        return tuple(each for each in self.timeline if isinstance(each, StepPrediction))
 
     def to_json(self) -> dict[str, Any]:
         """Return the published document."""
@@ -270,13 +270,13 @@ def dry_run(
         ModelError: the cluster cannot be built.
     """
     cluster = Cluster.build(playbook.spec, seed, compile_pattern=compile_re2_pattern)
-    session = Session(playbook, cluster, board_for(playbook, cluster), None, until_us)
+    session = Session(playbook, cluster, fault_injector_for(playbook, cluster), None, until_us)
     found = DryRunTimeline(playbook, tell)
 
     def before(action: Action) -> None:
         step = session.next_step
         if step is not None:
-            found.expect(foretell(session.board, step, action))
+            found.expect(predict_impact(session.board, step, action))
 
     session.board.before = before
     session.begin()
@@ -292,7 +292,7 @@ def dry_run(
         seed,
         session.cluster.profile.name,
         tuple(found.entries),
-        tuple(Unreached(each.index + 1, step_words(each), step_name(each)) for each in left),
+        tuple(UnreachedStep(each.index + 1, step_text(each), step_name(each)) for each in left),
         result.reason,
         result.verdict,
         result.virtual_us,

@@ -14,7 +14,7 @@ from playbooks.model.playbook import Expectation
 from playbooks.results.result import ExpectationResult
 from playbooks.units import duration_text
 
-NEVER_ASKED = "so it was never evaluated"
+NEVER_EVALUATED = "so it was never evaluated"
 """End of the detail of an expectation that was never evaluated."""
 
 _CALL = re.compile(r"[a-z_]+\([^()]*\)")
@@ -95,7 +95,7 @@ class ExpectationMonitor:
         elif kind == "always":
             self._decide(now_us, "held all the time")
         elif self.waits_for_heal and healed_us < 0:
-            self._decide(now_us, f"{unhealed}, {NEVER_ASKED}")
+            self._decide(now_us, f"{unhealed}, {NEVER_EVALUATED}")
         elif self.at_us < 0:
             self._decide(now_us, f"never held; {explain(self.expectation.condition, query)}".rstrip("; "))
         else:
@@ -146,7 +146,7 @@ class ExpectationMonitor:
         self.detail = detail
 
 
-class Expecting:
+class ExpectationMonitors:
     """Monitor of all expectations of a session, with the time of the last heal."""
 
     def __init__(self, expectations: tuple[Expectation, ...]) -> None:

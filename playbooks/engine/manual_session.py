@@ -17,13 +17,13 @@ from cluster_model.protocol.events import (
     StepTaken,
 )
 from faults.declarations import Action, FaultError
-from playbooks.engine.expectations import Expecting, plain
-from playbooks.engine.step_scheduler import State, check_answer, check_state
+from playbooks.engine.expectations import ExpectationMonitors, plain
+from playbooks.engine.step_scheduler import State, check_response, check_state
 from playbooks.event_text import notes_of
 from playbooks.model.playbook import Playbook, Step
-from playbooks.model.step_text import step_name, step_words
+from playbooks.model.step_text import step_name, step_text
 from playbooks.recording.recorder import Recorder, conclude_session
-from playbooks.results.result import ExpectationResult, Felt, Findings, SessionResult
+from playbooks.results.result import ClientExperience, CollectedEvents, ExpectationResult, SessionResult
 
 # The table of a manual playbook: a row per event, with the state after it.
 #
@@ -88,10 +88,8 @@ class TraceTable:
     def _text(self, step: Step) -> str:
         """Return the step without its partition if there is only one."""
         if len(self.partitions) > 1:
-            return step_words(step)
-        return step_words(
-            replace(step, params={key: value for key, value in step.params.items() if key != "partition"})
-        )
+            return step_text(step)
+        return step_text(replace(step, params={key: value for key, value in step.params.items() if key != "partition"}))
 
     def flush(self) -> None:
         """Complete the current row, if it is not empty."""
@@ -138,9 +136,9 @@ class ManualSession:
         """Called with the table of every ``show`` step."""
         self.table = TraceTable(playbook, cluster.state, cluster.partitions)
         """Table of the steps so far."""
-        self._expecting = Expecting(playbook.expectations)
+        self._expecting = ExpectationMonitors(playbook.expectations)
         self._step_checks: list[ExpectationResult] = []
-        self._findings = Findings.none(service_bounds(playbook.spec))
+        self._findings = CollectedEvents.none(service_bounds(playbook.spec))
         self._fresh: list[Event] = []
         self._result: SessionResult | None = None
         cluster.experience = self._experience
@@ -234,10 +232,10 @@ class ManualSession:
         error = self._perform(step)
         self.steps_taken += 1
         self.table.after(step, error, self._collect())
-        text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
+        text = f"{step_text(step)}: {step.note}" if step.note else step_text(step)
         self.cluster.emit(StepTaken(0, step_name(step), step.target, text, error))
         several = len(self.cluster.partitions) > 1
-        for checked in (check_answer(step, error, 0), check_state(step, self.cluster.state, 0, several=several)):
+        for checked in (check_response(step, error, 0), check_state(step, self.cluster.state, 0, several=several)):
             if checked is not None:
                 self._step_checks.append(checked)
                 self._announce(checked)
@@ -256,15 +254,15 @@ class ManualSession:
         try:
             return self.cluster.act(step.name, step.params)
         except ModelError as error:
-            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, is invalid: {error}"
+            self.reason = self.reason or f"{step_name(step)}, {step_text(step)}, is invalid: {error}"
             return str(error)
 
     def _announce(self, checked: ExpectationResult) -> None:
         self.cluster.emit(ExpectationChecked(0, checked.text, checked.ok, checked.detail))
 
-    def _experience(self) -> Felt:
+    def _experience(self) -> ClientExperience:
         self._collect()
-        return Felt(self._findings, 0)
+        return ClientExperience(self._findings, 0)
 
     def _collect(self) -> list[Event]:
         events = self.cluster.drain()

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from cluster_model.checker.ledger import Survey
+from cluster_model.checker.ledger import RecordLocations
 from cluster_model.protocol.events import FIELDS, Event
 from cluster_model.util.quantities import time_in_seconds
 from playbooks.engine.session import Session
-from playbooks.engine.session_runner import reach, repeat, start_session
+from playbooks.engine.session_runner import repeat_action, run_to_position, start_session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.event_codec import encode
@@ -38,7 +38,7 @@ _SHOWN: Final = 120
 _Event = dict[str, Any] | None
 
 
-def told(
+def difference_text(
     number: int, recorded: str, replayed: str, versions: str, next_recorded: str = "", next_replayed: str = ""
 ) -> str:
     """Return the message: which event, when, what kind of difference, and both lines.
@@ -153,7 +153,7 @@ def replay(recorded: RecordedSession, progress: Progress = lambda done, total: N
     return Replayed(comparison.compared, digest, recorded.notes)
 
 
-def run_to_the_last(
+def replay_to_last_event(
     recorded: RecordedSession, progress: Progress = lambda done, total: None
 ) -> "Session | ManualSession":
     """Replay an incomplete session up to its last complete event.
@@ -248,7 +248,7 @@ class ReplayComparison:
         """
         session = self.session
         wanted = {"at_us": action.at_us, "executed": action.executed, "steps": action.steps}
-        reach(session, **wanted)
+        run_to_position(session, **wanted)
         self.compare(session.drain())
         if self.done:
             return
@@ -268,7 +268,7 @@ class ReplayComparison:
         if self.done:
             return False
         session = self.session
-        done = repeat(session, action.verb, action.action())
+        done = repeat_action(session, action.verb, action.action())
         self.compare(session.drain())
         return done
 
@@ -378,7 +378,9 @@ class ReplayComparison:
         rest = self._recorded.events[self._at :].split(b"\n", 2)
         next_recorded = rest[1].decode() if len(rest) > 1 else ""
         versions = self._versions()
-        return ReplayMismatchError(told(self.compared, recorded, replayed, versions, next_recorded, next_replayed))
+        return ReplayMismatchError(
+            difference_text(self.compared, recorded, replayed, versions, next_recorded, next_replayed)
+        )
 
     def _versions(self) -> str:
         then, now = self._recorded.start.tool_version, VERSION
@@ -425,14 +427,14 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Fil
             f"sessions of format {session_files.FORMAT} can be sealed; it can be reported as it is",
             code="earlier_format",
         )
-    session = run_to_the_last(recorded, progress)
+    session = replay_to_last_event(recorded, progress)
     reason = f"the recording ends at {time_in_seconds(recorded.last_us)}: its process died"
     result = session.finish() if session.phase == "ended" else session.standing(reason)
     from playbooks.recording.seal import seal  # noqa: PLC0415 - pyarrow takes half a second to import
 
     try:
         dropped = sum(_cut(disk, path / log, path / side) for log, side in session_files.TORN_TAILS.items())
-        survey = Survey(session.cluster.world, session.cluster.checker.ledger)
+        survey = RecordLocations(session.cluster.world, session.cluster.checker.ledger)
         manifest = seal(
             path, replace(result, session=str(path)), survey, wall_end=wall(), status="recovered", disk=disk
         )

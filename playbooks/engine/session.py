@@ -13,20 +13,20 @@ from cluster_model.client_factory import service_bounds
 from cluster_model.cluster import Cluster
 from cluster_model.coordinators.group.consumer_protocol import COMPILED_PATTERNS, PatternError, PatternMatcher
 from cluster_model.protocol.events import Event, StepTaken
-from cluster_model.snapshots import Keyframe
+from cluster_model.snapshots import Snapshot
 from cluster_model.util.quantities import counted
 from faults.declarations import Action, FaultError
-from faults.guardrails import Guards
-from faults.injector import OPERATOR, FaultBoard
+from faults.guardrails import Guardrails
+from faults.injector import OPERATOR, FaultInjector
 from playbooks.engine.expectations import ExpectationMonitor, holds
-from playbooks.engine.step_scheduler import Judging, Script, perform, take
+from playbooks.engine.step_scheduler import StepSchedule, VerdictTracker, perform, take
 from playbooks.model.playbook import Playbook, Step
-from playbooks.model.step_text import step_name, step_of, step_words, words
-from playbooks.recording.event_codec import WIRE, Ingress, action_of, hand_in
+from playbooks.model.step_text import action_text, step_name, step_of, step_text
+from playbooks.recording.event_codec import WIRE, ExternalInput, action_of, submit
 from playbooks.recording.recorder import Recorder, action_line, conclude_session
-from playbooks.results.client_stats import ClientBooks
+from playbooks.results.client_stats import ClientStats
 from playbooks.results.outages import Availability
-from playbooks.results.result import Felt, Findings, SessionResult
+from playbooks.results.result import ClientExperience, CollectedEvents, SessionResult
 from playbooks.units import duration_text
 
 # Regular expressions in RE2's syntax, compiled by google-re2, as Kafka's group coordinator does by RE2/J.
@@ -62,26 +62,26 @@ def compile_re2_pattern(pattern: str) -> PatternMatcher:
 # Fault injector of a session with the guards of its playbook.
 
 
-def board_for(playbook: Playbook, cluster: Cluster) -> FaultBoard:
+def fault_injector_for(playbook: Playbook, cluster: Cluster) -> FaultInjector:
     """Return a new fault injector."""
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     if playbook.guards is not None:
         condition = playbook.guards.stop_when
         if condition is None:
-            board.guards = Guards(playbook.guards.limits, board)
+            board.guards = Guardrails(playbook.guards.limits, board)
         else:
-            board.guards = Guards(
+            board.guards = Guardrails(
                 playbook.guards.limits, board, lambda: holds(condition, cluster.query), condition.text
             )
     return board
 
 
-def alarmed(board: FaultBoard) -> bool:
+def guard_triggered(board: FaultInjector) -> bool:
     """Return whether a guard has to act now; nothing is changed."""
     return board.guards is not None and board.guards.alarm()
 
 
-def guard(board: FaultBoard) -> None:
+def guard(board: FaultInjector) -> None:
     """Execute the guards."""
     if board.guards is not None and board.guards.alarm():
         board.guards.act()
@@ -107,7 +107,7 @@ class Session:
     """A run of a timed playbook. Create it with :meth:`start`."""
 
     def __init__(
-        self, playbook: Playbook, cluster: Cluster, board: FaultBoard, recorder: Recorder | None, until_us: int
+        self, playbook: Playbook, cluster: Cluster, board: FaultInjector, recorder: Recorder | None, until_us: int
     ) -> None:
         self.playbook = playbook
         self.cluster = cluster
@@ -119,13 +119,13 @@ class Session:
         self.reason = ""
         self.on_step: Callable[[Step], None] = lambda step: None
         """Callbacks for every step of the playbook, called right when it acts."""
-        self._script = Script(playbook)
+        self._script = StepSchedule(playbook)
         self._end_us = -1
         self._ended = False
         self._reached = False
         self._stopped = False
-        self._judging = Judging(playbook, cluster, board)
-        self._findings = Findings.none(service_bounds(playbook.spec))
+        self._judging = VerdictTracker(playbook, cluster, board)
+        self._findings = CollectedEvents.none(service_bounds(playbook.spec))
         self._fresh: list[Event] = []
         self._result: SessionResult | None = None
         cluster.experience = self._experience
@@ -153,7 +153,7 @@ class Session:
         return self._script.taken
 
     @property
-    def client_books(self) -> ClientBooks:
+    def client_books(self) -> ClientStats:
         """Statistics of the clients so far."""
         return self._findings.clients
 
@@ -207,7 +207,7 @@ class Session:
         """
         chosen = playbook.seed if seed is None else seed
         cluster = Cluster.build(playbook.spec, chosen, compile_pattern=compile_re2_pattern)
-        session = cls(playbook, cluster, board_for(playbook, cluster), recorder, until_us)
+        session = cls(playbook, cluster, fault_injector_for(playbook, cluster), recorder, until_us)
         session.open_ended = open_ended
         if recorder is not None:
             recorder.begin(playbook, chosen, cluster.view(), until_us)
@@ -283,19 +283,19 @@ class Session:
             raise FaultError(f"the session is {self.phase}: faults are no longer possible", code="steps_over")
         self._record_action(action.verb, action)
         done = perform(self.board, action, OPERATOR)
-        self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, action.target, words(action), done.error))
+        self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, action.target, action_text(action), done.error))
         self._after_act()
         self._collect()
         if done.error:
             raise FaultError(done.error, code=done.code)
         return done.told(action)
 
-    def hand_in(self, ingress: Ingress) -> int:
+    def hand_in(self, ingress: ExternalInput) -> int:
         """Pass a request of an external client to the model now; return the token of its response. It is recorded."""
         if self.recorder is not None:
             line = {**self.position(), **action_line(WIRE, action_of(ingress))}
             self.recorder.action(line, at_once=False)
-        token = hand_in(self.cluster, ingress)
+        token = submit(self.cluster, ingress)
         if self._watching:
             self._after_act()
         self._collect()
@@ -412,12 +412,12 @@ class Session:
             return
         done = take(step, self.cluster, self.board)
         now = self.cluster.now_us
-        text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
+        text = f"{step_text(step)}: {step.note}" if step.note else step_text(step)
         self.cluster.emit(StepTaken(now, step_name(step), step.target, text, done.error))
         self._script.took(now)
         self.on_step(step)
         if not self._judging.acted(step, done) and done.error and not done.guarded:
-            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, failed: {done.error}"
+            self.reason = self.reason or f"{step_name(step)}, {step_text(step)}, failed: {done.error}"
         guard(self.board)
         self._judging.look(settling=self._end_us >= 0)
         self._judging.tell()
@@ -425,7 +425,7 @@ class Session:
     def _end_by(self, step: Step) -> None:
         """Take a step that ends the session: by settling, or right here with nothing healed."""
         now = self.cluster.now_us
-        text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
+        text = f"{step_text(step)}: {step.note}" if step.note else step_text(step)
         self.cluster.emit(StepTaken(now, step_name(step), "", text, ""))
         self._script.took(now)
         self.on_step(step)
@@ -465,7 +465,7 @@ class Session:
     def _look(self) -> bool:
         """Evaluate conditions after an event with a trace; True makes the model stop so that the engine can act."""
         self._judging.look(settling=self._end_us >= 0)
-        self._reached = self._condition_holds() or (self._end_us < 0 and alarmed(self.board))
+        self._reached = self._condition_holds() or (self._end_us < 0 and guard_triggered(self.board))
         return self._reached or self._judging.decided
 
     def _after_look(self) -> bool:
@@ -493,9 +493,9 @@ class Session:
         if self.recorder is not None:
             self.recorder.write(events)
 
-    def _experience(self) -> Felt:
+    def _experience(self) -> ClientExperience:
         self._collect()
-        return Felt(self._findings, self.cluster.now_us)
+        return ClientExperience(self._findings, self.cluster.now_us)
 
     def _record_action(self, verb: str, action: Action) -> None:
         if self.recorder is not None:
@@ -507,23 +507,23 @@ class Session:
         """Continue with another playbook, whose steps so far are the same; only its expectations count."""
         self.playbook = playbook
         self._script.follow(playbook)
-        self._judging = Judging(playbook, self.cluster, self.board)
+        self._judging = VerdictTracker(playbook, self.cluster, self.board)
         self._result = None
 
     def twin(self) -> "Session":
         """Return another, unrecorded session of the same playbook, into which any state of this one can be loaded."""
         cluster = self.cluster.twin()
-        twin = Session(self.playbook, cluster, board_for(self.playbook, cluster), None, self.until_us)
+        twin = Session(self.playbook, cluster, fault_injector_for(self.playbook, cluster), None, self.until_us)
         twin.open_ended = self.open_ended
         return twin
 
-    def save(self) -> tuple[Keyframe, tuple[Any, ...]]:
+    def save(self) -> tuple[Snapshot, tuple[Any, ...]]:
         """Return all state: the cluster's keyframe, and the rest as plain values."""
         plain = tuple([getattr(self, name) for name in _PLAIN])
         parts = (self.board, self._judging, self._findings, self._script)
         return self.cluster.save(), (plain, *[part.save() for part in parts])
 
-    def load(self, keyframe: Keyframe, rest: tuple[Any, ...]) -> None:
+    def load(self, keyframe: Snapshot, rest: tuple[Any, ...]) -> None:
         """Restore the state of :meth:`save`; no events are left to drain then."""
         plain, board, judging, findings, script = rest
         self.cluster.load(keyframe)
@@ -531,7 +531,7 @@ class Session:
             setattr(self, name, value)
         self.board.load(board)
         self._judging.load(judging)
-        self._findings = Findings.loaded(findings)
+        self._findings = CollectedEvents.loaded(findings)
         self._script.load(script)
         self._fresh = []
         self._result = None

@@ -8,7 +8,7 @@ from faults.declarations import Action, FaultError
 from playbooks.engine.expectations import holds
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
 from playbooks.model.playbook import Playbook
-from playbooks.model.step_text import step_name, step_of, step_words
+from playbooks.model.step_text import step_name, step_of, step_text
 from playbooks.recording.event_codec import WIRE, ingress_of
 from playbooks.recording.recorder import Recorder
 from playbooks.results.result import ExpectationResult, SessionResult
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
+class NextAction:
     """Next action of a session, with its time or condition."""
 
     words: str
@@ -37,27 +37,27 @@ class Next:
         return f"{self.words} in {left}"
 
 
-def coming(session: Session) -> Next | None:
+def next_action(session: Session) -> NextAction | None:
     """Return the next action of a session; None after its end."""
     if session.phase == "ended":
         return None
     moment, step = session.moment_us(), session.next_step
     condition = step.trigger.condition if step is not None and session.phase == "steps" else None
     if step is not None and condition is not None:
-        return Next(f"{step_name(step)} {step_words(step)}", moment, condition.text)
+        return NextAction(f"{step_name(step)} {step_text(step)}", moment, condition.text)
     if moment == session.until_us:
-        return Next("cut-off", moment)
+        return NextAction("cut-off", moment)
     if session.phase == "settling":
-        return Next("end of the session", moment)
+        return NextAction("end of the session", moment)
     if step is None:
-        return Next(f"settling for {duration_text(session.playbook.settle_us)}", moment)
-    return Next(f"{step_name(step)} {step_words(step)}", moment)
+        return NextAction(f"settling for {duration_text(session.playbook.settle_us)}", moment)
+    return NextAction(f"{step_name(step)} {step_text(step)}", moment)
 
 
 # Positioning of a rerun where the operator acted, and repetition of the action.
 
 
-def reach(session: "Session | ManualSession", at_us: int, executed: int, steps: int) -> None:
+def run_to_position(session: "Session | ManualSession", at_us: int, executed: int, steps: int) -> None:
     """Run to an earlier position of a session; it takes all three numbers, since events and steps may share a time.
 
     A rerun that differs stops elsewhere: compare ``session.position()``.
@@ -68,7 +68,7 @@ def reach(session: "Session | ManualSession", at_us: int, executed: int, steps: 
         session.advance(at_us)
 
 
-def repeat(session: "Session | ManualSession", verb: str, action: Action) -> bool:
+def repeat_action(session: "Session | ManualSession", verb: str, action: Action) -> bool:
     """Repeat an operator's action; an action that was refused is refused again, with a trace event.
 
     Return whether it was not refused.
@@ -114,12 +114,12 @@ def start_session(
 # The result of a session so far, without ending it.
 
 
-OPEN = "the session is running"
+UNDECIDED = "the session is running"
 """Detail of undecided expectations."""
 
 
 @dataclass(frozen=True, slots=True)
-class SoFar:
+class PreliminaryResult:
     """A preliminary result of a session that continues."""
 
     result: SessionResult
@@ -134,19 +134,19 @@ class SoFar:
         return self.result.verdict == "fail"
 
 
-def so_far(session: Session) -> SoFar:
+def so_far(session: Session) -> PreliminaryResult:
     """Return the state of a session, without changing it."""
-    result = session.standing(OPEN)
+    result = session.standing(UNDECIDED)
     query = session.cluster.query
     undecided = [each.text for each in result.expectations if is_open(each)]
     ends = [each for each in session.playbook.expectations if each.kind == "end" and each.text in undecided]
     holding = [each.text for each in ends if holds(each.condition, query)]
-    return SoFar(result, tuple(holding), tuple([each.text for each in ends if each.text not in holding]))
+    return PreliminaryResult(result, tuple(holding), tuple([each.text for each in ends if each.text not in holding]))
 
 
 def is_open(checked: ExpectationResult) -> bool:
     """Return whether an expectation is undecided."""
-    return checked.detail == OPEN and not checked.ok
+    return checked.detail == UNDECIDED and not checked.ok
 
 
 # The progress of a running session as text.

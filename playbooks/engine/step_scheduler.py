@@ -5,24 +5,24 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cluster_model.cluster import Cluster
-from cluster_model.inspection.condition_functions import Query
+from cluster_model.inspection.condition_functions import ConditionQuery
 from cluster_model.protocol.events import ExpectationChecked
 from cluster_model.spec import ClusterSpec
 from faults.declarations import Action, FaultError
 from faults.guardrails import GuardError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from faults.operations import OperationResult
 from playbooks.conditions.condition import Condition
-from playbooks.engine.expectations import ExpectationMonitor, Expecting, explain, plain
+from playbooks.engine.expectations import ExpectationMonitor, ExpectationMonitors, explain, plain
 from playbooks.model.playbook import Playbook, Step, Trigger
-from playbooks.model.step_text import action_of, step_name, step_words, words
+from playbooks.model.step_text import action_of, action_text, step_name, step_text
 from playbooks.results.result import ExpectationResult
 from playbooks.units import duration_text
 
 # Assertions of a step: the protocol's response, and the state after it.
 
 
-def check_answer(step: Step, error: str, now_us: int, more: str = "") -> ExpectationResult | None:
+def check_response(step: Step, error: str, now_us: int, more: str = "") -> ExpectationResult | None:
     """Return the verdict on ``refused:``, None for a step without it. ``error`` is empty after success.
 
     ``more`` is an additional note about the response.
@@ -32,13 +32,13 @@ def check_answer(step: Step, error: str, now_us: int, more: str = "") -> Expecta
     ok = {"any": bool(error), "never": not error}.get(step.refused, error == step.refused)
     found = f"refused: {error}" if error else "accepted"
     found = f"{found}; {more}" if more and more != error else found
-    return ExpectationResult(answer_text(step), ok, now_us, found, by_step=True)
+    return ExpectationResult(expected_response_text(step), ok, now_us, found, by_step=True)
 
 
-def answer_text(step: Step) -> str:
+def expected_response_text(step: Step) -> str:
     """Describe the expected response of a step with ``refused:``."""
     expected = {"any": "is refused", "never": "is not refused"}.get(step.refused, f"is refused with {step.refused}")
-    return f"{step_name(step)}, {step_words(step)}, {expected}"
+    return f"{step_name(step)}, {step_text(step)}, {expected}"
 
 
 State = Mapping[str, Mapping[str, Any]]
@@ -63,7 +63,7 @@ def check_state(
     ]
     detail = "; ".join(wrong) if wrong else "as expected"
     return ExpectationResult(
-        f"state after {step_name(step)}, {step_words(step)}", not wrong, now_us, detail, by_step=True
+        f"state after {step_name(step)}, {step_text(step)}", not wrong, now_us, detail, by_step=True
     )
 
 
@@ -127,10 +127,10 @@ class ActionResult(NamedTuple):
 
     def told(self, action: Action) -> str:
         """Describe the action for display."""
-        return f"{words(action)}: skipped, no matching target" if self.skipped else words(action)
+        return f"{action_text(action)}: skipped, no matching target" if self.skipped else action_text(action)
 
 
-def perform(board: FaultBoard, action: Action, by: str) -> ActionResult:
+def perform(board: FaultInjector, action: Action, by: str) -> ActionResult:
     """Execute an action."""
     try:
         if action.verb == "inject":
@@ -143,7 +143,7 @@ def perform(board: FaultBoard, action: Action, by: str) -> ActionResult:
     return ActionResult()
 
 
-def take(step: Step, cluster: Cluster, board: FaultBoard) -> ActionResult:
+def take(step: Step, cluster: Cluster, board: FaultInjector) -> ActionResult:
     """Execute a step that does not end its session; one that begins a round does nothing."""
     if step.verb == "round":
         return ActionResult()
@@ -153,7 +153,7 @@ def take(step: Step, cluster: Cluster, board: FaultBoard) -> ActionResult:
     return perform(board, action_of(step), step_name(step))
 
 
-class Answers:
+class ExpectedResponses:
     """Steps whose assertion waits for the response of an operation."""
 
     def __init__(self, steps: tuple[Step, ...]) -> None:
@@ -177,22 +177,22 @@ class Answers:
         found = []
         for number, error, detail in ended:
             index = self._waiting.pop(number, -1)
-            checked = check_answer(self._steps[index], error, now_us, detail) if index >= 0 else None
+            checked = check_response(self._steps[index], error, now_us, detail) if index >= 0 else None
             if checked is not None:
                 found.append(checked)
         return found
 
-    def close(self, board: FaultBoard, now_us: int) -> tuple[list[ExpectationResult], list[ExpectationResult]]:
+    def close(self, board: FaultInjector, now_us: int) -> tuple[list[ExpectationResult], list[ExpectationResult]]:
         """End the session: return the verdicts on accepted operations, and on those without a response."""
         accepted: list[ExpectationResult] = []
         unanswered: list[ExpectationResult] = []
         for number, index in self._waiting.items():
             step = self._steps[index]
             if board.desk.accepted(number):
-                checked = check_answer(step, "", now_us, "not finished by the end")
+                checked = check_response(step, "", now_us, "not finished by the end")
                 accepted += [checked] if checked is not None else []
             else:
-                text = answer_text(step)
+                text = expected_response_text(step)
                 unanswered.append(ExpectationResult(text, False, now_us, "no response by the end", by_step=True))
         self._waiting.clear()
         return accepted, unanswered
@@ -206,14 +206,14 @@ class Answers:
         self._waiting = dict(saved)
 
 
-class Judging:
+class VerdictTracker:
     """Verdicts of one session. Decisions while the model runs are queued until :meth:`tell`."""
 
-    def __init__(self, playbook: Playbook, cluster: Cluster, board: FaultBoard) -> None:
+    def __init__(self, playbook: Playbook, cluster: Cluster, board: FaultInjector) -> None:
         self._cluster = cluster
         self._board = board
-        self._expecting = Expecting(playbook.expectations)
-        self._answers = Answers(playbook.steps)
+        self._expecting = ExpectationMonitors(playbook.expectations)
+        self._answers = ExpectedResponses(playbook.steps)
         self._decided: list[ExpectationResult] = []
         self._step_checks: list[ExpectationResult] = []
         self._unreached: list[ExpectationResult] = []
@@ -247,7 +247,7 @@ class Judging:
         """Note that a step acted; return whether it has an assertion about its result."""
         if done.number:
             self._answers.sent(done.number, step)
-        checked = None if done.number else check_answer(step, done.error, self._cluster.now_us)
+        checked = None if done.number else check_response(step, done.error, self._cluster.now_us)
         if checked is not None:
             self._step_checks.append(checked)
             self._announce(checked)
@@ -343,7 +343,7 @@ def due_us(trigger: Trigger, previous_us: int, patience_us: int, round_us: int =
     return previous_us + within_us if within_us >= 0 else -1
 
 
-def why_in_vain(condition: Condition, query: Query, spec: ClusterSpec) -> str:
+def unmet_condition_text(condition: Condition, query: ConditionQuery, spec: ClusterSpec) -> str:
     """Return the values of a condition, ``leader(orders-0) is 1``, with a hint on placements by the seed."""
     parts = [explain(condition, query)]
     if condition.brokers or _NAMES_BROKERS.search(condition.text):
@@ -351,7 +351,7 @@ def why_in_vain(condition: Condition, query: Query, spec: ClusterSpec) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _placed_by_seed(partition: str, query: Query, spec: ClusterSpec) -> str:
+def _placed_by_seed(partition: str, query: ConditionQuery, spec: ClusterSpec) -> str:
     name = partition.rpartition("-")[0]
     topic = next((topic for topic in spec.topics if topic.name == name), None)
     if topic is None or topic.placement:
@@ -368,7 +368,7 @@ PATIENCE_US: Final = 600_000_000
 """Limit of a ``when`` without ``within`` in a session without an operator: ten minutes."""
 
 
-class Script:
+class StepSchedule:
     """Position of a session among the steps of its playbook."""
 
     def __init__(self, playbook: Playbook) -> None:
@@ -414,14 +414,14 @@ class Script:
         self.taken += 1
         self._previous_us = now_us
 
-    def give_up(self, query: Query, now_us: int) -> tuple[str, ExpectationResult]:
+    def give_up(self, query: ConditionQuery, now_us: int) -> tuple[str, ExpectationResult]:
         """Stop waiting for the next step, and cancel all steps; return the reason, and the entry for the result."""
         step = self.next
         assert step is not None
         condition = step.trigger.condition
         assert condition is not None  # only a `when` waits
         waited = duration_text(now_us - self._previous_us)
-        why = why_in_vain(condition, query, self._playbook.spec)
+        why = unmet_condition_text(condition, query, self._playbook.spec)
         self._gave_up = True
         reason = f"{step_name(step)} waited {waited} for {condition.text}, which never held: {why}".rstrip(": ")
         return reason, unreached(step, f"never held within {waited}; {why}".rstrip("; "), now_us)

@@ -22,9 +22,9 @@ from cluster_model.protocol.errors import ModelError
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import stage, start_session
-from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, PlaybookError, refusal_of
+from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, PlaybookError, os_error_text
 from playbooks.parser.loader import loads
-from playbooks.recording.recorder import Recorder, RecordingError, account, keep_account
+from playbooks.recording.recorder import Recorder, RecordingError, crash_report, write_crash_report
 from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Fsync
@@ -62,8 +62,8 @@ class PlaybookJob:
     """Virtual time at which it begins to settle, whatever steps remain; -1 never."""
 
     def carry_out(self, tell: "Callable[[JobProgress], None]") -> "JobOutcome":
-        """Execute the job in this process; never raises, as :func:`perform`."""
-        return carried_out(self, lambda recorder: _run(self, recorder, tell))
+        """Execute the job in this process; never raises, as :func:`execute`."""
+        return executed(self, lambda recorder: _run(self, recorder, tell))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,13 @@ class JobOutcome:
     """Result of a job of another kind."""
 
 
-def perform(job: PlaybookJob, tell: Callable[[JobProgress], None]) -> JobOutcome:
+def execute(job: PlaybookJob, tell: Callable[[JobProgress], None]) -> JobOutcome:
     """Execute a job in this process. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
     return job.carry_out(tell)
 
 
-def carried_out(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResult]) -> JobOutcome:
-    """Return the outcome of a job that ``drive`` executes with its recorder; never raises, as :func:`perform`."""
+def executed(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResult]) -> JobOutcome:
+    """Return the outcome of a job that ``drive`` executes with its recorder; never raises, as :func:`execute`."""
     began = time.perf_counter()
     recorder = Recorder(job.out, settings=job.settings, fsync=job.fsync) if job.out is not None else None
     result, error, code, account = None, "", 0, ""
@@ -119,10 +119,10 @@ def carried_out(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResu
     except KeyboardInterrupt:
         error, code = _stopped(recorder), INTERRUPTED
     except Exception as found:  # any error must be reported, with the session kept
-        error, code = refusal_of(found), BAD_INPUT
+        error, code = os_error_text(found), BAD_INPUT
         if not error:
             error, code = f"internal error: {type(found).__name__}: {found}", INTERNAL
-            account = str(keep_account(found, recorder))
+            account = str(write_crash_report(found, recorder))
     session = str(recorder.path) if recorder is not None and recorder.session_id else ""
     return JobOutcome(job, result, error, code, session, account, time.perf_counter() - began)
 
@@ -175,7 +175,7 @@ def _ignore(_number: int, _what: object) -> None:
 
 
 @dataclass(slots=True)
-class _Books:
+class _Batch:
     """Jobs of a batch with their outcomes, and its callbacks."""
 
     jobs: Sequence[PlaybookJob]
@@ -238,14 +238,14 @@ def run_all(
     Scripts that call this need the guard ``if __name__ == "__main__"``, as for all of multiprocessing.
     """
     count = min(workers or cores(), len(jobs))
-    books = _Books(jobs, on_start, on_progress, on_end, stop_after)
+    books = _Batch(jobs, on_start, on_progress, on_end, stop_after)
     if count > 1:
         return books.close(interrupted=_in_processes(books, count))
     interrupted = False
     try:
         while books.more:
             number = books.begin()
-            books.end(number, perform(jobs[number], lambda progress, number=number: on_progress(number, progress)))  # type: ignore[misc]
+            books.end(number, execute(jobs[number], lambda progress, number=number: on_progress(number, progress)))  # type: ignore[misc]
     except KeyboardInterrupt:  # between two jobs
         interrupted = True
     return books.close(interrupted=interrupted)
@@ -297,7 +297,7 @@ class _Worker:
         log = Path(self.session) / session_files.CRASH_LOG if self.session else None
         if log is not None:
             with suppress(OSError):
-                log.write_text(account(error + "\n"), encoding="utf-8")
+                log.write_text(crash_report(error + "\n"), encoding="utf-8")
         return JobOutcome(job, None, error, INTERNAL, self.session, str(log or ""), took)
 
 
@@ -312,7 +312,7 @@ def _how(code: int | None) -> str:
     return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
 
 
-def _in_processes(books: _Books, count: int) -> bool:
+def _in_processes(books: _Batch, count: int) -> bool:
     """Execute all jobs with that many workers; return whether Ctrl-C ended it."""
     team: list[_Worker] = []
     interrupted = False
@@ -322,11 +322,11 @@ def _in_processes(books: _Books, count: int) -> bool:
         interrupted = books.stopping = True
         _stop(books, team)
     finally:
-        _dismiss(team)
+        _stop_workers(team)
     return interrupted
 
 
-def _work(books: _Books, count: int, team: list[_Worker]) -> None:
+def _work(books: _Batch, count: int, team: list[_Worker]) -> None:
     while True:
         while books.more:
             free = next((worker for worker in team if worker.number < 0), None)
@@ -341,7 +341,7 @@ def _work(books: _Books, count: int, team: list[_Worker]) -> None:
             return
 
 
-def _listen(books: _Books, team: list[_Worker], timeout: float | None, *, asked: bool) -> bool:
+def _listen(books: _Batch, team: list[_Worker], timeout: float | None, *, asked: bool) -> bool:
     """Receive messages of the workers; return whether any of them has a job. Dead workers are removed."""
     busy = {worker.line: worker for worker in team if worker.number >= 0}
     if not busy:
@@ -367,7 +367,7 @@ def _listen(books: _Books, team: list[_Worker], timeout: float | None, *, asked:
     return True
 
 
-def _stop(books: _Books, team: list[_Worker]) -> None:
+def _stop(books: _Batch, team: list[_Worker]) -> None:
     """Let every worker close its recording, and wait for it a while; a second Ctrl-C does not wait."""
     for worker in team:
         worker.process.terminate()
@@ -381,7 +381,7 @@ def _stop(books: _Books, team: list[_Worker]) -> None:
         worker.number = -1
 
 
-def _dismiss(team: list[_Worker]) -> None:
+def _stop_workers(team: list[_Worker]) -> None:
     """Stop all workers."""
     for worker in team:
         worker.line.close()  # which ends the worker
@@ -414,7 +414,7 @@ def _serve(line: Connection) -> None:
         while True:
             job = line.recv()
             reported = 0.0
-            line.send(perform(job, tell))
+            line.send(execute(job, tell))
 
 
 def _give_up(number: int, _frame: FrameType | None) -> None:

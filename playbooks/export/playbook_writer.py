@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cluster_model.observation import NARRATION
+from cluster_model.observation import PLAYBOOK_KINDS
 from cluster_model.protocol.events import Event
 from cluster_model.spec import ClusterSpec
 from playbooks.conditions.condition import parse
@@ -16,13 +16,21 @@ from playbooks.engine.replay import Progress
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError
-from playbooks.export.session_steps import Added, Entry, PlaybookStep, SessionNarrative, StepComment, entries, retell
+from playbooks.export.session_steps import (
+    AddedStep,
+    Entry,
+    PlaybookStep,
+    SessionNarrative,
+    StepComment,
+    entries,
+    replay_narrative,
+)
 from playbooks.model.playbook import Expectation, Playbook, Position, Step, Trigger
-from playbooks.model.step_text import block, instant, scalar, step_lines
+from playbooks.model.step_text import block, exact_time_text, scalar, step_lines
 from playbooks.parser.loader import loads
 from playbooks.parser.yaml_edit import (
+    BlockList,
     EditError,
-    Listed,
     commented,
     listed,
     put,
@@ -61,7 +69,7 @@ RECOVERIES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Inferred:
+class InferredExpectation:
     """One expectation inferred from a session."""
 
     key: str
@@ -77,24 +85,24 @@ class Inferred:
             return [f"{dash}{scalar(self.condition)}  # {self.why}"]
         lines = [f"{dash}{self.key}: {scalar(self.condition)}  # {self.why}"]
         if self.within_us >= 0:
-            lines += [f"{rest}within: {instant(self.within_us)}", f"{rest}since: heal"]
+            lines += [f"{rest}within: {exact_time_text(self.within_us)}", f"{rest}since: heal"]
         return lines
 
 
-def candidates(spec: ClusterSpec) -> list[Inferred]:
+def candidates(spec: ClusterSpec) -> list[InferredExpectation]:
     """Return the expectations to evaluate during the session before deciding whether to assert them."""
-    watched: list[Inferred] = []
+    watched: list[InferredExpectation] = []
     if spec.manual:
         return watched
     for condition, (never, _again) in RECOVERIES.items():
-        watched.append(Inferred("always", condition, never))
-        watched.append(Inferred("eventually", condition, "", _ROUND_US[-1]))
+        watched.append(InferredExpectation("always", condition, never))
+        watched.append(InferredExpectation("eventually", condition, "", _ROUND_US[-1]))
     return watched
 
 
 def infer(
     result: SessionResult, query: object, spec: ClusterSpec, healed_us: int, known: tuple[Expectation, ...]
-) -> list[Inferred]:
+) -> list[InferredExpectation]:
     """Return the expectations to assert, given a run with the :func:`candidates` as its last expectations.
 
     ``healed_us`` is when the last fault was healed, -1 for never; ``known`` are the playbook's own expectations.
@@ -107,7 +115,7 @@ def infer(
     return [each for each in found if not _is_known(each, result, known)]
 
 
-def _is_known(inferred: Inferred, result: SessionResult, known: tuple[Expectation, ...]) -> bool:
+def _is_known(inferred: InferredExpectation, result: SessionResult, known: tuple[Expectation, ...]) -> bool:
     """Return whether the playbook has it already, or has a failed one about the same, which then stays."""
     about = inferred.condition.partition("(")[0]
     for place, each in enumerate(known):
@@ -125,7 +133,7 @@ def _steps_checked(result: SessionResult) -> int:
     return sum(each.by_step for each in result.expectations)
 
 
-def _losses(result: SessionResult, spec: ClusterSpec) -> list[Inferred]:
+def _losses(result: SessionResult, spec: ClusterSpec) -> list[InferredExpectation]:
     ledger = result.ledger
     if not ledger.sent:
         return []
@@ -138,7 +146,7 @@ def _losses(result: SessionResult, spec: ClusterSpec) -> list[Inferred]:
     }
     found = [_count(name, int(getattr(ledger, name)), *why) for name, why in comments.items()]
     if ledger.acked == ledger.sent:
-        found.append(Inferred("", "acked() == sent()", "every record was acknowledged"))
+        found.append(InferredExpectation("", "acked() == sent()", "every record was acknowledged"))
     if ledger.failed:
         found.append(_count("failed", ledger.failed, "", "failed with an error to their producers"))
     if ledger.unknown:
@@ -149,40 +157,42 @@ def _losses(result: SessionResult, spec: ClusterSpec) -> list[Inferred]:
     return found
 
 
-def _count(name: str, number: int, none: str, some: str, argument: str = "") -> Inferred:
-    return Inferred("", f"{name}({argument}) == {number}", some if number else none)
+def _count(name: str, number: int, none: str, some: str, argument: str = "") -> InferredExpectation:
+    return InferredExpectation("", f"{name}({argument}) == {number}", some if number else none)
 
 
-def _violations(result: SessionResult) -> list[Inferred]:
+def _violations(result: SessionResult) -> list[InferredExpectation]:
     names = list(dict.fromkeys(each.invariant for each in result.violations))
     if not names:
-        return [Inferred("", "violations() == 0", "no invariant was violated")]
+        return [InferredExpectation("", "violations() == 0", "no invariant was violated")]
     counts = [sum(each.invariant == name for each in result.violations) for name in names]
     broken = [
-        Inferred("", f'violations("{name}") == {count}', "a violated invariant")
+        InferredExpectation("", f'violations("{name}") == {count}', "a violated invariant")
         for name, count in zip(names, counts, strict=True)
     ]
     if all(each.known for each in result.violations):
-        broken.append(Inferred("", "unexpected_violations() == 0", "only violations known of this version"))
+        broken.append(InferredExpectation("", "unexpected_violations() == 0", "only violations known of this version"))
     return broken
 
 
-def _recoveries(result: SessionResult, healed_us: int) -> list[Inferred]:
+def _recoveries(result: SessionResult, healed_us: int) -> list[InferredExpectation]:
     found = []
     watched = result.expectations[-2 * len(RECOVERIES) :]
     for number, (condition, (never, again)) in enumerate(RECOVERIES.items()):
         always, eventually = watched[2 * number], watched[2 * number + 1]
         if always.ok:
-            found.append(Inferred("always", condition, never))
+            found.append(InferredExpectation("always", condition, never))
         elif eventually.ok and 0 <= healed_us <= eventually.at_us:
             took_us = eventually.at_us - healed_us
             within_us = next((limit for limit in _ROUND_US if limit >= 2 * took_us), -1)
             if within_us >= 0:
-                found.append(Inferred("eventually", condition, f"{again} after {instant(took_us)}", within_us))
+                found.append(
+                    InferredExpectation("eventually", condition, f"{again} after {exact_time_text(took_us)}", within_us)
+                )
     return found
 
 
-def _groups(result: SessionResult, query: object, spec: ClusterSpec) -> list[Inferred]:
+def _groups(result: SessionResult, query: object, spec: ClusterSpec) -> list[InferredExpectation]:
     found = []
     lags = {group.name: group.lag for group in result.clients.groups}
     for group in spec.groups:
@@ -239,7 +249,7 @@ def _of_this_session(text: str, story: SessionNarrative, name: str) -> str:
     if story.seed != story.playbook.seed:
         text = put(text, "seed", str(story.seed))
     if story.cut and story.settled_us >= 0:
-        text = put(text, "settle", instant(story.recorded.until_us - story.settled_us))
+        text = put(text, "settle", exact_time_text(story.recorded.until_us - story.settled_us))
     text = without(text, "profiles", "The session has only one version:")
     return without(text, "vary", "The session is one cell of:")
 
@@ -282,7 +292,7 @@ def _in_place(text: str, story: SessionNarrative, steps: list[Entry]) -> str:
     chunks: list[list[str]] = []
     used: list[int] = []
     for each in steps:
-        if isinstance(each, Added):
+        if isinstance(each, AddedStep):
             chunks.append(block(each.written(), found.indent, each.remark))
         elif isinstance(each, PlaybookStep):
             used.append(each.step.index)
@@ -297,13 +307,13 @@ def _in_place(text: str, story: SessionNarrative, steps: list[Entry]) -> str:
     return found.text(chunks)
 
 
-def _of(found: Listed, step: Step) -> list[str]:
+def _of(found: BlockList, step: Step) -> list[str]:
     if step.index >= len(found.chunks):
         raise EditError("a step that shares lines")
     return found.chunks[step.index]
 
 
-def _chunk(found: Listed, own: PlaybookStep) -> list[str]:
+def _chunk(found: BlockList, own: PlaybookStep) -> list[str]:
     chunk = _of(found, own.step)
     if own.trigger is None:
         return chunk
@@ -319,7 +329,7 @@ def _anew(text: str, story: SessionNarrative, steps: list[Entry]) -> str:
     """Return all steps rewritten from their meaning."""
     lines = ["steps:"]
     for each in steps:
-        if isinstance(each, Added):
+        if isinstance(each, AddedStep):
             lines += block(each.written(), 2, each.remark)
         elif isinstance(each, PlaybookStep):
             lines += block(step_lines(each.step, each.trigger), 2)
@@ -374,14 +384,14 @@ def _head(story: SessionNarrative) -> str:
     if story.acted or story.left:
         lines += _remark("The operator's actions are steps at their original times.", 0)
     if story.torn:
-        lines += _remark(f"The recording ends at {instant(max(0, story.recorded.last_us))}.", 0)
+        lines += _remark(f"The recording ends at {exact_time_text(max(0, story.recorded.last_us))}.", 0)
     return "\n".join(lines) + "\n"
 
 
 # -- expectations --------------------------------------------------------------------------------------------------
 
 
-def expecting(text: str, inferred: list[Inferred]) -> str:
+def expecting(text: str, inferred: list[InferredExpectation]) -> str:
     """Return the text with additional expectations."""
     if not inferred:
         return text
@@ -393,12 +403,12 @@ def expecting(text: str, inferred: list[Inferred]) -> str:
     return found.text([*found.chunks, _inferred(inferred, found.indent)])
 
 
-def _inferred(inferred: list[Inferred], indent: int) -> list[str]:
+def _inferred(inferred: list[InferredExpectation], indent: int) -> list[str]:
     remark = "Results of the session: keep those that should stay true."
     return [*_remark(remark, indent), *(line for each in inferred for line in each.written(indent))]
 
 
-def _expectations(text: str) -> Listed:
+def _expectations(text: str) -> BlockList:
     """Return the list of expectations; rewritten with one per line if needed."""
     try:
         return listed(text, "expect")
@@ -408,7 +418,7 @@ def _expectations(text: str) -> Listed:
         lines = [f"  - {text[item.start_mark.index : item.end_mark.index].strip()}" for item in items]
         rest = replaced(text, "expect", ["expect:", *lines] if lines else ["expect:", "  - now() >= 0s"])
         found = listed(rest, "expect")
-        return found if lines else Listed(found.before, [], found.after, found.indent)
+        return found if lines else BlockList(found.before, [], found.after, found.indent)
 
 
 def remarked(text: str, judged: Sequence[ExpectationResult]) -> str:
@@ -469,7 +479,7 @@ def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda 
         text = written_out(recorded.playbook, str(recorded.path / session_files.PLAYBOOK), recorded.fragments)
         recorded = replace(recorded, playbook=text, fragments={})
     progress: Progress = lambda done, total: tell(f"replaying: {done} of {total} events")  # noqa: E731
-    story = retell(recorded, progress)
+    story = replay_narrative(recorded, progress)
     steps = entries(story)
     try:
         text = draft(story, steps, name)
@@ -491,7 +501,7 @@ def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda 
         text=text,
         digest=result.digest,
         steps=sum(not isinstance(each, StepComment) for each in steps),
-        operator=sum(isinstance(each, Added) and each.remark.startswith("the operator") for each in steps),
+        operator=sum(isinstance(each, AddedStep) and each.remark.startswith("the operator") for each in steps),
         inferred=len(inferred),
         notes=recorded.notes,
     )
@@ -510,7 +520,7 @@ class _Check:
 
     def __init__(self, recorded: RecordedSession) -> None:
         self._path = recorded.path
-        self._wanted = (line for line in recorded.events.splitlines() if _kind(line) not in NARRATION)
+        self._wanted = (line for line in recorded.events.splitlines() if _kind(line) not in PLAYBOOK_KINDS)
         self._next = next(self._wanted, None)
 
     def take(self, events: list[Event]) -> None:
@@ -518,7 +528,7 @@ class _Check:
         for event in events:
             if self._next is None:
                 return
-            if event.kind in NARRATION:
+            if event.kind in PLAYBOOK_KINDS:
                 continue
             wanted, found = json.loads(self._next), json.loads(encode(0, [event]))
             if counting(wanted) != counting(found):
@@ -545,7 +555,7 @@ def _run(playbook: Playbook, tell: Telling, check: _Check | None) -> tuple[Sessi
         events = session.drain()
         if check is not None:
             check.take(events)
-        tell(f"running the playbook: at {instant(session.cluster.now_us)}")
+        tell(f"running the playbook: at {exact_time_text(session.cluster.now_us)}")
     result = session.finish()
     if check is not None:
         check.take(session.drain())

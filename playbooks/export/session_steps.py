@@ -13,7 +13,7 @@ from playbooks.engine.replay import Progress, ReplayComparison, begin
 from playbooks.engine.session import ENDINGS, SETTLE, TAKE_OVER, Session
 from playbooks.engine.step_scheduler import PATIENCE_US
 from playbooks.model.playbook import Playbook, Step, Trigger
-from playbooks.model.step_text import Line, action_lines, instant, step_name, trigger_lines, words
+from playbooks.model.step_text import Line, action_lines, action_text, exact_time_text, step_name, trigger_lines
 from playbooks.recording.event_codec import decode
 from playbooks.recording.reader import RecordedAction, RecordedSession
 
@@ -84,7 +84,7 @@ class SessionNarrative:
         return whole and not (self.acted or self.left or self.torn or self.cut)
 
 
-def retell(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> SessionNarrative:
+def replay_narrative(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> SessionNarrative:
     """Replay a recorded session and collect its course; an incomplete one up to its last complete line.
 
     Raises:
@@ -186,7 +186,7 @@ class PlaybookStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddedStep:
     """A step that the session adds."""
 
     trigger: Trigger
@@ -207,7 +207,7 @@ class StepComment:
     step: Step | None = None
 
 
-Entry = PlaybookStep | Added | StepComment
+Entry = PlaybookStep | AddedStep | StepComment
 
 
 def entries(story: SessionNarrative) -> list[Entry]:
@@ -256,12 +256,13 @@ class _Entries:
     def _operator(self, acted: OperatorAction) -> None:
         action = acted.action.action()
         if acted.action.verb == TAKE_OVER:
-            self._found.append(StepComment(f"at {instant(acted.action.at_us)} the operator took over"))
+            self._found.append(StepComment(f"at {exact_time_text(acted.action.at_us)} the operator took over"))
             return
         if acted.error and not acted.guarded:
             self._found.append(
                 StepComment(
-                    f"at {instant(acted.action.at_us)} the operator tried {words(action)}, refused: {acted.error}"
+                    f"at {exact_time_text(acted.action.at_us)} the operator tried {action_text(action)}, "
+                    f"refused: {acted.error}"
                 )
             )
             self._wake = acted.woke
@@ -274,7 +275,7 @@ class _Entries:
         return Trigger("at", action.at_us, executed=action.executed if pending else -1)
 
     def _add(self, trigger: Trigger, lines: tuple[Line, ...], remark: str) -> None:
-        self._found.append(Added(trigger, lines, remark))
+        self._found.append(AddedStep(trigger, lines, remark))
         self._at_us = self._before_us = trigger.time_us
         self._between = True
 

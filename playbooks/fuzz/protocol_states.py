@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cluster_model.broker.partition import Leadership
+from cluster_model.broker.partition import PartitionLeaderState
 from cluster_model.cluster import Cluster
 from cluster_model.controller import CommittedPartition
 from cluster_model.kernel import ProcessState
 from playbooks.model.playbook import SECOND
 
-NOTHING: Final = "Steady"
+STEADY: Final = "Steady"
 """Name for a cluster in none of the other states."""
 
 FAILOVER_US: Final = 2 * SECOND
@@ -70,7 +70,7 @@ def _under_replicated(sight: StateContext) -> Found:
     return _where(sight, lambda record: record.under_replicated)
 
 
-def _leaderships(sight: StateContext, holds: Callable[[CommittedPartition, int, Leadership], bool]) -> Found:
+def _leaderships(sight: StateContext, holds: Callable[[CommittedPartition, int, PartitionLeaderState], bool]) -> Found:
     """Return partitions that a running broker leads, or believes to lead, where ``holds`` is true."""
     world, found = sight.cluster.world, []
     for record in sight.records():
@@ -235,7 +235,7 @@ def possible(cluster: Cluster) -> tuple[str, ...]:
     return tuple([state.name for state in STATES.values() if has[state.needs]])
 
 
-def standing(sight: StateContext, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the states that hold now, or :data:`NOTHING`."""
+def current_states(sight: StateContext, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the states that hold now, or :data:`STEADY`."""
     found = tuple([name for name in names if STATES[name].where(sight)])
-    return found or (NOTHING,)
+    return found or (STEADY,)

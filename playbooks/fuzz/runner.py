@@ -10,13 +10,23 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, TypeVar
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel import Stream
+from cluster_model.kernel import RandomStream
 from cluster_model.protocol.versions import Version
 from cluster_model.spec import FIRST_ZOOKEEPER
 from faults.catalogue import CATALOGUE
-from faults.declarations import NUMERIC, OPERATIONS, Action, Fault, FaultError, Param, Value, selector_of, usual
+from faults.declarations import (
+    NUMERIC,
+    OPERATIONS,
+    Action,
+    Fault,
+    FaultError,
+    Param,
+    Value,
+    default_action,
+    selector_of,
+)
 from playbooks.engine.session import Session
-from playbooks.fuzz.protocol_states import STATES, Found, StateContext, own_partitions, possible, standing
+from playbooks.fuzz.protocol_states import STATES, Found, StateContext, current_states, own_partitions, possible
 from playbooks.model.playbook import SECOND, SEED, Cell, Grid, Step, StormRanges, Trigger
 from playbooks.parser.sections.expectations import STORM_OPERATIONS
 from playbooks.results.result import SessionResult
@@ -36,13 +46,13 @@ def run_seed(campaign: int, run: int) -> int:
     return int.from_bytes(digest) >> (64 - SEED_BITS)
 
 
-class Dice:
+class StormRandom:
     """Random stream of one purpose, of one run."""
 
     __slots__ = ("_stream",)
 
     def __init__(self, seed: int, name: str) -> None:
-        self._stream = Stream(seed, f"storm:{name}")
+        self._stream = RandomStream(seed, f"storm:{name}")
 
     def below(self, bound: int) -> int:
         """Return a whole number in ``[0, bound)``."""
@@ -86,10 +96,10 @@ _STRONG: Final = 4
 """Largest factor by which a number may exceed its default, or, squared, undercut it."""
 
 
-class Aimer:
+class ActionGenerator:
     """Generator of random actions for one cluster."""
 
-    def __init__(self, cluster: Cluster, dice: Dice) -> None:
+    def __init__(self, cluster: Cluster, dice: StormRandom) -> None:
         self._cluster = cluster
         self._dice = dice
 
@@ -115,7 +125,7 @@ class Aimer:
 
     def _operation(self, name: str, partition: str) -> Action:
         brokers = tuple(self._cluster.brokers)
-        action = usual(name, self._cluster, partition, self._dice.of(brokers))
+        action = default_action(name, self._cluster, partition, self._dice.of(brokers))
         params = {key: value for key, value in action.params.items() if key != "unclean"}
         return Action("admin", name, "", params)
 
@@ -226,7 +236,7 @@ MOST_KINDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Swarm:
+class RunOptions:
     """Options of one run. Times are virtual microseconds."""
 
     run: int
@@ -268,7 +278,7 @@ def _possible(name: str, mode: str, kafka: Version, clients: tuple[bool, bool]) 
     return fault.mode in ("", mode) and needed.get(fault.accepts, True)
 
 
-def draw_cell(grid: Grid | None, dice: Dice) -> Cell:
+def draw_cell(grid: Grid | None, dice: StormRandom) -> Cell:
     """Return a random cell of a grid, without its axis of seeds."""
     cells = list(grid.without(SEED).cells()) if grid is not None else []
     return tuple([pair for pair in dice.of(cells) if pair[0] != SEED]) if cells else ()
@@ -276,17 +286,17 @@ def draw_cell(grid: Grid | None, dice: Dice) -> Cell:
 
 def cell_of(campaign: int, run: int, grid: Grid | None) -> Cell:
     """Return the settings of a run."""
-    return draw_cell(grid, Dice(run_seed(campaign, run), "settings"))
+    return draw_cell(grid, StormRandom(run_seed(campaign, run), "settings"))
 
 
-def draw(campaign: int, run: int, cell: Cell, ranges: StormRanges, cluster: Cluster) -> Swarm:
+def generate_options(campaign: int, run: int, cell: Cell, ranges: StormRanges, cluster: Cluster) -> RunOptions:
     """Return the options of a run; ``cluster`` is a new cluster with the run's settings."""
     seed = run_seed(campaign, run)
-    dice = Dice(seed, "swarm")
+    dice = StormRandom(seed, "swarm")
     in_reach = candidates_of(ranges, cluster)
     kinds = dice.some(in_reach, dice.between(1, min(MOST_KINDS, max(1, len(in_reach)))))
     states = possible(cluster)
-    return Swarm(
+    return RunOptions(
         run=run,
         seed=seed,
         cell=cell,
@@ -322,7 +332,7 @@ COMPANY: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Strike:
+class InjectedAction:
     """An action that was taken, its position, and the states that held then."""
 
     trigger: Trigger
@@ -339,11 +349,11 @@ class StepExecution:
 
 
 @dataclass(slots=True)
-class Driven:
+class StormResult:
     """Everything that was done in one storm, with its result."""
 
     result: SessionResult
-    acts: list[Strike | StepExecution] = field(default_factory=list)
+    acts: list[InjectedAction | StepExecution] = field(default_factory=list)
     settled_us: int = 0
     """Time when everything healed."""
     recovery_us: int = 0
@@ -356,12 +366,12 @@ class Driven:
     """... and of those whose state came."""
 
     @property
-    def strikes(self) -> list[Strike]:
+    def strikes(self) -> list[InjectedAction]:
         """The actions of the storm."""
-        return [each for each in self.acts if isinstance(each, Strike)]
+        return [each for each in self.acts if isinstance(each, InjectedAction)]
 
 
-def drive(swarm: Swarm, session: Session) -> Driven:
+def run_storm(swarm: RunOptions, session: Session) -> StormResult:
     """Run a storm to its end; ``session`` is new."""
     return _Driver(swarm, session).run()
 
@@ -369,17 +379,17 @@ def drive(swarm: Swarm, session: Session) -> Driven:
 class _Driver:
     """State of a storm while it runs."""
 
-    def __init__(self, swarm: Swarm, session: Session) -> None:
+    def __init__(self, swarm: RunOptions, session: Session) -> None:
         self._swarm = swarm
         self._session = session
         self._cluster = session.cluster
-        self._when = Dice(swarm.seed, "when")
-        self._what = Dice(swarm.seed, "what")
-        self._aimer = Aimer(session.cluster, Dice(swarm.seed, "whom"))
+        self._when = StormRandom(swarm.seed, "when")
+        self._what = StormRandom(swarm.seed, "what")
+        self._aimer = ActionGenerator(session.cluster, StormRandom(swarm.seed, "whom"))
         self._sight = StateContext(session.cluster, own_partitions(session.cluster))
         self._wide = StateContext(session.cluster, all_partitions=True)
         self._states = possible(session.cluster)
-        self._acts: list[Strike | StepExecution] = []
+        self._acts: list[InjectedAction | StepExecution] = []
         self._refused = self._waited = self._met = 0
         self._patience_us = min(PATIENCE_US, swarm.chaos_us // 4)
         session.on_step = self._own
@@ -391,7 +401,7 @@ class _Driver:
         """Return the exact position: after so many events at this time, or after all events due by now."""
         return Trigger("at", self._cluster.now_us, executed=self._cluster.executed if exact else -1)
 
-    def run(self) -> Driven:
+    def run(self) -> StormResult:
         """Inject faults until the chaos time is over, then settle."""
         end_us = self._swarm.chaos_us
         self._advance(min(end_us, self._when.between(0, WARM_UP_US)))
@@ -409,7 +419,7 @@ class _Driver:
         settled_us = self._cluster.now_us
         recovery_us = self._recover(settled_us)
         result = self._session.finish()
-        return Driven(result, self._acts, settled_us, recovery_us, self._refused, self._waited, self._met)
+        return StormResult(result, self._acts, settled_us, recovery_us, self._refused, self._waited, self._met)
 
     def _advance(self, until_us: int) -> None:
         while self._session.phase == "steps" and (
@@ -442,7 +452,7 @@ class _Driver:
             where = self._wait(end_us)
         if self._cluster.now_us >= end_us or self._session.phase != "steps":
             return
-        states = standing(self._wide, self._states)
+        states = current_states(self._wide, self._states)
         for _try in range(TRIES):
             action = self._aimer.action(
                 self._kind(), where, self._when.spread(self._swarm.fault_us // 8, self._swarm.fault_us)
@@ -509,5 +519,5 @@ class _Driver:
             self._session.act(action)
         except FaultError:
             return False
-        self._acts.append(Strike(trigger, action, states))
+        self._acts.append(InjectedAction(trigger, action, states))
         return True

@@ -44,6 +44,6 @@ def presets() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 
 
-def found(source: str) -> str:
+def source_path(source: str) -> str:
     """Return the path of a source: itself if there is such a file, else the preset of that name, else itself."""
     return str(FOLDER / f"{source}.yaml") if source in presets() and not Path(source).exists() else source

@@ -114,7 +114,7 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
+class LibraryEntry:
     """Entry of the index for one playbook."""
 
     name: str
@@ -130,16 +130,16 @@ class Shelved:
 
 
 @cache
-def shelf() -> tuple[Shelved, ...]:
+def library_entries() -> tuple[LibraryEntry, ...]:
     """Return all bundled playbooks, by theme in the order of the themes, then by name."""
     order = list(THEMES)
     return tuple(sorted(map(_shelved, names()), key=lambda each: (order.index(each.theme), each.name)))
 
 
-def _shelved(name: str) -> Shelved:
+def _shelved(name: str) -> LibraryEntry:
     head = _head(path_of(name))
     tags = tuple(head.get("tags", ()))
-    return Shelved(name, str(head.get("title", "")), theme_of(tags), tags, head.get("stepping") == "manual")
+    return LibraryEntry(name, str(head.get("title", "")), theme_of(tags), tags, head.get("stepping") == "manual")
 
 
 def _head(path: Path) -> dict[str, Any]:

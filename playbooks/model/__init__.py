@@ -7,22 +7,22 @@ step_text        steps, faults, their expected impact and triggers as text, and 
 The parser makes these values and the engine runs them. Builds on `conditions` and `faults`; it knows no YAML.
 """
 
-from playbooks.model.playbook import SEED, Cell, Expectation, Grid, GridAxis, Playbook, Step, StormRanges, cell_words
+from playbooks.model.playbook import SEED, Cell, Expectation, Grid, GridAxis, Playbook, Step, StormRanges, cell_label
 from playbooks.model.record_contents import RecordName, contents, fields_of, written
 from playbooks.model.step_text import (
     DOWN,
     action_of,
+    action_text,
     allowed_text,
     default_text,
     example_step,
     expected_lines,
     step_name,
     step_of,
-    step_words,
+    step_text,
     timeline,
+    trigger_text,
     value_text,
-    when_words,
-    words,
 )
 
 __all__ = [
@@ -37,8 +37,9 @@ __all__ = [
     "Step",
     "StormRanges",
     "action_of",
+    "action_text",
     "allowed_text",
-    "cell_words",
+    "cell_label",
     "contents",
     "default_text",
     "example_step",
@@ -47,10 +48,9 @@ __all__ = [
     "record_contents",
     "step_name",
     "step_of",
-    "step_words",
+    "step_text",
     "timeline",
+    "trigger_text",
     "value_text",
-    "when_words",
-    "words",
     "written",
 ]

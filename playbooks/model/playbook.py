@@ -75,12 +75,12 @@ class Grid:
         return Grid((*self.axes, axis), self.cases)
 
 
-def cell_words(cell: Cell) -> str:
+def cell_label(cell: Cell) -> str:
     """Return a cell as text: ``acks=all min.insync.replicas=2``."""
-    return " ".join(f"{name}={value_words(value)}" for name, value in cell)
+    return " ".join(f"{name}={value_label(value)}" for name, value in cell)
 
 
-def value_words(value: str) -> str:
+def value_label(value: str) -> str:
     """Return a value for people: without the quotes that keep it a text."""
     return str(yaml.safe_load(value)) if value.startswith('"') else value
 
@@ -209,7 +209,7 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Guarding:
+class Guards:
     """Limits on fault injection, and the condition that ends it."""
 
     limits: Limits
@@ -232,7 +232,7 @@ class Playbook:
     tags: tuple[str, ...]
     source: str
     """Text of the file, stored with every recorded session."""
-    guards: Guarding | None = None
+    guards: Guards | None = None
     origins: tuple[str, ...] = ()
     """Sources of the story: the key ``source`` of the file."""
     profiles: tuple[str, ...] = ()

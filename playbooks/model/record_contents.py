@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from cluster_model.checker import Checker
 from cluster_model.clients import sizes_of
 from cluster_model.inspection.log_inspector import WrittenRecord, written_at
-from cluster_model.observation import World
+from cluster_model.observation import ClusterState
 from cluster_model.spec import ClusterSpec, ProducerSpec
 from cluster_model.util.quantities import counted, listed
 from playbooks.errors import nearest, shown
@@ -403,7 +403,7 @@ _SPECIAL: Final[dict[str, Callable[["Faker", dict[str, Argument]], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Peeked:
+class PeekedRecord:
     """A record with its contents, as an inspector shows it."""
 
     record: WrittenRecord
@@ -418,7 +418,7 @@ class Peeked:
         return {**found, "holders": list(self.record.holders), "value": self.value, "record_bytes": self.record_bytes}
 
 
-class Peekable(Protocol):
+class RecordSource(Protocol):
     """The part of a cluster, timed or manual, that the inspection of records needs."""
 
     @property
@@ -430,7 +430,7 @@ class Peekable(Protocol):
         """Seed of the session."""
 
     @property
-    def world(self) -> World:
+    def world(self) -> ClusterState:
         """Read access to the whole cluster state."""
 
     @property
@@ -438,7 +438,7 @@ class Peekable(Protocol):
         """Checker with the ledger of records."""
 
 
-def peek(cluster: Peekable, partition: str, offset: int) -> tuple[Peeked, ...]:
+def inspect_record(cluster: RecordSource, partition: str, offset: int) -> tuple[PeekedRecord, ...]:
     """Return all records written at an offset so far, oldest first.
 
     Raises:
@@ -449,14 +449,14 @@ def peek(cluster: Peekable, partition: str, offset: int) -> tuple[Peeked, ...]:
     return tuple(_peeked(record, producers.get(record.client), cluster.seed) for record in records)
 
 
-def _peeked(record: WrittenRecord, spec: ProducerSpec | None, seed: int) -> Peeked:
+def _peeked(record: WrittenRecord, spec: ProducerSpec | None, seed: int) -> PeekedRecord:
     if record.name or spec is None:
         _key, sign, value = record.name.partition("=")
         named = value if sign else record.name
-        return Peeked(record, None if record.deletes or not record.name else named, -1)
+        return PeekedRecord(record, None if record.deletes or not record.name else named, -1)
     size = sizes_of(spec, seed).of(record.partition, record.number, 1)
     fields = fields_of(spec)
     if record.deletes or not fields:
-        return Peeked(record, None, size)
+        return PeekedRecord(record, None, size)
     name = RecordName(record.client, record.partition, record.number, max(0, record.timestamp_us), record.key)
-    return Peeked(record, written(contents(fields, seed, name)), size)
+    return PeekedRecord(record, written(contents(fields, seed, name)), size)

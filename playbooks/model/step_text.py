@@ -132,7 +132,7 @@ def action_of(step: Step) -> Action:
     return Action(cast("Verb", step.verb), step.name, step.target, dict(step.params), step.for_us, step.if_any)
 
 
-def words(action: Action) -> str:
+def action_text(action: Action) -> str:
     """Return an action as one short line: ``inject gc_pause on leader(orders-0) for 15s``."""
     parts = [action.verb, action.name]
     if action.target:
@@ -146,13 +146,13 @@ def words(action: Action) -> str:
     return " ".join(parts)
 
 
-def step_words(step: Step) -> str:
+def step_text(step: Step) -> str:
     """Return a step as one short line, without its trigger and its note."""
     if step.verb == "manual":
         return " ".join([step.name, _parameters(step.params, {})]).strip()
     if step.verb in ("settle", "stop", "reseed", "round"):
         return f"{step.verb} {step.name}"
-    return words(action_of(step))
+    return action_text(action_of(step))
 
 
 def step_name(step: Step) -> str:
@@ -189,7 +189,7 @@ _NOTHING: Final = ("null", "~")
 SECOND: Final = 1_000_000
 
 
-def instant(us: int) -> str:
+def exact_time_text(us: int) -> str:
     """Return an exact virtual time for people: ``12.345678s``, ``2m``, ``250ms``."""
     if us < SECOND or us % SECOND == 0:
         return duration_text(us) if us else "0s"
@@ -222,11 +222,11 @@ def trigger_lines(trigger: Trigger) -> list[Line]:
     """Return the trigger of a step; empty for one that acts right after the step before it."""
     if trigger.kind == "at":
         exact = [("executed", str(trigger.executed))] if trigger.executed >= 0 else []
-        return [("at", instant(trigger.time_us)), *exact]
+        return [("at", exact_time_text(trigger.time_us)), *exact]
     if trigger.kind == "after":
-        return [("after", instant(trigger.time_us))] if trigger.time_us else []
+        return [("after", exact_time_text(trigger.time_us))] if trigger.time_us else []
     assert trigger.condition is not None  # only a `when` is left
-    within = [("within", instant(trigger.within_us))] if trigger.within_us >= 0 else []
+    within = [("within", exact_time_text(trigger.within_us))] if trigger.within_us >= 0 else []
     return [("when", scalar(trigger.condition.text)), *within]
 
 
@@ -242,7 +242,7 @@ def action_lines(action: Action, *, whole: bool = False) -> list[Line]:
         if whole or param is None or value != param.default or type(value) is not type(param.default):
             lines.append((name, _value(param, value)))
     if action.for_us >= 0 and action.verb == "inject":
-        lines.append(("for", instant(action.for_us)))
+        lines.append(("for", exact_time_text(action.for_us)))
     if action.if_any:
         lines.append(("if_any", "true"))
     return lines
@@ -293,7 +293,7 @@ def _by_hand(step: Step) -> list[Line]:
 # The timeline of a playbook: its steps, each with its trigger.
 
 
-def when_words(trigger: Trigger) -> str:
+def trigger_text(trigger: Trigger) -> str:
     """Return a trigger as text: ``at 60s``, ``10s later``, ``then``, ``when isr(orders-0) == [1], within 20s``."""
     if trigger.kind == "at":
         of_round = " of the round" if trigger.since_round else ""
@@ -315,7 +315,7 @@ def timeline(playbook: Playbook) -> list[tuple[str, str]]:
     for step in playbook.steps:
         if step.event:
             lines.append(("", f"{step.event}:"))
-        lines.append((step.label or f"{step.index + 1}" if manual else when_words(step.trigger), _what(step)))
+        lines.append((step.label or f"{step.index + 1}" if manual else trigger_text(step.trigger), _what(step)))
         if step.note:
             lines.append(("", step.note))
     if not manual and playbook.settle_us:
@@ -325,7 +325,7 @@ def timeline(playbook: Playbook) -> list[tuple[str, str]]:
 
 def _what(step: Step) -> str:
     """Return a step with the response that it expects."""
-    words = step_words(step)
+    words = step_text(step)
     if not step.refused:
         return words
     answers = {"never": "expected to succeed", "any": "expected to fail"}

@@ -24,13 +24,13 @@ from cluster_model.model_checker import (
     Counterexample,
     Entry,
     ExplorationBounds,
-    Moves,
     Step,
+    Transitions,
 )
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import NEWEST, Profile
 from playbooks.errors import PlaybookError, nearest, shown
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
     NAME,
     BooleanType,
@@ -50,7 +50,7 @@ PARTITION: Final = "orders-0"
 _Line = dict[str, Any]
 
 
-def playbook(name: str, title: str, moves: Moves, found: str, broken: Counterexample) -> str:
+def playbook(name: str, title: str, moves: Transitions, found: str, broken: Counterexample) -> str:
     """Return the YAML of a playbook with these steps, followed by those that show the consequence."""
     brokers = list(range(1, moves.bounds.replicas + 1))
     head: dict[str, Any] = {
@@ -68,7 +68,7 @@ def playbook(name: str, title: str, moves: Moves, found: str, broken: Counterexa
     return text + f"expect:\n  - end: {_expected(moves, found, broken, short)}\n"
 
 
-def _expected(moves: Moves, found: str, broken: Counterexample, short: int) -> str:
+def _expected(moves: Transitions, found: str, broken: Counterexample, short: int) -> str:
     """Return the consequence as a condition: acknowledged records are lost, or records that consumers have read."""
     if found not in {STRONG_ISR, WEAK_ISR}:
         return EXPECTED[found]
@@ -102,7 +102,7 @@ _ROUNDS: Final = 3
 """Fetches of each follower: the records, then the HW, after requests that its version needs."""
 
 
-def _ending(moves: Moves, short: int, at: tuple[int, ...]) -> Iterator[_Line]:
+def _ending(moves: Transitions, short: int, at: tuple[int, ...]) -> Iterator[_Line]:
     """Yield the election of the member that is ``short`` of records, which loses them; or fetches that commit more."""
     replicas = range(moves.bounds.replicas)
     locals_ = [moves.locals.things[number] for number in at[: len(replicas)]]
@@ -121,7 +121,7 @@ def _ending(moves: Moves, short: int, at: tuple[int, ...]) -> Iterator[_Line]:
             yield {"fetch": {"follower": broker + 1, "partition": PARTITION}}
 
 
-def _short(moves: Moves, found: str, at: tuple[int, ...]) -> int:
+def _short(moves: Transitions, found: str, at: tuple[int, ...]) -> int:
     """Return the member of the true ISR that lacks most of some leader's committed records; NOBODY if none does."""
     if found not in {STRONG_ISR, WEAK_ISR}:
         return NOBODY
@@ -130,7 +130,7 @@ def _short(moves: Moves, found: str, at: tuple[int, ...]) -> int:
     return most if lacked[most] else NOBODY
 
 
-def _lacked(moves: Moves, at: tuple[int, ...]) -> dict[int, list[set[Entry]]]:
+def _lacked(moves: Transitions, at: tuple[int, ...]) -> dict[int, list[set[Entry]]]:
     """Return, for each member of the true ISR, what it lacks of each leader's committed records."""
     replicas = [moves.locals.things[number] for number in at[: moves.bounds.replicas]]
     isr = moves.held.things[at[moves.bounds.replicas]][1]
@@ -144,7 +144,7 @@ def _lacked(moves: Moves, at: tuple[int, ...]) -> dict[int, list[set[Entry]]]:
     }
 
 
-def _acknowledged(moves: Moves, way: tuple[Step, ...]) -> set[Entry]:
+def _acknowledged(moves: Transitions, way: tuple[Step, ...]) -> set[Entry]:
     """Return the records that the leader of their own epoch committed: only that one acknowledges them."""
     found: set[Entry] = set()
     for at in _states(moves, way):
@@ -165,13 +165,13 @@ def _value(value: object) -> str:
     return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
-def _steps(moves: Moves, way: tuple[Step, ...]) -> Iterator[_Line]:
+def _steps(moves: Transitions, way: tuple[Step, ...]) -> Iterator[_Line]:
     states = _states(moves, way)
     for step, (at, after) in zip(way, pairwise(states), strict=True):
-        yield from _Taken(moves, at, after).lines(step)
+        yield from _ExplorationStep(moves, at, after).lines(step)
 
 
-def _states(moves: Moves, way: tuple[Step, ...]) -> list[tuple[int, ...]]:
+def _states(moves: Transitions, way: tuple[Step, ...]) -> list[tuple[int, ...]]:
     """Return the states along a path, including the first one."""
     states = [moves.start()]
     for step in way:
@@ -179,10 +179,10 @@ def _states(moves: Moves, way: tuple[Step, ...]) -> list[tuple[int, ...]]:
     return states
 
 
-class _Taken:
+class _ExplorationStep:
     """One step of the exploration, from a state to the next."""
 
-    def __init__(self, moves: Moves, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+    def __init__(self, moves: Transitions, before: tuple[int, ...], after: tuple[int, ...]) -> None:
         self._moves = moves
         self._before = [moves.locals.things[number] for number in before[: moves.bounds.replicas]]
         self._after = [moves.locals.things[number] for number in after[: moves.bounds.replicas]]
@@ -324,7 +324,7 @@ def load(path: Path) -> Exploration:
 def loads(text: str, path: str) -> Exploration:
     """Parse the exploration in a text; ``path`` is used in messages."""
     root, problems = compose(text, path)
-    notes = Notes(path, problems)
+    notes = ErrorNotes(path, problems)
     if isinstance(root, Mapping) and "explore" not in root.entries and "steps" in root.entries:
         notes.problem(root, "explore", "found a playbook, allowed is an exploration; use floodmark run for playbooks")
         raise PlaybookError(notes.told)

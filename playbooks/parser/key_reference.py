@@ -55,7 +55,7 @@ class MappingReference:
     """Whether the keys are values of another key, so that their types are not shown."""
 
 
-def told() -> dict[str, MappingReference]:
+def key_mappings() -> dict[str, MappingReference]:
     """Return every mapping of a playbook by its path; that of the whole file is the empty one."""
     pages = {page.path: page for page in _walked("", PLAYBOOK, "A playbook")}
     for page in (*_grids(), *_steps(), *_expectations()):
@@ -63,10 +63,12 @@ def told() -> dict[str, MappingReference]:
     return pages
 
 
-def taken(kind: FieldType) -> str:
+def allowed_values_text(kind: FieldType) -> str:
     """Describe the values of a key: ``a duration such as 5s``, ``a list``, ``timed or manual``."""
     if isinstance(kind, ListOf):
-        return "a list of mappings" if isinstance(kind.kind, Record) else f"a list; each: {taken(kind.kind)}"
+        return (
+            "a list of mappings" if isinstance(kind.kind, Record) else f"a list; each: {allowed_values_text(kind.kind)}"
+        )
     if isinstance(kind, Record):
         return "a mapping"
     if isinstance(kind, Config):
@@ -106,7 +108,7 @@ _PLAIN: Final[Mapping[type[FieldType], str]] = {
 
 def known(path: str) -> str:
     """Expand an abbreviated path: ``producers`` is ``clients.producers``; other paths are unchanged."""
-    pages = told()
+    pages = key_mappings()
     return next((page for page in pages if path in (page, page.rpartition(".")[2])), path)
 
 

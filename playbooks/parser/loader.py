@@ -14,7 +14,7 @@ from typing import Final
 from cluster_model.manual.verbs import MANUAL_VERBS
 from playbooks.errors import PlaybookError, Problem, keeping_text
 from playbooks.model.playbook import Grid, Playbook
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
     DURATION,
     NAME,
@@ -47,10 +47,10 @@ from playbooks.units import duration_us
 # The keys of a playbook and of a fragment, as tables.
 
 
-class Later(FieldType):
+class DeferredValue(FieldType):
     """A value that is parsed after everything it refers to; here it is passed through."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Node:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Node:
         del key, notes
         return node
 
@@ -58,7 +58,7 @@ class Later(FieldType):
         return {"type": "array"}
 
 
-LATER: Final = Later()
+LATER: Final = DeferredValue()
 
 
 ONE_OR_MORE: Final = ByShape("a string or a list of strings", scalar=TextType(), sequence=ListOf(TextType(), 1, 20))
@@ -155,7 +155,7 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
         PlaybookError: with all errors.
     """
     root, problems = compose(text, path)
-    notes = Notes(path, problems)
+    notes = ErrorNotes(path, problems)
     if isinstance(root, YamlMapping) and "fragment" in root.entries:
         where = root.entries["fragment"][0]
         notes.problem(where, "fragment", "found a fragment, which is not a playbook; run one that includes it")
@@ -173,7 +173,7 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
     return replace(playbook, grid=varied, fragments=includer.texts, variables=includer.variables)
 
 
-def _vary(text: str, notes: Notes, fragments: Mapping[str, str]) -> Grid | None:
+def _vary(text: str, notes: ErrorNotes, fragments: Mapping[str, str]) -> Grid | None:
     """Parse the grid; its cells are checked if the rest has no errors."""
     node = notes.root.get("vary") if notes.root is not None else None
     varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
@@ -184,11 +184,11 @@ def _vary(text: str, notes: Notes, fragments: Mapping[str, str]) -> Grid | None:
     return varied[0]
 
 
-def _cell(text: str, notes: Notes, fragments: Mapping[str, str], settings: Mapping[str, str]) -> Playbook:
+def _cell(text: str, notes: ErrorNotes, fragments: Mapping[str, str], settings: Mapping[str, str]) -> Playbook:
     return loads(cell_text(text, settings, fragments, notes.variables), notes.path, fragments)
 
 
-def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
+def _read(root: Node, text: str, notes: ErrorNotes) -> Playbook | None:
     fields = PLAYBOOK.open(root, "", notes)
     if fields is None:
         return None
@@ -249,7 +249,7 @@ def _texts(value: str | list[str]) -> tuple[str, ...]:
     return tuple(" ".join(text.split()) for text in ([value] if isinstance(value, str) else value))
 
 
-def _name_of(fields: Fields, notes: Notes) -> str:
+def _name_of(fields: Fields, notes: ErrorNotes) -> str:
     """Return the default name: the file name."""
     stem = Path(notes.path).stem
     if not fields.given("name") and not re.fullmatch(NAME_PATTERN, stem, re.ASCII):
@@ -257,7 +257,7 @@ def _name_of(fields: Fields, notes: Notes) -> str:
     return stem
 
 
-def _refuse_in_manual(fields: Fields, notes: Notes) -> None:
+def _refuse_in_manual(fields: Fields, notes: ErrorNotes) -> None:
     why = {
         "clients": "found clients, not allowed with 'stepping: manual': use the steps 'append' and 'fetch'",
         "settle": "found a time, not allowed with 'stepping: manual', which has no time",
@@ -322,7 +322,7 @@ def read_fragment(path: str | Path) -> Fragment:
 def fragment_of(text: str, path: str) -> Fragment:
     """Parse the fragment in ``text``; raises :class:`PlaybookError` as :func:`read_fragment` does."""
     root, problems = compose(text, path)
-    notes = Notes(path, problems)
+    notes = ErrorNotes(path, problems)
     fields = FRAGMENT.open(root, "", notes)
     if fields is None:
         raise PlaybookError(notes.told)

@@ -22,8 +22,8 @@ import yaml
 from cluster_model.protocol.config_defs import SCOPES
 from cluster_model.util.quantities import counted, listed
 from playbooks.errors import PlaybookError, nearest, shown
-from playbooks.model.playbook import SEED, Cell, Grid, cell_words, value_words
-from playbooks.parser.document.context import Notes
+from playbooks.model.playbook import SEED, Cell, Grid, cell_label, value_label
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.grid import CASES, GridNodes, paths_of
 from playbooks.parser.document.includes import JOINED
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
@@ -341,7 +341,7 @@ Part = Cell
 
 
 def check_cells(
-    grid: Grid, places: GridNodes, load: Callable[[Mapping[str, str]], object], notes: Notes
+    grid: Grid, places: GridNodes, load: Callable[[Mapping[str, str]], object], notes: ErrorNotes
 ) -> None:  # fmt: skip
     """Report the errors in the cells of a grid. ``load`` parses the playbook with a cell's settings."""
     if notes.root is None:
@@ -360,7 +360,7 @@ def check_cells(
             explained.update(of_it)
     rest = [cell for cell in wrong if cell not in explained]
     for cell in rest[:TOLD]:
-        notes.problem(places.whole, "vary", f"found the cell {cell_words(cell)}, which is invalid: {wrong[cell]}")
+        notes.problem(places.whole, "vary", f"found the cell {cell_label(cell)}, which is invalid: {wrong[cell]}")
     if len(rest) > TOLD:
         notes.problem(places.whole, "vary", f"found {counted(len(rest) - TOLD, 'more invalid cell')}")
 
@@ -429,4 +429,4 @@ def _without_seed(cell: Cell) -> Cell:
 
 
 def _axis_value_name(part: Part, key: str) -> str:
-    return shown(value_words(part[0][1])) if not key.startswith(f"vary.{CASES}") else cell_words(part)
+    return shown(value_label(part[0][1])) if not key.startswith(f"vary.{CASES}") else cell_label(part)

@@ -9,7 +9,7 @@ import yaml
 
 from playbooks.errors import PlaybookError
 from playbooks.model.step_text import Line
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.includes import FragmentStore, Includer
 from playbooks.parser.document.variables import GIVEN
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, compose, syntax_tree
@@ -25,7 +25,7 @@ class EditError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class BlockList:
     """A list of the file, each element as a chunk of lines, its comments before it."""
 
     before: list[str]
@@ -92,7 +92,7 @@ def without(text: str, key: str, why: str) -> str:
     return text
 
 
-def listed(text: str, key: str) -> Listed:
+def listed(text: str, key: str) -> BlockList:
     """Return the list at a key of the file, in chunks.
 
     Raises:
@@ -119,7 +119,7 @@ def listed(text: str, key: str) -> Listed:
         end = _last_line(lines, start, limit)
         chunks.append([*lead, *lines[start:end]])
         lead = lines[end:limit] if limit is not None else []
-    return Listed(lines[: starts[0][0]], chunks, lines[end:], starts[0][1])
+    return BlockList(lines[: starts[0][0]], chunks, lines[end:], starts[0][1])
 
 
 def _last_line(lines: list[str], start: int, limit: int | None) -> int:
@@ -188,7 +188,7 @@ def rewritten(text: str, path: str, fragments: Table[str, str]) -> str:
         PlaybookError: it has errors.
     """
     root, problems = compose(text, path)
-    notes = Notes(path, problems)
+    notes = ErrorNotes(path, problems)
     includer = Includer(notes, FragmentStore(path, fragments), PLAYBOOK, FRAGMENT)
     whole = includer.whole(root, unused=False, written=True)
     if isinstance(whole, Mapping):
@@ -202,7 +202,7 @@ def rewritten(text: str, path: str, fragments: Table[str, str]) -> str:
     return written
 
 
-def _decided(node: Node, notes: Notes) -> Node:
+def _decided(node: Node, notes: ErrorNotes) -> Node:
     """Remove the steps or expectations that apply to other values of variables, which no longer exist."""
     if not isinstance(node, Sequence):
         return node

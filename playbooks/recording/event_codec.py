@@ -71,7 +71,7 @@ REQUESTS: Final[dict[str, type[Any]]] = {
 """Name → type of request."""
 
 
-class Ingress(NamedTuple):
+class ExternalInput(NamedTuple):
     """External input: a request of ``client`` for ``broker``, or :data:`OPEN`, or :data:`DROP`."""
 
     name: str
@@ -81,18 +81,18 @@ class Ingress(NamedTuple):
     """The request, or the tokens of responses that are no longer needed."""
 
 
-def asked(broker: int, client: str, request: Any) -> Ingress:
+def asked(broker: int, client: str, request: Any) -> ExternalInput:
     """Return the input for a request."""
-    return Ingress(type(request).__name__, broker, client, request)
+    return ExternalInput(type(request).__name__, broker, client, request)
 
 
-def action_of(ingress: Ingress) -> Action:
+def action_of(ingress: ExternalInput) -> Action:
     """Return the input as an action of a recording."""
     body = msgspec.json.encode(ingress.body).decode()
     return Action(WIRE, ingress.name, str(ingress.broker), {"client": ingress.client, "body": body})
 
 
-def ingress_of(action: Action) -> Ingress:
+def ingress_of(action: Action) -> ExternalInput:
     """Convert an action of a recording back to its input.
 
     Raises:
@@ -100,10 +100,10 @@ def ingress_of(action: Action) -> Ingress:
     """
     kind = REQUESTS.get(action.name, tuple[int, ...])
     body = msgspec.json.decode(cast("str", action.params["body"]), type=kind)
-    return Ingress(action.name, int(action.target), str(action.params["client"]), body)
+    return ExternalInput(action.name, int(action.target), str(action.params["client"]), body)
 
 
-def hand_in(cluster: Cluster, ingress: Ingress) -> int:
+def submit(cluster: Cluster, ingress: ExternalInput) -> int:
     """Pass the input to the model; return the token of the response to a request."""
     outside = cluster.outside
     if ingress.name == OPEN:

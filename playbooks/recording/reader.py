@@ -10,7 +10,7 @@ import msgspec
 from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.events import SCHEMA_VERSION
 from cluster_model.util.quantities import counted, exact_seconds, listed
-from faults.declarations import Action, Value, Verb, frozen
+from faults.declarations import Action, Value, Verb, with_tuples
 from playbooks.session_format import format_1, session_files
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import SessionError
@@ -33,7 +33,7 @@ class RecordedAction(msgspec.Struct, frozen=True):
 
     def action(self) -> Action:
         """Return the action itself; for ``settle`` and ``take_over`` only the verb is used."""
-        params = {name: frozen(value) for name, value in self.params.items()}
+        params = {name: with_tuples(value) for name, value in self.params.items()}
         return Action(cast("Verb", self.verb), self.name, self.target, params, self.for_us, self.if_any)
 
 
@@ -215,7 +215,7 @@ def _bytes(path: Path) -> bytes:
 SUFFIX: Final = ".jsonl"
 
 
-class CutError(CodedError):
+class SpanError(CodedError):
     """A span that cannot be extracted; the message says why."""
 
 
@@ -226,12 +226,12 @@ class _EventTime(msgspec.Struct):
 _DECODER: Final = msgspec.json.Decoder(_EventTime)
 
 
-def cut_name(session_id: str, start_us: int, end_us: int) -> str:
+def span_file_name(session_id: str, start_us: int, end_us: int) -> str:
     """Return the file name of a span: the same span of the same session has the same name, and the same lines."""
     return f"{session_id}-{exact_seconds(start_us)}-{exact_seconds(end_us)}{SUFFIX}"
 
 
-def cut_out(session: Path, start_us: int, end_us: int, target: Path) -> int:
+def extract_span(session: Path, start_us: int, end_us: int, target: Path) -> int:
     """Write the events of ``[start_us, end_us)`` of a recording, which may still grow; return their number.
 
     Raises:
@@ -241,13 +241,13 @@ def cut_out(session: Path, start_us: int, end_us: int, target: Path) -> int:
     try:
         lines = _lines(events, start_us, end_us)
     except OSError as error:
-        raise CutError(f"{events}: cannot be read: {error.strerror}", code="unreadable") from None
+        raise SpanError(f"{events}: cannot be read: {error.strerror}", code="unreadable") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CutError(f"{events}: has a line that is not an event: {error}", code="not_an_event") from None
+        raise SpanError(f"{events}: has a line that is not an event: {error}", code="not_an_event") from None
     try:
         put_in_place(target, "".join(lines))
     except OSError as error:
-        raise CutError(f"{target}: cannot be written: {error.strerror}", code="unwritable") from None
+        raise SpanError(f"{target}: cannot be written: {error.strerror}", code="unwritable") from None
     return len(lines)
 
 

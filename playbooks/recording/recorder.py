@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from cluster_model.checker.ledger import Survey, accounts
+from cluster_model.checker.ledger import RecordLocations, client_partition_outcomes
 from cluster_model.client_factory import client_settings, service_bounds
 from cluster_model.cluster import Cluster
-from cluster_model.external_clients import Manners
+from cluster_model.external_clients import ExternalClientSettings
 from cluster_model.observation import ClusterView, PartitionView
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import CodedError
@@ -36,7 +36,7 @@ from cluster_model.util.quantities import counted
 from faults.declarations import Action
 from playbooks.model.playbook import Playbook
 from playbooks.recording.event_codec import encode
-from playbooks.results.result import ExpectationResult, Findings, SessionResult, conclude
+from playbooks.results.result import CollectedEvents, ExpectationResult, SessionResult, build_result
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import FileSystem, Fsync, put, write_whole
 from playbooks.session_format.session_files import CRASH_LOG
@@ -181,7 +181,7 @@ class Recorder:
         elif self.fsync != Fsync.NEVER:
             self._guarded(lambda: self._disk.sync_data(self._actions_fd))
 
-    def seal(self, result: SessionResult, survey: Survey | None = None) -> None:
+    def seal(self, result: SessionResult, survey: RecordLocations | None = None) -> None:
         """Close the live files and write the columns, the ledger, the result and, last of all, the manifest.
 
         ``survey`` has the locations of the records, for ``ledger.parquet``.
@@ -279,7 +279,7 @@ class Recorder:
             "brokers": [{"id": broker.id, "rack": broker.rack} for broker in view.brokers],
             "producers": [{"name": each.name, "topic": each.topic, "acks": each.acks} for each in view.producers],
             "groups": [group.name for group in view.groups],
-            "readers": dict(client_settings(playbook.spec, playbook.spec.profile, Manners()).groups),
+            "readers": dict(client_settings(playbook.spec, playbook.spec.profile, ExternalClientSettings()).groups),
             "service_bounds": service_bounds(playbook.spec),
             "controller": next((each.name for each in view.controllers if each.role == "active"), ""),
             **({"branch": asdict(self.branch)} if self.branch is not None else {}),
@@ -355,15 +355,15 @@ def wall() -> str:
 # Crash reports of internal errors of floodmark, stored beside the session.
 
 
-def account(what: str) -> str:
+def crash_report(what: str) -> str:
     """Return the details of an internal error; ``what`` is the traceback, or a sentence."""
     where = f"floodmark {VERSION}, Python {platform.python_version()}, {platform.platform()}"
     return "\n".join((where, f"command: {' '.join(sys.argv)}", "", what))
 
 
-def keep_account(error: BaseException, recorder: Recorder | None = None) -> Path:
+def write_crash_report(error: BaseException, recorder: Recorder | None = None) -> Path:
     """Write a crash report, beside the session if there is one; return its path."""
-    text = account("".join(traceback.format_exception(error)))
+    text = crash_report("".join(traceback.format_exception(error)))
     if recorder is not None and recorder.session_id:
         try:
             return recorder.crash(text)
@@ -382,24 +382,24 @@ def conclude_session(
     playbook: Playbook,
     cluster: "Cluster | ManualCluster",
     recorder: Recorder | None,
-    findings: Findings,
+    findings: CollectedEvents,
     *,
     checked: tuple[ExpectationResult, ...],
     broken: bool,
     reason: str,
 ) -> SessionResult:
-    """Return the result of a session that has ended; ``broken`` and ``reason`` as for :func:`conclude`.
+    """Return the result of a session that has ended; ``broken`` and ``reason`` as for :func:`build_result`.
 
     Raises:
         RecordingError: the recording cannot be sealed.
     """
     view, query = cluster.view(), cluster.query
-    books = accounts(cluster.world, cluster.checker.ledger)
+    books = client_partition_outcomes(cluster.world, cluster.checker.ledger)
     ledger = replace(
         view.ledger, undone=query.undone(), leaked=query.leaked(), books=books,
         unknown_written=sum(each.unknown_written for each in books),
     )  # fmt: skip
-    result = conclude(
+    result = build_result(
         playbook=playbook.name,
         title=playbook.title,
         seed=cluster.seed,
@@ -414,5 +414,5 @@ def conclude_session(
     result = replace(result, anomalies=cluster.checker.witness.found(view.now_us))
     result = result.with_findings(cluster.checker.casebook.findings(cluster.now_us))
     if recorder is not None:
-        recorder.seal(result, Survey(cluster.world, cluster.checker.ledger))
+        recorder.seal(result, RecordLocations(cluster.world, cluster.checker.ledger))
     return result

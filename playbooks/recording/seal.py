@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from cluster_model.checker.ledger import DELETED, HELD, LOST, RecordRange, Survey
+from cluster_model.checker.ledger import DELETED, HELD, LOST, RecordLocations, RecordRange
 from cluster_model.protocol.events import COLUMNS, SCHEMA_VERSION
 from cluster_model.util.ranges import Range, RangeSet, subtract
 from playbooks.recording.event_codec import decode
@@ -54,7 +54,7 @@ class LedgerRow(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Told:
+class _ClientOutcomes:
     """Outcomes of one client's records in one partition."""
 
     sent: RangeSet = field(default_factory=RangeSet)
@@ -67,7 +67,7 @@ class _Told:
     """Lines of kind ``records_lost``."""
 
 
-def rows(lines: Iterable[Any], survey: Survey | None) -> list[LedgerRow]:
+def rows(lines: Iterable[Any], survey: RecordLocations | None) -> list[LedgerRow]:
     """Return the table of a session, from its event lines and the locations of records at its end."""
     outcomes = _gathered(lines)
     placed: dict[tuple[str, str], list[RecordRange]] = {}
@@ -76,7 +76,7 @@ def rows(lines: Iterable[Any], survey: Survey | None) -> list[LedgerRow]:
     table: list[LedgerRow] = []
     standing: tuple[str, Mapping[str, Sequence[Range]]] = ("", {})
     for partition, client in sorted(outcomes.keys() | placed.keys()):
-        books = outcomes.get((partition, client), _Told())
+        books = outcomes.get((partition, client), _ClientOutcomes())
         mine = placed.get((partition, client), [])
         table += [_acked_row(found) for found in mine]
         table += _unplaced(partition, client, books, mine)
@@ -100,13 +100,13 @@ def sums(table: Iterable[LedgerRow]) -> dict[str, int]:
     return found
 
 
-def _gathered(lines: Iterable[Any]) -> dict[tuple[str, str], _Told]:
-    outcomes: dict[tuple[str, str], _Told] = {}
+def _gathered(lines: Iterable[Any]) -> dict[tuple[str, str], _ClientOutcomes]:
+    outcomes: dict[tuple[str, str], _ClientOutcomes] = {}
     for line in lines:
         outcome = _KINDS.get(line.kind)
         if outcome is None and line.kind != "records_lost":
             continue
-        books = outcomes.setdefault((line.partition, line.client), _Told())
+        books = outcomes.setdefault((line.partition, line.client), _ClientOutcomes())
         if outcome is None:
             books.lost.append(line)
         elif outcome == OPEN:
@@ -129,7 +129,7 @@ def _acked_row(found: RecordRange) -> LedgerRow:
     )  # fmt: skip
 
 
-def _unplaced(partition: str, client: str, books: _Told, placed: list[RecordRange]) -> Iterator[LedgerRow]:
+def _unplaced(partition: str, client: str, books: _ClientOutcomes, placed: list[RecordRange]) -> Iterator[LedgerRow]:
     """Yield rows of acknowledged records that no leader is known to have written, or whose partition was deleted."""
     known = _ranges((found.sequence, found.sequence + found.records) for found in placed)
     for (outcome, _error, acks), numbers in books.outcomes.items():
@@ -150,7 +150,7 @@ def _unplaced(partition: str, client: str, books: _Told, placed: list[RecordRang
             yield LedgerRow(partition, client, "acked", start, end - start, acks, "", place, -1, -1, False, "")
 
 
-def _others(partition: str, client: str, books: _Told, held: Sequence[Range]) -> Iterator[LedgerRow]:
+def _others(partition: str, client: str, books: _ClientOutcomes, held: Sequence[Range]) -> Iterator[LedgerRow]:
     """Yield rows of records that were not acknowledged, separately for those in the leader's log."""
     ended = _ranges(part for numbers in books.outcomes.values() for part in numbers.ranges())
     still = subtract(books.sent.ranges(), ended)
@@ -164,7 +164,7 @@ def _others(partition: str, client: str, books: _Told, held: Sequence[Range]) ->
         yield LedgerRow(partition, client, outcome, -1, count, acks, error, NOWHERE, -1, -1, False, "")
 
 
-def _not_acked(books: _Told) -> bool:
+def _not_acked(books: _ClientOutcomes) -> bool:
     acked = sum(numbers.size for key, numbers in books.outcomes.items() if key[0] == "acked")
     return books.sent.size > acked
 
@@ -206,7 +206,7 @@ SCHEMA: Final = pa.schema([(name, pa.int64() if name == "seq" else _ARROW[COLUMN
 def seal(
     directory: Path,
     result: SessionResult,
-    survey: Survey | None,
+    survey: RecordLocations | None,
     *,
     wall_end: str,
     status: Status = "complete",
@@ -274,7 +274,7 @@ def _ledger(table: list[LedgerRow]) -> Any:
     return _columns(msgspec.json.Encoder().encode_lines([row._asdict() for row in table]), LEDGER_SCHEMA)
 
 
-def _final_read(survey: Survey | None) -> Any:
+def _final_read(survey: RecordLocations | None) -> Any:
     rows = [part._asdict() for part in survey.last_read()] if survey else []
     return _columns(msgspec.json.Encoder().encode_lines(rows), FINAL_READ_SCHEMA)
 

@@ -21,4 +21,5 @@ __all__ = [
     "outages",
     "result",
     "sweep_matrix",
+    "wrongs",
 ]

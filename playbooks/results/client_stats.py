@@ -58,7 +58,7 @@ class PartitionLatencies:
 _NONE: Final = LatencyHistogram()
 
 
-class ProducerBook:
+class ProducerStats:
     """Counts of one producer: records by outcome, attempts and transactions."""
 
     __slots__ = ("aborted", "acked", "errors", "failed", "failure", "interceptor_failures", "latencies", "refused",
@@ -92,14 +92,14 @@ class ProducerBook:
         return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ProducerBook":
+    def loaded(cls, saved: tuple[Any, ...]) -> "ProducerStats":
         """Restore the state of :meth:`save`."""
         book = cls()
         _fill(book, saved)
         return book
 
 
-class MemberBook:
+class MemberStats:
     """Counts of one consumer of a group."""
 
     __slots__ = (
@@ -140,7 +140,7 @@ class MemberBook:
         return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "MemberBook":
+    def loaded(cls, saved: tuple[Any, ...]) -> "MemberStats":
         """Restore the state of :meth:`save`."""
         book = cls()
         _fill(book, saved)
@@ -153,21 +153,21 @@ def _saved(value: Any) -> Any:
     return tuple(value.items()) if isinstance(value, dict) else value
 
 
-def _fill(book: ProducerBook | MemberBook, saved: tuple[Any, ...]) -> None:
+def _fill(book: ProducerStats | MemberStats, saved: tuple[Any, ...]) -> None:
     """Restore a new object from the state that :func:`_saved` made of each attribute."""
     for name, value in zip(book.__slots__, saved, strict=True):
         kind = type(getattr(book, name))
         setattr(book, name, kind(value) if kind in (dict, LatencyHistogram, PartitionLatencies) else value)
 
 
-class GroupBook:
+class GroupStats:
     """Counts of one consumer group, and of its members."""
 
     __slots__ = ("commit_errors", "expired", "handed", "idle_since", "idle_us", "latencies", "members", "owners",
                  "rebalances", "resets", "stalls", "truncations")  # fmt: skip
 
     def __init__(self) -> None:
-        self.members: dict[str, MemberBook] = {}
+        self.members: dict[str, MemberStats] = {}
         self.rebalances = 0
         """Assignments that took effect."""
         self.idle_us = 0
@@ -188,11 +188,11 @@ class GroupBook:
         """Partition → the member it was last assigned to."""
         self.idle_since: dict[str, int] = {}
 
-    def member(self, name: str) -> MemberBook:
+    def member(self, name: str) -> MemberStats:
         """Return a member's counts, created on first use."""
         book = self.members.get(name)
         if book is None:
-            book = self.members[name] = MemberBook()
+            book = self.members[name] = MemberStats()
         return book
 
     def total(self, column: str) -> int:
@@ -215,14 +215,14 @@ class GroupBook:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "GroupBook":
+    def loaded(cls, saved: tuple[Any, ...]) -> "GroupStats":
         """Restore the state of :meth:`save`."""
         book = cls()
         members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, *rest = saved
         owners, idle, expired, stalls, latencies = rest
         book.latencies = PartitionLatencies(latencies)
         book.expired, book.stalls = dict.fromkeys(expired), ReadStalls.loaded(stalls)
-        book.members = {name: MemberBook.loaded(each) for name, each in members}
+        book.members = {name: MemberStats.loaded(each) for name, each in members}
         book.handed = {
             name: {log_branch: DeliveredOffsets(ranges) for log_branch, ranges in log_branches}
             for name, log_branches in handed
@@ -231,7 +231,7 @@ class GroupBook:
         return book
 
 
-class ClientBooks:
+class ClientStats:
     """Counts of all clients, by name."""
 
     __slots__ = ("closed", "groups", "killed", "latencies", "producers", "readable")
@@ -241,25 +241,25 @@ class ClientBooks:
         """Process, of a client or another, → how often it was killed, lost power or ran out of memory ..."""
         self.closed: dict[str, int] = {}
         """... and how often a client was closed in order."""
-        self.producers: dict[str, ProducerBook] = {}
+        self.producers: dict[str, ProducerStats] = {}
         self.latencies = LatencyHistogram()
         """Latency over the records of all producers."""
-        self.groups: dict[str, GroupBook] = {}
+        self.groups: dict[str, GroupStats] = {}
         self.readable: dict[str, tuple[int, int]] = {}
         """Partition → (leader epoch, high watermark) of its newest leader, for read stalls."""
 
-    def producer(self, name: str) -> ProducerBook:
+    def producer(self, name: str) -> ProducerStats:
         """Return a producer's counts, created on first use."""
         book = self.producers.get(name)
         if book is None:
-            book = self.producers[name] = ProducerBook()
+            book = self.producers[name] = ProducerStats()
         return book
 
-    def group(self, name: str) -> GroupBook:
+    def group(self, name: str) -> GroupStats:
         """Return a group's counts, created on first use."""
         book = self.groups.get(name)
         if book is None:
-            book = self.groups[name] = GroupBook()
+            book = self.groups[name] = GroupStats()
         return book
 
     def save(self) -> tuple[Any, ...]:
@@ -271,16 +271,16 @@ class ClientBooks:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ClientBooks":
+    def loaded(cls, saved: tuple[Any, ...]) -> "ClientStats":
         """Restore the state of :meth:`save`."""
         books = cls()
         producers, groups, killed, closed, readable = saved
         books.readable = dict(readable)
         books.killed, books.closed = dict(killed), dict(closed)
-        books.producers = {name: ProducerBook.loaded(each) for name, each in producers}
+        books.producers = {name: ProducerStats.loaded(each) for name, each in producers}
         for producer in books.producers.values():
             books.latencies.include(producer.latencies.whole)
-        books.groups = {name: GroupBook.loaded(each) for name, each in groups}
+        books.groups = {name: GroupStats.loaded(each) for name, each in groups}
         return books
 
 
@@ -506,7 +506,7 @@ class Clients:
         }
 
 
-def summed_up(books: ClientBooks, view: ClusterView) -> Clients:
+def summarize(books: ClientStats, view: ClusterView) -> Clients:
     """Summarise the counts at this time; clients without activity have zeros."""
     producers = {each.name: each for each in view.producers}
     groups = {each.name: each for each in view.groups}
@@ -516,7 +516,7 @@ def summed_up(books: ClientBooks, view: ClusterView) -> Clients:
     )
 
 
-def transaction_words(one: ProducerSummary) -> str:
+def transactions_text(one: ProducerSummary) -> str:
     """Return ``12 transactions, 9 committed, 2 aborted, 1 open``; only the outcomes that occurred."""
     ends = {
         "committed": one.transactions_committed,
@@ -528,8 +528,8 @@ def transaction_words(one: ProducerSummary) -> str:
     return ", ".join([counted(one.transactions, "transaction"), *parts])
 
 
-def _producer(name: str, books: ClientBooks, view: ProducerView | None) -> ProducerSummary:
-    book = books.producers.get(name) or ProducerBook()
+def _producer(name: str, books: ClientStats, view: ProducerView | None) -> ProducerSummary:
+    book = books.producers.get(name) or ProducerStats()
     return ProducerSummary(
         name=name,
         sent=book.sent,
@@ -555,8 +555,8 @@ def _producer(name: str, books: ClientBooks, view: ProducerView | None) -> Produ
     )
 
 
-def _group(name: str, books: ClientBooks, view: GroupView | None, now: int) -> GroupSummary:
-    book = books.groups.get(name) or GroupBook()
+def _group(name: str, books: ClientStats, view: GroupView | None, now: int) -> GroupSummary:
+    book = books.groups.get(name) or GroupStats()
     assigned = () if view is None else [member for member, _partitions in view.assignment]
     return GroupSummary(
         name=name,
@@ -578,8 +578,8 @@ def _group(name: str, books: ClientBooks, view: GroupView | None, now: int) -> G
     )
 
 
-def _member(name: str, books: ClientBooks, kept: MemberBook | None) -> MemberSummary:
-    book = kept or MemberBook()
+def _member(name: str, books: ClientStats, kept: MemberStats | None) -> MemberSummary:
+    book = kept or MemberStats()
     return MemberSummary(
         name=name,
         read=book.read,
@@ -601,7 +601,7 @@ def _member(name: str, books: ClientBooks, kept: MemberBook | None) -> MemberSum
 # Only what a client learned counts here, at the time it learned it, and never what the model knows beyond that.
 
 
-def enter(books: ClientBooks, events: Iterable[Any]) -> None:
+def process_events(books: ClientStats, events: Iterable[Any]) -> None:
     """Process trace events in order; events of no client are ignored."""
     handlers = _HANDLERS
     for event in events:
@@ -610,67 +610,67 @@ def enter(books: ClientBooks, events: Iterable[Any]) -> None:
             handler(books, event)
 
 
-def _sent(books: ClientBooks, event: Any) -> None:
+def _sent(books: ClientStats, event: Any) -> None:
     books.producer(event.client).sent += event.count
 
 
-def _acked(books: ClientBooks, event: Any) -> None:
+def _acked(books: ClientStats, event: Any) -> None:
     book = books.producer(event.client)
     book.acked += event.count
     book.latencies.add(event.partition, event.latency_us, event.count)
     books.latencies.add(event.latency_us, event.count)
 
 
-def _failed(books: ClientBooks, event: Any) -> None:
+def _failed(books: ClientStats, event: Any) -> None:
     book = books.producer(event.client)
     book.failed += event.count
     book.errors[event.error] = book.errors.get(event.error, 0) + event.count
 
 
-def _aborted(books: ClientBooks, event: Any) -> None:
+def _aborted(books: ClientStats, event: Any) -> None:
     books.producer(event.client).aborted += event.count
 
 
-def _unknown(books: ClientBooks, event: Any) -> None:
+def _unknown(books: ClientStats, event: Any) -> None:
     book = books.producer(event.client)
     book.unknown += event.count
     book.errors[event.error] = book.errors.get(event.error, 0) + event.count
 
 
-def _begun(books: ClientBooks, event: Any) -> None:
+def _begun(books: ClientStats, event: Any) -> None:
     books.producer(event.client).transactions += 1
 
 
-def _transaction_committed(books: ClientBooks, event: Any) -> None:
+def _transaction_committed(books: ClientStats, event: Any) -> None:
     books.producer(event.client).transactions_committed += 1
 
 
-def _transaction_aborted(books: ClientBooks, event: Any) -> None:
+def _transaction_aborted(books: ClientStats, event: Any) -> None:
     books.producer(event.client).transactions_aborted += 1
 
 
-def _transaction_unknown(books: ClientBooks, event: Any) -> None:
+def _transaction_unknown(books: ClientStats, event: Any) -> None:
     books.producer(event.client).transactions_unknown += 1
 
 
-def _producer_failed(books: ClientBooks, event: Any) -> None:
+def _producer_failed(books: ClientStats, event: Any) -> None:
     books.producer(event.client).failure = event.error
 
 
-def _intercepted(books: ClientBooks, event: Any) -> None:
+def _intercepted(books: ClientStats, event: Any) -> None:
     books.producer(event.client).interceptor_failures += event.count
 
 
-def _refused(books: ClientBooks, event: Any) -> None:
+def _refused(books: ClientStats, event: Any) -> None:
     refused = books.producer(event.client).refused
     refused[event.error] = refused.get(event.error, 0) + 1
 
 
-def _retried(books: ClientBooks, event: Any) -> None:
+def _retried(books: ClientStats, event: Any) -> None:
     books.producer(event.client).retries += 1
 
 
-def _read(books: ClientBooks, event: Any) -> None:
+def _read(books: ClientStats, event: Any) -> None:
     group = books.group(event.group_id)
     member = group.member(event.client)
     member.read += event.count
@@ -691,12 +691,12 @@ def read_up_to(event: Any) -> int:
     return int(event.log_offset) if event.kind == "consumer_reset" else -1
 
 
-def _moved(books: ClientBooks, event: Any, read_to: int) -> None:
+def _moved(books: ClientStats, event: Any, read_to: int) -> None:
     _epoch, hw = books.readable.get(event.partition, (-1, 0))
     books.group(event.group_id).stalls.moved(event.partition, read_to, hw, event.at_us)
 
 
-def _advanced(books: ClientBooks, event: Any) -> None:
+def _advanced(books: ClientStats, event: Any) -> None:
     epoch, _hw = books.readable.get(event.partition, (-1, 0))
     if event.leader_epoch < epoch:
         return  # of a zombie
@@ -705,13 +705,13 @@ def _advanced(books: ClientBooks, event: Any) -> None:
         group.stalls.advanced(event.partition, event.hw, event.at_us)
 
 
-def _deleted(books: ClientBooks, event: Any) -> None:
+def _deleted(books: ClientStats, event: Any) -> None:
     books.readable.pop(event.partition, None)
     for group in books.groups.values():
         group.stalls.gone(event.partition)
 
 
-def _truncation(books: ClientBooks, event: Any) -> None:
+def _truncation(books: ClientStats, event: Any) -> None:
     group = books.group(event.group_id)
     if (read_to := read_up_to(event)) >= 0:
         _moved(books, event, read_to)
@@ -719,7 +719,7 @@ def _truncation(books: ClientBooks, event: Any) -> None:
     group.truncations += 1
 
 
-def _reset(books: ClientBooks, event: Any) -> None:
+def _reset(books: ClientStats, event: Any) -> None:
     group = books.group(event.group_id)
     group.member(event.client)
     group.resets += event.end_offset >= 0 or event.partition in group.expired
@@ -727,11 +727,11 @@ def _reset(books: ClientBooks, event: Any) -> None:
     _moved(books, event, read_up_to(event))
 
 
-def _expired(books: ClientBooks, event: Any) -> None:
+def _expired(books: ClientStats, event: Any) -> None:
     books.group(event.group_id).expired[event.partition] = None
 
 
-def _rebalanced(books: ClientBooks, event: Any) -> None:
+def _rebalanced(books: ClientStats, event: Any) -> None:
     books.group(event.group_id).rebalances += 1
 
 
@@ -740,7 +740,7 @@ def partitions_of(event: Any) -> list[str]:
     return [name for name in str(event.detail).rpartition(": ")[2].split(", ") if name]
 
 
-def _assigned(books: ClientBooks, event: Any) -> None:
+def _assigned(books: ClientStats, event: Any) -> None:
     group = books.group(event.group_id)
     group.member(event.client)
     for name in partitions_of(event):
@@ -749,7 +749,7 @@ def _assigned(books: ClientBooks, event: Any) -> None:
             group.idle_us += event.at_us - group.idle_since.pop(name)
 
 
-def _given_up(books: ClientBooks, event: Any) -> None:
+def _given_up(books: ClientStats, event: Any) -> None:
     group = books.group(event.group_id)
     if event.kind == "partitions_lost":
         group.member(event.client).lost += event.count
@@ -759,28 +759,28 @@ def _given_up(books: ClientBooks, event: Any) -> None:
             group.idle_since.setdefault(name, event.at_us)
 
 
-def _committed(books: ClientBooks, event: Any) -> None:
+def _committed(books: ClientStats, event: Any) -> None:
     member = books.group(event.group_id).member(event.client)
     if member.last_commit != (event.at_us, event.by):
         member.last_commit = (event.at_us, event.by)
         member.commits += 1
 
 
-def _commit_failed(books: ClientBooks, event: Any) -> None:
+def _commit_failed(books: ClientStats, event: Any) -> None:
     group = books.group(event.group_id)
     group.member(event.client).failed_commits += 1
     group.commit_errors[event.error] = group.commit_errors.get(event.error, 0) + 1
 
 
-def _handler_failed(books: ClientBooks, event: Any) -> None:
+def _handler_failed(books: ClientStats, event: Any) -> None:
     books.group(event.group_id).member(event.client).handler_failed += event.count
 
 
-def _abandoned(books: ClientBooks, event: Any) -> None:
+def _abandoned(books: ClientStats, event: Any) -> None:
     books.group(event.group_id).member(event.client).abandoned += event.count
 
 
-def _went_down(books: ClientBooks, event: Any) -> None:
+def _went_down(books: ClientStats, event: Any) -> None:
     killed = dict.fromkeys((CRASH, POWER_LOSS, OUT_OF_MEMORY), books.killed)
     ends = {**killed, "close": books.closed}.get(event.detail)
     if event.broker < 0 and ends is not None:
@@ -790,11 +790,11 @@ def _went_down(books: ClientBooks, event: Any) -> None:
             group.idle_since.setdefault(name, event.at_us)
 
 
-def _consumer_failed(books: ClientBooks, event: Any) -> None:
+def _consumer_failed(books: ClientStats, event: Any) -> None:
     books.group(event.group_id).member(event.client).failure = event.error
 
 
-_HANDLERS: Final[dict[str, Callable[[ClientBooks, Any], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[ClientStats, Any], None]]] = {
     "records_sent": _sent,
     "records_acked": _acked,
     "records_failed": _failed,

@@ -24,7 +24,7 @@ def allowing_losses(rules: Sequence[str]) -> list[str]:
     return [rule for rule in about_losses(rules) if _allows_losses(rule)]
 
 
-def unexpected_words(rules: Sequence[str]) -> str:
+def unexpected_loss_text(rules: Sequence[str]) -> str:
     """Describe losses that no expectation allows."""
     return f"none of them {'expects the loss' if about_losses(rules) else 'checks for losses'}"
 

@@ -8,7 +8,7 @@ from cluster_model.observation import ClusterView
 from cluster_model.spec import INTERNAL
 from cluster_model.util.latency import SERVICE_BOUND_US, bound_us
 from cluster_model.util.quantities import acks_text, counted, short_seconds
-from playbooks.results.client_stats import ClientBooks
+from playbooks.results.client_stats import ClientStats
 
 # Unavailability, computed event by event: from the view of clients and from that of the cluster.
 #
@@ -415,7 +415,7 @@ class Unavailable:
         }
 
 
-def of_events(availability: Availability, now_us: int) -> Unavailable:
+def unavailability_from_events(availability: Availability, now_us: int) -> Unavailable:
     """Return what events alone show, without the cluster: outages of clients and partitions, cut off at ``now_us``."""
     partitions = [(name, each.until(now_us)) for name, each in sorted(availability.partitions.items())]
     return Unavailable(
@@ -424,9 +424,9 @@ def of_events(availability: Availability, now_us: int) -> Unavailable:
     )
 
 
-def drawn_up(availability: Availability, books: ClientBooks, view: ClusterView) -> Unavailable:
+def unavailability_of(availability: Availability, books: ClientStats, view: ClusterView) -> Unavailable:
     """Return the unavailability at this time; open intervals are cut off."""
-    found = of_events(availability, view.now_us)
+    found = unavailability_from_events(availability, view.now_us)
     out = [each.partition for each in found.partitions]
     groups = [(name, _read_by(name, books, out)) for name in sorted(books.groups)]
     return replace(found, groups=tuple([(name, read) for name, read in groups if read]))
@@ -441,7 +441,7 @@ def by_client(lines: Iterable[OutageSummary]) -> dict[tuple[str, int], tuple[Out
     return found
 
 
-def _read_by(group: str, books: ClientBooks, partitions: Iterable[str]) -> tuple[str, ...]:
+def _read_by(group: str, books: ClientStats, partitions: Iterable[str]) -> tuple[str, ...]:
     book = books.groups[group]
     return tuple([name for name in partitions if name in book.owners or name in book.handed])
 
@@ -470,7 +470,7 @@ def _lines(lines: Iterable[OutageSummary]) -> dict[str, Any]:
     return {each.partition: each.to_json() for each in lines}
 
 
-def outage_words(unavailable: Unavailable) -> list[str]:
+def outage_texts(unavailable: Unavailable) -> list[str]:
     """Return a line for each producer with outages: ``checkout acks=all 12.3 s over 3 spans, longest 9.1 s``."""
     texts = []
     for (client, acks), lines in by_client(unavailable.clients).items():

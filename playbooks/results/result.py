@@ -6,7 +6,14 @@ from typing import Any, Literal
 
 from cluster_model.checker.anomalies import AnomalyReport
 from cluster_model.checker.root_cause import SKIPPED, Finding
-from cluster_model.observation import BookView, ClusterView, LedgerView, PartitionView, PendingLiveness, Stuck
+from cluster_model.observation import (
+    ClientPartitionStats,
+    ClusterView,
+    LedgerView,
+    PartitionView,
+    PendingLiveness,
+    WaitingByDesign,
+)
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
     AdminAnswered,
@@ -18,8 +25,8 @@ from cluster_model.protocol.events import (
     StepTaken,
 )
 from cluster_model.util.latency import LatencyHistogram
-from playbooks.results.client_stats import ClientBooks, Clients, enter, summed_up
-from playbooks.results.outages import Availability, Unavailable, drawn_up
+from playbooks.results.client_stats import Clients, ClientStats, process_events, summarize
+from playbooks.results.outages import Availability, Unavailable, unavailability_of
 
 # JSON of anomalies.
 
@@ -95,7 +102,7 @@ class SessionResult:
     """Liveness checks that missed their deadline."""
     pending_liveness: tuple[PendingLiveness, ...] = ()
     """Liveness checks still pending at the end, with a later deadline."""
-    stuck: tuple[Stuck, ...] = ()
+    stuck: tuple[WaitingByDesign, ...] = ()
     """Partitions that are stuck at the end, as Kafka specifies."""
     findings: tuple[Finding, ...] = ()
     """Records that were lost, duplicated or otherwise wrong, one finding for each cause."""
@@ -163,28 +170,28 @@ class SessionResult:
 
 
 @dataclass(slots=True)
-class Findings:
+class CollectedEvents:
     """Data that the engine collects while a session runs, beyond the state of the cluster."""
 
     events: int
     losses: list[RecordsLost]
     violations: list[InvariantViolated]
     refused: list[StepTaken | AdminAnswered]
-    clients: ClientBooks
+    clients: ClientStats
     guards: list[GuardActed]
     skipped: list[FaultSkipped]
     availability: Availability
     liveness_violations: list[LivenessViolated] = field(default_factory=list)
 
     @classmethod
-    def none(cls, bounds: Mapping[str, int]) -> "Findings":
+    def none(cls, bounds: Mapping[str, int]) -> "CollectedEvents":
         """Return an empty collection; ``bounds`` are the service bounds of producers."""
-        return cls(0, [], [], [], ClientBooks(), [], [], Availability(bounds))
+        return cls(0, [], [], [], ClientStats(), [], [], Availability(bounds))
 
     def take(self, events: list[Any]) -> None:
         """Count trace events and keep those that a result lists."""
         self.events += len(events)
-        enter(self.clients, events)
+        process_events(self.clients, events)
         self.availability.enter(events)
         for event in events:
             if event.kind == "records_lost":
@@ -207,19 +214,19 @@ class Findings:
         return (self.events, *found, self.clients.save(), *rest)
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Findings":
+    def loaded(cls, saved: tuple[Any, ...]) -> "CollectedEvents":
         """Restore the state of :meth:`save`."""
         events, violations, losses, refused, clients, guards, skipped, availability, overdue = saved
         lists = (list(losses), list(violations), list(refused))
-        books, outages = ClientBooks.loaded(clients), Availability.loaded(availability)
+        books, outages = ClientStats.loaded(clients), Availability.loaded(availability)
         return cls(events, *lists, books, list(guards), list(skipped), outages, list(overdue))
 
 
 @dataclass(frozen=True, slots=True)
-class Felt:
-    """Experience of clients so far (:class:`cluster_model.inspection.condition_functions.Experience`)."""
+class ClientExperience:
+    """Experience of clients so far (:class:`cluster_model.inspection.condition_functions.ClientStatistics`)."""
 
-    findings: Findings
+    findings: CollectedEvents
     now_us: int
 
     def longest_stall_us(self, producer: str | None, partition: str | None) -> int:
@@ -252,7 +259,7 @@ class Felt:
         return self.findings.clients.group(group).resets
 
 
-def conclude(
+def build_result(
     *,
     playbook: str,
     title: str,
@@ -262,7 +269,7 @@ def conclude(
     reason: str,
     digest: str,
     session: str,
-    findings: Findings,
+    findings: CollectedEvents,
     view: ClusterView,
 ) -> SessionResult:
     """Build the result of a session that has ended.
@@ -294,10 +301,10 @@ def conclude(
         losses=tuple(findings.losses),
         partitions=tuple(each for each in view.partitions if not each.internal),
         refused=tuple(findings.refused),
-        clients=summed_up(findings.clients, view),
+        clients=summarize(findings.clients, view),
         guards=tuple(findings.guards),
         skipped=tuple(findings.skipped),
-        unavailable=drawn_up(findings.availability, findings.clients, view),
+        unavailable=unavailability_of(findings.availability, findings.clients, view),
         liveness_violations=tuple(findings.liveness_violations),
         pending_liveness=view.pending_liveness,
         stuck=view.stuck,
@@ -335,7 +342,7 @@ def _overdue(late: LivenessViolated) -> dict[str, Any]:
     }
 
 
-def _book(book: BookView) -> dict[str, Any]:
+def _book(book: ClientPartitionStats) -> dict[str, Any]:
     """Return one producer's records in one partition; ``ranges`` are record numbers by outcome, ``[from, to)``."""
     counts = {each.name: getattr(book, each.name) for each in fields(book) if each.name != "ranges"}
     return {**counts, "ranges": {term: [list(each) for each in found] for term, found in book.ranges.items()}}

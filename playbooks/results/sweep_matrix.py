@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from cluster_model.util.quantities import counted, short_seconds, thousands
 from playbooks.errors import worst
-from playbooks.model.playbook import SEED, Cell, cell_words, value_words
+from playbooks.model.playbook import SEED, Cell, cell_label, value_label
 from playbooks.results.result import SessionResult
 from playbooks.text import escaped, table_text
 
@@ -293,7 +293,7 @@ class _Sentence:
     def text(self, groups: Sequence[CellGroup], front: Sequence[CellGroup]) -> str:
         """Compare all complete rows, given the Pareto rows among them."""
         if len({costs(group) for group in groups}) == 1:
-            what = what_words(groups[0])
+            what = cost_text(groups[0])
             return f"{self._named(groups[0])}: {what}" if len(groups) == 1 else f"all {len(groups)} rows: {what}"
         if len({costs(group) for group in front}) == 1:
             return self._best(front)
@@ -302,14 +302,14 @@ class _Sentence:
             other = _least(front, lambda group: (group.total("duplicates"), *_safety(group)))
         if one is other:
             other = next(group for group in front if costs(group) != costs(one))
-        return f"{self._named(one)}: {what_words(one)}; {self._named(other)}: {what_words(other)}"
+        return f"{self._named(one)}: {cost_text(one)}; {self._named(other)}: {cost_text(other)}"
 
     def _best(self, front: Sequence[CellGroup]) -> str:
         """Name the rows of equal costs that beat all others."""
         names = list(dict.fromkeys(self._named(group) for group in front))
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         rows = " and ".join(names[:NAMED]) + more
-        what = what_words(front[0])
+        what = cost_text(front[0])
         return f"{rows}: {what}; every other row is worse in at least one measure and better in none"
 
     def _named(self, group: CellGroup) -> str:
@@ -337,11 +337,11 @@ def named(settings: Cell) -> str:
     """Name settings in a sentence: ``acks=all with min.insync.replicas=2``."""
     if not settings:
         return "the unchanged playbook"
-    first, *rest = [f"{name}={value_words(value)}" for name, value in settings]
+    first, *rest = [f"{name}={value_label(value)}" for name, value in settings]
     return f"{first} with {' and '.join(rest)}" if rest else first
 
 
-def what_words(group: CellGroup) -> str:
+def cost_text(group: CellGroup) -> str:
     """Describe the costs of a row: ``no loss, 1 240 failed or unknown, producers out of service for 9.1 s``."""
     parts = [_losses(group)]
     if torn := group.total("torn"):
@@ -430,7 +430,7 @@ def matrix_table(matrix: SweepMatrix) -> SweepTable:
     seeds = ("seeds ok", "lossy") if several else ()
     heads = ("", *names, "verdict", *seeds, *(_HEADS[name] for name in shown))
     rows = [
-        (MARK if marked else "", *(value_words(dict(group.settings).get(name, "")) for name in names), group.verdict,
+        (MARK if marked else "", *(value_label(dict(group.settings).get(name, "")) for name in names), group.verdict,
          *([f"{group.passed}/{len(group.rows)}", str(group.lossy)] if several else []),
          *(_value(group, name) for name in shown))
         for group, marked in zip(groups, matrix.front, strict=True)
@@ -444,7 +444,7 @@ def matrix_table(matrix: SweepMatrix) -> SweepTable:
 
 def _axis_notes(matrix: SweepMatrix) -> list[str]:
     """Notes on axes without a column, and on axes that change nothing."""
-    single = [f"{name}={value_words(values[0])}" for name, values in matrix.axes.items() if len(values) == 1]
+    single = [f"{name}={value_label(values[0])}" for name, values in matrix.axes.items() if len(values) == 1]
     same = [name for name in matrix.varied if name not in matrix.telling]
     notes = [f"{' and '.join(single)} in every row"] if single else []
     return [
@@ -482,9 +482,9 @@ def cross_table(matrix: SweepMatrix) -> SweepTable | None:
     for value in matrix.axes[first]:
         cells = [_at(groups, {first: value, second: other}) for other in matrix.axes[second]]
         rows.append(
-            (f"{first}={value_words(value)}", *("" if each is None else _value(each, measure) for each in cells))
+            (f"{first}={value_label(value)}", *("" if each is None else _value(each, measure) for each in cells))
         )
-    heads = (_NAMES[measure], *(f"{second}={value_words(value)}" for value in matrix.axes[second]))
+    heads = (_NAMES[measure], *(f"{second}={value_label(value)}" for value in matrix.axes[second]))
     return SweepTable(heads, tuple(rows), ())
 
 
@@ -537,7 +537,7 @@ def error_lines(rows: Sequence[CellResult]) -> list[str]:
     """Explain why cells have no verdict, or an inconclusive one."""
     lines = []
     for row in rows:
-        cell = cell_words(row.cell)
+        cell = cell_label(row.cell)
         if row.verdict == "error":
             lines.append(f"{cell}: {row.error}")
         elif row.verdict == "inconclusive" and row.result is not None:

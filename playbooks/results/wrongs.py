@@ -33,7 +33,7 @@ KINDS: Final = (FINDING, VIOLATION, ANOMALY, LIVENESS, EXPECTATION)
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class Failure:
     """One failure of a session: its kind, name, and whether it is known."""
 
     kind: str
@@ -53,13 +53,13 @@ def current_key(key: str) -> str:
     return f"{LIVENESS}:{key.removeprefix(_EARLIER_LIVENESS)}" if key.startswith(_EARLIER_LIVENESS) else key
 
 
-def wrongs_of(result: SessionResult) -> tuple[Wrong, ...]:
+def failures_of(result: SessionResult) -> tuple[Failure, ...]:
     """Return all failures, each key once, by kind and name; ``known`` only if it was known every time."""
     surprising: dict[tuple[str, str], bool] = {}
     for kind, name, known in _each(result):
         surprising[kind, name] = surprising.get((kind, name), False) or not known
     order = sorted(surprising, key=lambda each: (KINDS.index(each[0]), each[1]))
-    return tuple(Wrong(kind, name, not surprising[kind, name]) for kind, name in order)
+    return tuple(Failure(kind, name, not surprising[kind, name]) for kind, name in order)
 
 
 def _each(result: SessionResult) -> list[tuple[str, str, bool]]:
@@ -162,7 +162,7 @@ _BY_SETTING: Final[dict[str, Callable[[AnyCluster], str]]] = {
 }
 
 
-def why_expected(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster, listed: tuple[str, ...]) -> str:
+def expected_reason(wrong: Failure, findings: Sequence[Finding], cluster: AnyCluster, listed: tuple[str, ...]) -> str:
     """Return why a failure is expected; empty if it is not. ``listed`` are the keys listed by the playbook."""
     if any(fnmatchcase(wrong.key, current_key(pattern)) for pattern in listed):
         return LISTED
@@ -173,7 +173,7 @@ def why_expected(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster,
     return _of_cause(wrong.name.rpartition("/")[2], cluster)
 
 
-def _by_findings(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster) -> str:
+def _by_findings(wrong: Failure, findings: Sequence[Finding], cluster: AnyCluster) -> str:
     """Return why an observed anomaly is expected: duplicate or reordered records whose cause is expected."""
     kind = _SEEN_OF.get(wrong.name)
     whys = [_of_cause(finding.cause, cluster) for finding in findings if finding.kind == kind]

@@ -10,7 +10,7 @@ report: the answer as text and JSON, and the worst future as a playbook.
 Builds on `playbooks.engine`, `parser`, `export` and `results`.
 """
 
-from playbooks.safety_check.check import STALL_US, SafetyCheckResult, ask, check_wording, prepare
+from playbooks.safety_check.check import STALL_US, SafetyCheckResult, ask, check_question, prepare
 from playbooks.safety_check.question import ASSIGNED, FAULTS, VERBS, pieces, read_question, words
 from playbooks.safety_check.report import (
     EXIT_CODES,
@@ -20,10 +20,10 @@ from playbooks.safety_check.report import (
     title,
     to_json,
     witness,
-    witness_words,
+    witness_text,
 )
-from playbooks.safety_check.simulation import AskingError
-from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
+from playbooks.safety_check.simulation import SafetyCheckError
+from playbooks.safety_check.start_point import StartPoint, StartPointError, TimePoint, of_playbook, of_session
 
 __all__ = [
     "ASSIGNED",
@@ -31,14 +31,14 @@ __all__ = [
     "FAULTS",
     "STALL_US",
     "VERBS",
-    "AskingError",
-    "At",
+    "SafetyCheckError",
     "SafetyCheckResult",
     "StartPoint",
     "StartPointError",
+    "TimePoint",
     "WitnessError",
     "ask",
-    "check_wording",
+    "check_question",
     "headline",
     "lines",
     "of_playbook",
@@ -49,6 +49,6 @@ __all__ = [
     "title",
     "to_json",
     "witness",
-    "witness_words",
+    "witness_text",
     "words",
 ]

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.util.quantities import acks_text, counted, short_seconds
 from cluster_model.util.ranges import length
-from faults.declarations import NobodyFoundError, SelectorError, resolve
+from faults.declarations import NoMatchError, SelectorError, resolve
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook, Step
@@ -20,13 +20,13 @@ from playbooks.safety_check.simulation import (
     FIRST,
     ActionPlan,
     FuturePair,
-    Lost,
+    LossGroup,
     ReaderImpact,
     ServiceIntervals,
     Spans,
     longest,
     longest_added,
-    put,
+    run_seeds,
     without,
 )
 from playbooks.safety_check.start_point import StartPoint, StartPointError
@@ -43,7 +43,7 @@ _WORST_FIRST: Final[tuple[Verdict, ...]] = ("loses", "violates", "skips", "stall
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class SafetyEffect:
     """Effect of the action under one seed. Times are microseconds."""
 
     pair: FuturePair
@@ -54,7 +54,7 @@ class Effect:
     under_min: dict[str, Spans]
     readers: dict[str, ReaderImpact]
     """Additional effect on readers, by group."""
-    losses: tuple[Lost, ...]
+    losses: tuple[LossGroup, ...]
     """Losses that do not occur without the action."""
     violations: tuple[tuple[str, str, str], ...]
     unfinished: tuple[str, ...]
@@ -119,12 +119,12 @@ class Effect:
         return "inconclusive" if action.waited or self.unfinished else "safe"
 
 
-def effect(pair: FuturePair) -> Effect:
+def effect(pair: FuturePair) -> SafetyEffect:
     """Return the difference between the futures with and without the action."""
     action, baseline = pair.action, pair.baseline
     known = {(each.partition, each.cause, each.acks): each.count for each in baseline.losses}
     broken = [each[:2] for each in baseline.violations]
-    return Effect(
+    return SafetyEffect(
         pair,
         _added(action.seen.writes, baseline.seen.writes),
         _added(action.seen.partitions, baseline.seen.partitions),
@@ -157,7 +157,7 @@ def _added(found: dict[Any, Spans], anyhow: dict[Any, Spans]) -> dict[Any, Spans
 class SafetyAnswer:
     """Answer to a question, evaluated over all seeds."""
 
-    effects: tuple[Effect, ...]
+    effects: tuple[SafetyEffect, ...]
     stall_us: int
     """Threshold: longer outages count as stalls."""
 
@@ -168,7 +168,7 @@ class SafetyAnswer:
         return next(verdict for verdict in _WORST_FIRST if verdict in found)
 
     @property
-    def worst(self) -> Effect:
+    def worst(self) -> SafetyEffect:
         """The seed to show: of the worst verdict, that with the most lost, then the longest stall, then the first."""
         ranked = [each for each in self.effects if each.verdict(self.stall_us) == self.verdict]
         return max(ranked, key=lambda each: (each.lost, each.skipped, each.stall_us, each.read_stall_us, -each.seed))
@@ -178,14 +178,14 @@ class SafetyAnswer:
         """Whether only readers make it unsafe, and no producer was out of service for as long."""
         return self.worst.stall_us <= self.stall_us
 
-    def over(self, name: str) -> "Spread":
+    def over(self, name: str) -> "SeedSpread":
         """Return a property of the effects over all seeds, and in how many it is positive, or a stall."""
         values = [int(getattr(each, name)) for each in self.effects]
         least = self.stall_us if name.endswith("stall_us") else 0
-        return Spread(max(values), median_low(values), sum(value > least for value in values))
+        return SeedSpread(max(values), median_low(values), sum(value > least for value in values))
 
     def most(self, name: str) -> int:
-        """Return the maximum of :meth:`Effect.more` of a count."""
+        """Return the maximum of :meth:`SafetyEffect.more` of a count."""
         return max(each.more(name) for each in self.effects)
 
     @property
@@ -210,7 +210,7 @@ class SafetyAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SeedSpread:
     """Worst value and median of a number over all seeds."""
 
     worst: int
@@ -219,13 +219,13 @@ class Spread:
     """Number of seeds in which it matters."""
 
 
-def _why_skipped(effect: Effect) -> str:
+def _why_skipped(effect: SafetyEffect) -> str:
     name, felt = max(effect.readers.items(), key=lambda item: item[1].skipped)
     moved = f" after {counted(felt.resets, 'offset reset')}" if felt.resets else ""
     return f"{name} never receives {counted(felt.skipped, 'record')}{moved}, and continues after them"
 
 
-def _why_read(effect: Effect) -> str:
+def _why_read(effect: SafetyEffect) -> str:
     if effect.group_stall_us > effect.leaderless_us:
         group, felt = max(effect.readers.items(), key=lambda item: item[1].read_stall_us)
         text = f"{group} received nothing for {short_seconds(felt.read_stall_us)} from a partition with records for it"
@@ -235,7 +235,7 @@ def _why_read(effect: Effect) -> str:
     return f"{name} had no leader for {short_seconds(longest(effect.reads[name]))}"
 
 
-def _why_stalled(effect: Effect) -> str:
+def _why_stalled(effect: SafetyEffect) -> str:
     """Explain the stall by a short ISR or a missing leader, whichever lasted longer during it."""
     key = effect.stalled
     assert key is not None
@@ -265,7 +265,7 @@ SEEDS: Final = 20
 HORIZON_US: Final = 60_000_000
 """Minimum time simulated after the last action."""
 _ROUND_US: Final = 10_000_000
-REST: Final = ""
+REMAINING_STEPS: Final = ""
 """The question about the remaining steps of the playbook."""
 
 
@@ -290,7 +290,7 @@ class SafetyCheckResult:
 
 
 def prepare(
-    standing: StartPoint, text: str = REST, *, steps: tuple[str, str] | None = None, horizon_us: int = -1
+    standing: StartPoint, text: str = REMAINING_STEPS, *, steps: tuple[str, str] | None = None, horizon_us: int = -1
 ) -> Question:
     """Parse a question about a session at its start point. ``steps``: text and path of a file with the steps instead.
 
@@ -315,7 +315,7 @@ def prepare(
     return Question(text, ActionPlan(tuple([_limited(step, lasting_us) for step in found]), lasting_us), why)
 
 
-def check_wording(playbook: Playbook, text: str, steps: tuple[str, str] | None = None) -> None:
+def check_question(playbook: Playbook, text: str, steps: tuple[str, str] | None = None) -> None:
     """Reject a question that is invalid at any time, before the session is run; topics and states may still change.
 
     Raises:
@@ -348,7 +348,7 @@ def ask(
     Raises:
         AskingError: it cannot be answered.
     """
-    pairs = put(standing, question.plan, seeds, workers=workers, tell=tell)
+    pairs = run_seeds(standing, question.plan, seeds, workers=workers, tell=tell)
     return SafetyCheckResult(standing, question, SafetyAnswer(tuple(map(effect, pairs)), stall_us))
 
 
@@ -395,7 +395,7 @@ def _is_down(session: Session, target: str) -> bool:
     position = stream.position
     try:
         nodes = resolve(target, session.cluster)
-    except (NobodyFoundError, SelectorError):
+    except (NoMatchError, SelectorError):
         return False
     finally:
         stream.position = position

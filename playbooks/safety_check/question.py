@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
+from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, canonical_name
 from faults.declarations import OPERATIONS
 from playbooks.conditions.condition import parse
 from playbooks.conditions.grammar import ConditionError
 from playbooks.errors import PlaybookError, Problem, nearest, shown
 from playbooks.model.playbook import Step
-from playbooks.parser.document.context import Notes, PlaybookNames
+from playbooks.parser.document.context import ErrorNotes, PlaybookNames
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import Node, Scalar, Sequence, compose
 from playbooks.parser.steps.step_groups import read_steps
@@ -142,7 +142,7 @@ def read_question(
     Raises:
         PlaybookError: with the column of the first error.
     """
-    notes = Notes(PATH, [], facts)
+    notes = ErrorNotes(PATH, [], facts)
     reader, found, stopped = TimedSteps(), list[Step](), dict[str, None]()
     for number, piece in enumerate(pieces(text)):
         node = _Action(piece, text, lambda target: target in stopped or is_down(target)).node()
@@ -176,7 +176,7 @@ def read_list(text: str, path: str, facts: PlaybookNames, first: int = 0) -> tup
         PlaybookError: with every error in it.
     """
     root, problems = compose(text, path)
-    notes = Notes(path, problems, facts)
+    notes = ErrorNotes(path, problems, facts)
     if isinstance(root, YamlMapping) and list(root.entries) == ["steps"]:
         root = root.entries["steps"][1]
     if not isinstance(root, Sequence):
@@ -211,7 +211,7 @@ class _Action:
             self._put(HEAL, target or QuestionPart("all", verb.column))
         elif name in OPERATIONS or name in OPERATION_ALIASES:
             self._put("admin", QuestionPart(name, verb.column))
-            self._operation(true_name(name))
+            self._operation(canonical_name(name))
         elif name in FAULTS:
             self._fault(QuestionPart(name, verb.column))
         else:

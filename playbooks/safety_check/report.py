@@ -14,7 +14,7 @@ from cluster_model.util.ranges import length
 from faults.injector import OPERATOR
 from playbooks.conditions.condition import FUNCTIONS
 from playbooks.engine.session import Session
-from playbooks.engine.session_runner import reach, repeat
+from playbooks.engine.session_runner import repeat_action, run_to_position
 from playbooks.errors import FAILED, INCONCLUSIVE, OK, PlaybookError
 from playbooks.export.playbook_writer import replaced
 from playbooks.model.playbook import Step, Trigger
@@ -22,18 +22,18 @@ from playbooks.model.step_text import (
     Line,
     action_lines,
     block,
-    instant,
+    exact_time_text,
     scalar,
     step_lines,
     step_name,
-    step_words,
+    step_text,
     trigger_lines,
 )
 from playbooks.parser.loader import loads
 from playbooks.parser.yaml_edit import EditError, put, rewritten, without, written_out
 from playbooks.recording.reader import RecordedAction
 from playbooks.results.result import SessionResult
-from playbooks.safety_check.check import STALL_US, WHY_STALL, Effect, SafetyAnswer, SafetyCheckResult, Spread
+from playbooks.safety_check.check import STALL_US, WHY_STALL, SafetyAnswer, SafetyCheckResult, SafetyEffect, SeedSpread
 from playbooks.safety_check.simulation import Future, ReaderImpact, longest, reseeding
 from playbooks.safety_check.start_point import StartPoint
 from playbooks.units import duration_text
@@ -119,11 +119,11 @@ def _refused(standing: StartPoint) -> dict[str, str]:
                 found[operator if event.by == OPERATOR else event.by] = event.error
 
     for each in standing.actions:
-        reach(session, each.at_us, each.executed, each.steps)
+        run_to_position(session, each.at_us, each.executed, each.steps)
         note()
-        repeat(session, each.verb, each.action())
+        repeat_action(session, each.verb, each.action())
         note(_key(each.at_us, each.executed))
-    reach(session, standing.at_us, standing.executed, standing.steps)
+    run_to_position(session, standing.at_us, standing.executed, standing.steps)
     note()
     asserted = {step_name(step) for step in playbook.steps if step.refused}
     return {name: error for name, error in found.items() if name not in asserted}
@@ -144,13 +144,13 @@ def _from_there(standing: StartPoint, steps: Sequence[Step], future: Future) -> 
         if step.verb != "round":
             written = block(step_lines(step, _exactly(step, place) if in_rounds else None), 2)
             lines += _remark(written, "it was refused" if step_name(step) in future.seen.undone else "")
-    return [*lines, *block([("at", instant(future.end_us)), ("settle", "now")], 2)]
+    return [*lines, *block([("at", exact_time_text(future.end_us)), ("settle", "now")], 2)]
 
 
 # -- expectations ---------------------------------------------------------------------------------------------------
 
 
-def _expected(effect: Effect) -> list[str]:
+def _expected(effect: SafetyEffect) -> list[str]:
     """Return expectations with the numbers that were found."""
     future = effect.pair.action
     notes = {
@@ -212,7 +212,7 @@ def _head(asked: SafetyCheckResult) -> str:
     """Return the comment about the origin of the file."""
     asked_of = asked.question.text or "the remaining steps of the playbook"
     lines = [
-        f"Made by floodmark {VERSION}: is it safe to do this at {instant(asked.standing.at_us)}?",
+        f"Made by floodmark {VERSION}: is it safe to do this at {exact_time_text(asked.standing.at_us)}?",
         asked_of,
         f"This is the worst of {len(asked.answer.effects)} seeds: {asked.answer.verdict}.",
         asked.answer.why,
@@ -255,7 +255,7 @@ def headline(answer: SafetyAnswer) -> str:
     return f"{answer.verdict}, {_among(share, answer)}"
 
 
-def witness_words(answer: SafetyAnswer) -> str:
+def witness_text(answer: SafetyAnswer) -> str:
     """Describe what a run of the witness does, as a verb phrase."""
     if EXIT_CODES[answer.verdict] != FAILED:
         return f"is {answer.verdict}"
@@ -267,7 +267,7 @@ def _among(number: int, answer: SafetyAnswer) -> str:
     return f"in {number} of {total} seeds" if total > 1 else "in the only seed simulated"
 
 
-def _spread(spread: Spread) -> str:
+def _spread(spread: SeedSpread) -> str:
     return f"{short_seconds(spread.worst)} at worst, median {short_seconds(spread.median)}"
 
 
@@ -295,7 +295,7 @@ def _line(label: str, text: str) -> str:
     return f"  {label:<{_LABEL}}{text}"
 
 
-def _by_acks(effect: Effect) -> list[tuple[int, str]]:
+def _by_acks(effect: SafetyEffect) -> list[tuple[int, str]]:
     """For each acks level, return the clients with the longest outages, under the seed that is shown."""
     found: dict[int, list[str]] = {}
     for (client, acks, partition), spans in effect.writes.items():
@@ -344,7 +344,7 @@ def _felt(group: str, felt: ReaderImpact) -> str:
     return f"{group}: {text}" if text else ""
 
 
-def _baseline(effect: Effect) -> str:
+def _baseline(effect: SafetyEffect) -> str:
     baseline = effect.pair.baseline
     stall_us = max(map(longest, baseline.seen.writes.values()), default=0)
     stalls = f"writes stall {short_seconds(stall_us)}" if stall_us else "no write stalls"
@@ -373,7 +373,7 @@ def to_json(asked: SafetyCheckResult, name: str, witness: str) -> dict[str, Any]
         "at_us": standing.at_us,
         "executed": standing.executed,
         "question": asked.question.text,
-        "steps": [step_words(step) for step in asked.question.plan.steps],
+        "steps": [step_text(step) for step in asked.question.plan.steps],
         "verdict": answer.verdict,
         "exit_code": EXIT_CODES[answer.verdict],
         "answer": headline(answer),
@@ -392,11 +392,11 @@ def to_json(asked: SafetyCheckResult, name: str, witness: str) -> dict[str, Any]
     }
 
 
-def _spread_json(spread: Spread) -> dict[str, int]:
+def _spread_json(spread: SeedSpread) -> dict[str, int]:
     return {"worst": spread.worst, "median": spread.median, "seeds": spread.seeds}
 
 
-def _run_document(effect: Effect, stall_us: int) -> dict[str, Any]:
+def _run_document(effect: SafetyEffect, stall_us: int) -> dict[str, Any]:
     action = effect.pair.action
     return {
         "seed": effect.seed,

@@ -14,9 +14,9 @@ from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.worker_pool import JobOutcome, JobProgress, PlaybookJob, run_all
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, OK, PlaybookError
 from playbooks.model.playbook import Position, Step, Trigger
-from playbooks.results.client_stats import ClientBooks, read_up_to
+from playbooks.results.client_stats import ClientStats, read_up_to
 from playbooks.results.group_progress import ReadStalls
-from playbooks.results.outages import Availability, ClientKey, Outages, drawn_up
+from playbooks.results.outages import Availability, ClientKey, Outages, unavailability_of
 from playbooks.results.result import SessionResult
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 
@@ -85,14 +85,14 @@ class ServiceIntervals:
     """Names of the steps that were refused at once."""
 
 
-class ReadWatch:
+class ReadStallMonitor:
     """Read stalls of groups from a given time on; a stall that is open then starts at that time.
 
     The session's own statistics are not used: a condition of the question that reads them gets the same value as in a
     run without a question.
     """
 
-    def __init__(self, books: ClientBooks, now_us: int) -> None:
+    def __init__(self, books: ClientStats, now_us: int) -> None:
         self._readable = dict(books.readable)
         self._groups: dict[str, ReadStalls] = {}
         self._over: dict[GroupPartition, list[tuple[int, int]]] = {}
@@ -146,7 +146,7 @@ class ServiceMonitor:
         now = session.cluster.now_us
         self._session = session
         self._availability: Availability = session.availability.afresh(now)
-        self._reads = ReadWatch(session.client_books, now)
+        self._reads = ReadStallMonitor(session.client_books, now)
         self._under: dict[str, Outages] = {}
         self._errors: dict[ClientKey, dict[str, int]] = {}
         self._refused: list[str] = []
@@ -188,7 +188,7 @@ class ServiceMonitor:
         """Return all outages so far; open ones are cut off now."""
         view = self._session.cluster.view()
         now = view.now_us
-        drawn = drawn_up(self._availability, self._session.client_books, view)
+        drawn = unavailability_of(self._availability, self._session.client_books, view)
         return ServiceIntervals(
             writes={(each.client, each.acks, each.partition): each.spans for each in drawn.clients if each.us},
             partitions={each.partition: each.spans for each in drawn.partitions if each.us},
@@ -215,7 +215,7 @@ class ActionPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LossGroup:
     """Lost acknowledged records of one partition and cause."""
 
     partition: str
@@ -270,14 +270,14 @@ class Future:
     unknown: int
     readers: dict[str, ReaderImpact]
     """Effect by group; stalls from the fork to the end of the simulated time, the rest of the whole session."""
-    losses: tuple[Lost, ...]
+    losses: tuple[LossGroup, ...]
     violations: tuple[tuple[str, str, str], ...]
     """Violated invariants that this version guarantees: name, partition and detail."""
     digest: str
     """Digest of the whole session, settled and closed."""
 
 
-class Futures:
+class ForkSimulator:
     """Forks of a session at its start point. Every call continues from there and does not affect the others."""
 
     def __init__(self, standing: StartPoint) -> None:
@@ -395,20 +395,20 @@ def _unexpected(result: SessionResult) -> list[InvariantViolated]:
     return [each for each in result.violations if not each.known]
 
 
-def _losses(result: SessionResult) -> tuple[Lost, ...]:
+def _losses(result: SessionResult) -> tuple[LossGroup, ...]:
     """Merge losses with the same partition, cause and acks level."""
     found: dict[tuple[str, str, int], tuple[int, int]] = {}
     for each in result.losses:
         key = (each.partition, each.cause, each.acks)
         count, committed = found.get(key, (0, 0))
         found[key] = (count + each.count, committed + (each.count if each.committed else 0))
-    return tuple([Lost(name, lost, read, acks, cause) for (name, cause, acks), (lost, read) in found.items()])
+    return tuple([LossGroup(name, lost, read, acks, cause) for (name, cause, acks), (lost, read) in found.items()])
 
 
 # Jobs that simulate the futures of one seed in another process, and their execution.
 
 
-class AskingError(Exception):
+class SafetyCheckError(Exception):
     """The question cannot be answered; the message says why."""
 
 
@@ -446,18 +446,18 @@ class SafetyCheckJob(PlaybookJob):
             return JobOutcome(self, error=f"internal error: {type(error).__name__}: {error}", code=INTERNAL)
 
 
-_LAST: Final[list[Futures]] = []
+_LAST: Final[list[ForkSimulator]] = []
 """Cache of the session at the start point, since a process usually evaluates one point many times."""
 
 
-def _futures(standing: StartPoint) -> Futures:
+def _futures(standing: StartPoint) -> ForkSimulator:
     if not _LAST or _LAST[0].standing != standing:
         _LAST.clear()
-        _LAST.append(Futures(standing))
+        _LAST.append(ForkSimulator(standing))
     return _LAST[0]
 
 
-def put(
+def run_seeds(
     standing: StartPoint, plan: ActionPlan, seeds: Sequence[int], *, workers: int = 0, tell: Callable[[str], None]
 ) -> tuple[FuturePair, ...]:
     """Evaluate the question with every seed, in that many processes (0: one per core); in the order of the seeds.
@@ -486,5 +486,5 @@ def put(
         raise KeyboardInterrupt
     wrong = [each for each in outcomes if each.error and each.code > OK]
     if wrong:
-        raise AskingError(wrong[0].error)
+        raise SafetyCheckError(wrong[0].error)
     return tuple([each.found for each in outcomes])

@@ -12,7 +12,7 @@ from typing import Final
 from cluster_model.protocol.errors import CodedError
 from playbooks.engine.replay import ReplayComparison, begin, playbook_of
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
-from playbooks.engine.session_runner import reach, repeat
+from playbooks.engine.session_runner import repeat_action, run_to_position
 from playbooks.engine.step_scheduler import PATIENCE_US
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.parser.loader import loads
@@ -38,7 +38,7 @@ class StartPointError(CodedError):
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class TimePoint:
     """A point in time: a virtual time, a number of kernel events, or the default if both are -1."""
 
     us: int = -1
@@ -80,9 +80,9 @@ class StartPoint:
         playbook = self.playbook()
         session = Session.start(replace(playbook, steps=playbook.steps[: self.steps]), seed=self.seed, open_ended=True)
         for each in self.actions:
-            reach(session, each.at_us, each.executed, each.steps)
-            repeat(session, each.verb, each.action())
-        reach(session, self.at_us, self.executed, self.steps)
+            run_to_position(session, each.at_us, each.executed, each.steps)
+            repeat_action(session, each.verb, each.action())
+        run_to_position(session, self.at_us, self.executed, self.steps)
         session.drain()
         wanted = {"at_us": self.at_us, "executed": self.executed, "steps": self.steps}
         if session.position() != wanted or session.cluster.digest() != self.digest:
@@ -115,7 +115,7 @@ class StartPoint:
         return trigger
 
 
-def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text: None) -> StartPoint:
+def of_playbook(playbook: Playbook, seed: int, at: TimePoint, tell: Tell = lambda text: None) -> StartPoint:
     """Return a session of a playbook at a point in time; by default right before its first step acts.
 
     Raises:
@@ -125,8 +125,8 @@ def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text:
     _refuse_manual(playbook)
     session = Session.start(replace(playbook, expectations=(), grid=None), seed=seed, open_ended=True)
     acted = _watched(session)
-    first = at == At()
-    wanted = At(WARM_US) if first and not playbook.steps else at
+    first = at == TimePoint()
+    wanted = TimePoint(WARM_US) if first and not playbook.steps else at
     while first and playbook.steps and not acted and session.next_step is not None:
         if not session.advance(session.cluster.now_us + SLICE_US):
             break
@@ -134,7 +134,7 @@ def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text:
         tell(f"searching the first step: at {duration_text(session.cluster.now_us)}")
     if first and acted:
         bare = Session.start(replace(playbook, steps=(), expectations=(), grid=None), seed=seed, open_ended=True)
-        reach(bare, *acted[0], 0)
+        run_to_position(bare, *acted[0], 0)
         return _stood(playbook, seed, (), [], bare)
     if first and playbook.steps:
         raise StartPointError(
@@ -144,7 +144,7 @@ def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text:
     return _stood(playbook, seed, (), acted, session)
 
 
-def of_session(recorded: RecordedSession, at: At, tell: Tell = lambda text: None) -> StartPoint:
+def of_session(recorded: RecordedSession, at: TimePoint, tell: Tell = lambda text: None) -> StartPoint:
     """Return a recorded session at a point in time; by default where it begins to settle, or where the recording ends.
 
     Raises:
@@ -158,7 +158,7 @@ def of_session(recorded: RecordedSession, at: At, tell: Tell = lambda text: None
     if not isinstance(session, Session):
         raise SessionError(f"{recorded.path} has manual steps, so no time", code="stepped_by_hand")
     acted = _watched(session)
-    if at == At():
+    if at == TimePoint():
         actions = _to_the_usual(recorded, comparison)
     else:
         _within(recorded, at)
@@ -193,7 +193,7 @@ def _settled_us(recorded: RecordedSession) -> int:
     return recorded.manifest.virtual_us if recorded.manifest is not None else recorded.last_us
 
 
-def _to_a_place(recorded: RecordedSession, comparison: ReplayComparison, at: At) -> tuple[RecordedAction, ...]:
+def _to_a_place(recorded: RecordedSession, comparison: ReplayComparison, at: TimePoint) -> tuple[RecordedAction, ...]:
     """Repeat the operator's actions up to the point."""
     done: list[RecordedAction] = []
     for each in recorded.actions:
@@ -215,14 +215,14 @@ def _watched(session: Session) -> list[tuple[int, int]]:
     return acted
 
 
-def _go(session: Session, at: At, tell: Tell, comparison: ReplayComparison | None = None) -> None:
+def _go(session: Session, at: TimePoint, tell: Tell, comparison: ReplayComparison | None = None) -> None:
     """Run to a point in time; a recording that ends earlier is continued beyond its end."""
     cluster = session.cluster
     running = True
     _not_too_far(at)
     while running and session.phase == "steps":
         left = at.executed - cluster.executed
-        end_us = _settles_us(session) if comparison is None and at != At() else _FOREVER
+        end_us = _settles_us(session) if comparison is None and at != TimePoint() else _FOREVER
         if at.us >= end_us or (at.us < 0 < left and cluster.now_us >= end_us):
             raise _beyond(at, end_us)
         if (at.us < 0 and left <= 0) or 0 <= at.us < cluster.now_us:
@@ -235,7 +235,7 @@ def _go(session: Session, at: At, tell: Tell, comparison: ReplayComparison | Non
         of = f" of {duration_text(at.us)}" if at.us >= 0 else f", {cluster.executed} of {at.executed} events"
         tell(f"replaying: at {duration_text(cluster.now_us)}{of}")
         if at.us < 0:
-            _not_too_far(At(us=cluster.now_us))
+            _not_too_far(TimePoint(us=cluster.now_us))
         if cluster.now_us == at.us:
             break
 
@@ -248,7 +248,7 @@ def _settles_us(session: Session) -> int:
     return faults_us if faults_us >= 0 else session.cluster.now_us
 
 
-def _within(recorded: RecordedSession, at: At) -> None:
+def _within(recorded: RecordedSession, at: TimePoint) -> None:
     """Reject a time after the end of a recorded session, or after it begins to settle."""
     if not recorded.cut_short and at.us >= 0:
         settled_us = _settled_us(recorded)
@@ -256,7 +256,7 @@ def _within(recorded: RecordedSession, at: At) -> None:
             raise _beyond(at, settled_us)
 
 
-def _beyond(at: At, settles_us: int) -> StartPointError:
+def _beyond(at: TimePoint, settles_us: int) -> StartPointError:
     found = duration_text(at.us) if at.us >= 0 else f"{at.executed} events"
     return StartPointError(
         f"--at: found {found}, allowed is before {duration_text(settles_us)}, when the session begins to settle",
@@ -264,7 +264,7 @@ def _beyond(at: At, settles_us: int) -> StartPointError:
     )
 
 
-def _not_too_far(at: At) -> None:
+def _not_too_far(at: TimePoint) -> None:
     if at.us > LATEST_US:
         raise StartPointError(
             f"--at: found {duration_text(at.us)}, allowed is {duration_text(LATEST_US)} or earlier",

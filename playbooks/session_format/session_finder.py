@@ -49,6 +49,6 @@ def _scratch() -> Path:
     return Path(directory)
 
 
-def goes_away(session: Path) -> bool:
+def is_temporary_session(session: Path) -> bool:
     """Return whether a session was unpacked from a bundle to a temporary directory."""
     return any(directory in session.parents for directory in _scratched)

@@ -10,18 +10,18 @@ Builds on `playbooks.engine`, `parser` and the failure keys of `results`.
 """
 
 from playbooks.shrink.candidate import digest, flow
-from playbooks.shrink.oracle import CandidateVerdict, Journal, JournalError, KeyUnknownError, NothingWrongError, judged
-from playbooks.shrink.search import Bench, Budget, DraftSearch
+from playbooks.shrink.oracle import CandidateVerdict, Journal, JournalError, KeyUnknownError, NoFailureError, judged
+from playbooks.shrink.search import Budget, CandidateRunner, DraftSearch
 from playbooks.shrink.shrinker import (
     STOPPED,
     WHOLE,
     DraftSize,
     PassResult,
     ShrinkError,
+    ShrinkResult,
     ShrinkSource,
     ShrinkTarget,
-    Shrunk,
-    look,
+    examine,
     shrink,
     without_it,
     written,
@@ -30,24 +30,24 @@ from playbooks.shrink.shrinker import (
 __all__ = [
     "STOPPED",
     "WHOLE",
-    "Bench",
     "Budget",
+    "CandidateRunner",
     "CandidateVerdict",
     "DraftSearch",
     "DraftSize",
     "Journal",
     "JournalError",
     "KeyUnknownError",
-    "NothingWrongError",
+    "NoFailureError",
     "PassResult",
     "ShrinkError",
+    "ShrinkResult",
     "ShrinkSource",
     "ShrinkTarget",
-    "Shrunk",
     "digest",
+    "examine",
     "flow",
     "judged",
-    "look",
     "shrink",
     "without_it",
     "written",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from playbooks.model.playbook import Playbook, Step
-from playbooks.model.step_text import instant, step_lines
+from playbooks.model.step_text import exact_time_text, step_lines
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import Node, Scalar, compose
 from playbooks.parser.loader import loads
@@ -207,7 +207,7 @@ def drafted(
     head = {key: root[key] for key in _HEAD if key in root}
     manual = playbook.spec.manual
     if not manual:
-        head["settle"] = Word(instant(playbook.settle_us))
+        head["settle"] = Word(exact_time_text(playbook.settle_us))
     acting = [step for step in playbook.steps if step.verb != "round"]
     if times is not None:
         acting = acting[: len(times)]
@@ -224,7 +224,7 @@ def _keys(step: Step, time: tuple[int, int] | None, *, exact: bool, told: bool) 
     keys: dict[str, Tree] = {}
     own = read("\n".join(f"{key}: {value}" for key, value in step_lines(step)))
     if time is not None:
-        keys["at"] = Word(instant(time[0]))
+        keys["at"] = Word(exact_time_text(time[0]))
         if exact:
             keys["executed"] = Word(str(time[1]))
     keys |= {key: value for key, value in own.items() if key not in ("at", "after", "when", "within", "executed")}

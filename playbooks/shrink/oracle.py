@@ -32,9 +32,9 @@ from playbooks.results.wrongs import (
     FINDING,
     LIVENESS,
     VIOLATION,
-    Wrong,
+    Failure,
     current_key,
-    wrongs_of,
+    failures_of,
 )
 from playbooks.shrink.candidate import PATH
 
@@ -149,7 +149,7 @@ def judged(
     if not _run(session, watch, cut=not whole):
         result = session.finish()
         watch.take(session.drain())
-        wrong = tuple([each.key for each in wrongs_of(result)])
+        wrong = tuple([each.key for each in failures_of(result)])
     verdict = CandidateVerdict(
         HELD if all(key in wrong for key in keys) else LOST,
         wrong,
@@ -198,20 +198,20 @@ class KeyUnknownError(ValueError):
     """A key that the session does not have; the message lists those that it has."""
 
 
-class NothingWrongError(Exception):
+class NoFailureError(Exception):
     """The session has no failure to preserve."""
 
 
-def chosen(result: SessionResult, wanted: Sequence[str]) -> tuple[Wrong, ...]:
+def failures_to_preserve(result: SessionResult, wanted: Sequence[str]) -> tuple[Failure, ...]:
     """Return the failures to preserve: the wanted keys, else the worst unexpected one, else the worst of all.
 
     Raises:
         KeyUnknownError: the session does not have one of the keys.
         NothingWrongError: the session has no failure.
     """
-    there = {each.key: each for each in wrongs_of(result)}
+    there = {each.key: each for each in failures_of(result)}
     if not there:
-        raise NothingWrongError
+        raise NoFailureError
     wanted = [current_key(key) for key in wanted]
     for key in wanted:
         if key not in there:
@@ -225,13 +225,13 @@ def chosen(result: SessionResult, wanted: Sequence[str]) -> tuple[Wrong, ...]:
     return (ordered[0],)
 
 
-def _rank(wrong: Wrong) -> int:
+def _rank(wrong: Failure) -> int:
     return next(
         place for place, (kind, name) in enumerate(_WORST) if wrong.kind == kind and wrong.name.startswith(name)
     )
 
 
-def asserted(key: str) -> str:
+def assertion_of(key: str) -> str:
     """Return the condition that asserts a failure at the end of a session; empty if a playbook checks it anyway."""
     kind, _, name = key.partition(":")
     if kind == FINDING:

@@ -32,7 +32,7 @@ class Ticket:
         self.future = future
 
 
-class Bench:
+class CandidateRunner:
     """Executor of candidates for one set of keys. Verdicts are cached in the journal; use it as a context manager."""
 
     def __init__(self, keys: Sequence[str], journal: Journal, workers: int = 1) -> None:
@@ -43,7 +43,7 @@ class Bench:
         self.runs = 0
         """Number of sessions run so far."""
 
-    def __enter__(self) -> "Bench":
+    def __enter__(self) -> "CandidateRunner":
         return self
 
     def __exit__(
@@ -90,13 +90,13 @@ class Bench:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             if self._pool is None:
-                self._pool = ProcessPoolExecutor(self.workers, get_context("spawn"), _deaf)
+                self._pool = ProcessPoolExecutor(self.workers, get_context("spawn"), _ignore_interrupts)
             return self._pool.submit(judge, text, self._keys, whole=whole)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _deaf() -> None:
+def _ignore_interrupts() -> None:
     """Ignore Ctrl-C, which a terminal sends to all processes: the main process decides."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -105,14 +105,14 @@ REPAIRS = 4
 """Maximum number of times that refused steps are removed from a failing candidate."""
 
 
-class Best(NamedTuple):
+class BestDraft(NamedTuple):
     """The smallest failing draft so far, and its verdict."""
 
     draft: Draft
     verdict: CandidateVerdict
 
 
-class Site(NamedTuple):
+class Edit(NamedTuple):
     """One possible edit, with the drafts to try for it, the boldest first.
 
     Its name stays the same after other edits.
@@ -122,11 +122,11 @@ class Site(NamedTuple):
     tries: Iterable[Draft]
 
 
-Sweep = Callable[[Best], Iterator[Site]]
+Sweep = Callable[[BestDraft], Iterator[Edit]]
 """All edits of the best draft, in order."""
 
 
-class SpentError(Exception):
+class BudgetExhaustedError(Exception):
     """The budget of the search is used up."""
 
 
@@ -153,9 +153,9 @@ class Budget:
         return max(0.0, self.until - self.clock()) if self.until >= 0 else -1.0
 
     def check(self, runs: int) -> None:
-        """Raise :class:`SpentError` if the budget is used up."""
+        """Raise :class:`BudgetExhaustedError` if the budget is used up."""
         if 0 <= self.runs <= runs or 0 <= self.until <= self.clock():
-            raise SpentError
+            raise BudgetExhaustedError
 
 
 class DraftSearch:
@@ -163,8 +163,8 @@ class DraftSearch:
 
     def __init__(
         self,
-        best: Best,
-        bench: Bench,
+        best: BestDraft,
+        bench: CandidateRunner,
         budget: Budget | None = None,
         tell: Callable[["DraftSearch", str], None] | None = None,
     ) -> None:
@@ -228,7 +228,7 @@ class DraftSearch:
                 return False
             wrong = refused(draft, verdict) - refused(self.best.draft, self.best.verdict)
             if not wrong:
-                self.best = Best(draft, verdict)
+                self.best = BestDraft(draft, verdict)
                 self._been.add(digest(draft.text()))
                 return True
             draft = draft.without(sorted(wrong))
@@ -249,7 +249,7 @@ def refused(draft: Draft, verdict: CandidateVerdict) -> set[int]:
     return {draft.steps[place - 1].number for place in verdict.refused if place <= len(draft.steps)}
 
 
-def _upcoming(sites: Iterator[Site], done: set[str]) -> Iterator[tuple[str, Draft | None]]:
+def _upcoming(sites: Iterator[Edit], done: set[str]) -> Iterator[tuple[str, Draft | None]]:
     """Yield the drafts of every edit that is not done, and after those of each edit a mark that all failed."""
     for site in sites:
         if site.name in done:

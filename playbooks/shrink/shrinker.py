@@ -8,8 +8,8 @@ from typing import Final
 from cluster_model.util.quantities import counted
 from faults.catalogue import CATALOGUE
 from playbooks.model.playbook import Playbook
-from playbooks.model.step_text import instant
-from playbooks.results.wrongs import EXPECTATION, Wrong
+from playbooks.model.step_text import exact_time_text
+from playbooks.results.wrongs import EXPECTATION, Failure
 from playbooks.shrink.candidate import (
     WIDE,
     Draft,
@@ -24,8 +24,18 @@ from playbooks.shrink.candidate import (
     put,
     without,
 )
-from playbooks.shrink.oracle import CandidateVerdict, asserted, chosen, judged, sentence
-from playbooks.shrink.search import Bench, Best, Budget, DraftSearch, EditCount, Site, SpentError, Sweep, refused
+from playbooks.shrink.oracle import CandidateVerdict, assertion_of, failures_to_preserve, judged, sentence
+from playbooks.shrink.search import (
+    BestDraft,
+    Budget,
+    BudgetExhaustedError,
+    CandidateRunner,
+    DraftSearch,
+    Edit,
+    EditCount,
+    Sweep,
+    refused,
+)
 from playbooks.units import UnitError, duration_us
 from playbooks.version import VERSION
 
@@ -50,24 +60,24 @@ def parts(number: int, least: int = 1) -> list[int]:
 def by_parts(number: int, least: int = 1) -> Sweep:
     """Return the sweep that removes steps in parts; ``number`` is their initial number."""
 
-    def sites(best: Best) -> Iterator[Site]:
+    def sites(best: BestDraft) -> Iterator[Edit]:
         for size in parts(number, least):
             yield from _parts_of(best, size)
 
     return sites
 
 
-def _parts_of(best: Best, size: int) -> Iterator[Site]:
+def _parts_of(best: BestDraft, size: int) -> Iterator[Edit]:
     """Yield the parts of one size. An edit is named by the number of steps after it, which stays the same."""
     numbers = [each.number for each in best.draft.steps]
     left = len(numbers)
     while left > 0:
         part = numbers[max(0, left - size) : left]
-        yield Site(f"{size} before {len(numbers) - left}", [best.draft.without(part)] if part else [])
+        yield Edit(f"{size} before {len(numbers) - left}", [best.draft.without(part)] if part else [])
         left -= size
 
 
-def after_it_came(best: Best) -> Iterator[Site]:
+def after_failure(best: BestDraft) -> Iterator[Edit]:
     """Remove everything after the failure occurred, if the time of that is known."""
     came_us = best.verdict.came_us
     late = [
@@ -76,19 +86,19 @@ def after_it_came(best: Best) -> Iterator[Site]:
         if 0 <= came_us < at_us
     ]
     if late:
-        yield Site("later", [best.draft.without(late)])
+        yield Edit("later", [best.draft.without(late)])
 
 
-def refused_steps(best: Best) -> Iterator[Site]:
+def refused_steps(best: BestDraft) -> Iterator[Edit]:
     """Remove at once all steps that were refused or had no target: they had no effect."""
     if gone := refused(best.draft, best.verdict):
-        yield Site("refused", [best.draft.without(sorted(gone))])
+        yield Edit("refused", [best.draft.without(sorted(gone))])
 
 
 def chained(*sweeps: Sweep) -> Sweep:
     """Combine sweeps, one after the other."""
 
-    def sites(best: Best) -> Iterator[Site]:
+    def sites(best: BestDraft) -> Iterator[Edit]:
         for number, sweep in enumerate(sweeps):
             for site in sweep(best):
                 yield site._replace(name=f"{number} {site.name}")
@@ -109,7 +119,7 @@ _STAYS: Final = frozenset(
 _LISTS: Final = (("clients", "groups"), ("clients", "producers"), ("topics",))
 
 
-def smaller(best: Best) -> Iterator[Site]:
+def smaller(best: BestDraft) -> Iterator[Edit]:
     """Remove clients and topics, then reduce numbers, then remove settings."""
     draft = best.draft
     for path in _LISTS:
@@ -119,19 +129,19 @@ def smaller(best: Best) -> Iterator[Site]:
     yield from _settings(draft)
 
 
-def coarser(best: Best) -> Iterator[Site]:
+def reduce_cost(best: BestDraft) -> Iterator[Edit]:
     """Reduce the cost of a session at once: no consumers, one partition per topic, few records."""
     draft = best.draft
     yield from _whole(draft, ("clients", "groups"))
     yield from _topics(draft)
     for place, topic in _named(draft, ("topics",)):
         if isinstance(topic.get("partitions"), Word):
-            yield Site(f"topic {_name(topic)} partitions", [_put(draft, ("topics", place, "partitions"), Word("1"))])
+            yield Edit(f"topic {_name(topic)} partitions", [_put(draft, ("topics", place, "partitions"), Word("1"))])
     for place, producer in _named(draft, ("clients", "producers")):
         path: Path = ("clients", "producers", place, "rate")
         rate = producer.get("rate")
         if isinstance(rate, Word) and (found := _RATE.fullmatch(rate.text)) and int(found[1]) > 20:
-            yield Site(f"producer {_name(producer)} rate", [_put(draft, path, _PLAIN_RATE)])
+            yield Edit(f"producer {_name(producer)} rate", [_put(draft, path, _PLAIN_RATE)])
 
 
 def _named(draft: Draft, path: Path) -> list[tuple[int, Mapping[str, Tree]]]:
@@ -164,18 +174,18 @@ def _without(draft: Draft, path: Path) -> Draft:
     return replace(draft, head=head)
 
 
-def _whole(draft: Draft, path: Path) -> Iterator[Site]:
+def _whole(draft: Draft, path: Path) -> Iterator[Edit]:
     """Remove all of a list at once, then single elements."""
     items = _named(draft, path)
     if len(items) > 1 and path != ("topics",):
-        yield Site(f"{path[-1]}", [_without(draft, path)])
+        yield Edit(f"{path[-1]}", [_without(draft, path)])
     for place, item in items:
         if path == ("topics",) and len(items) == 1:
             return
-        yield Site(f"{path[-1]} {_name(item)}", [_without(draft, (*path, place))])
+        yield Edit(f"{path[-1]} {_name(item)}", [_without(draft, (*path, place))])
 
 
-def _topics(draft: Draft) -> Iterator[Site]:
+def _topics(draft: Draft) -> Iterator[Edit]:
     """Remove a topic with all its producers and consumers."""
     topics = _named(draft, ("topics",))
     if len(topics) < 2:
@@ -191,38 +201,38 @@ def _topics(draft: Draft) -> Iterator[Site]:
                 rest = tuple([each for each in read if not _says(each, _name(topic))])
                 path: Path = ("clients", "groups", number)
                 fewer = _put(fewer, (*path, "topics"), rest) if rest else _without(fewer, path)
-        yield Site(f"all of topic {_name(topic)}", [_without(fewer, ("topics", place))])
+        yield Edit(f"all of topic {_name(topic)}", [_without(fewer, ("topics", place))])
 
 
 def _says(value: Tree | None, text: str) -> bool:
     return isinstance(value, Word) and value.text == text
 
 
-def _smaller_values(draft: Draft) -> Iterator[Site]:
+def _smaller_values(draft: Draft) -> Iterator[Edit]:
     """Try smaller numbers, and fewer elements."""
     for path, value in _leaves(draft.head):
         if isinstance(value, Word):
             if "config" not in path and path[-1] not in ("id", "name"):
-                yield Site(f"less {_words(draft, path)}", [_put(draft, path, each) for each in fewer_of(value)])
+                yield Edit(f"less {_words(draft, path)}", [_put(draft, path, each) for each in fewer_of(value)])
         elif path[-1] == "rate":
-            yield Site(f"rate {_words(draft, path)}", [_put(draft, path, _PLAIN_RATE)])
+            yield Edit(f"rate {_words(draft, path)}", [_put(draft, path, _PLAIN_RATE)])
     for place, topic in _named(draft, ("topics",)):
         yield from _placement(draft, ("topics", place, "placement"), topic.get("placement"))
     brokers = at(draft.head, ("cluster",)) if "cluster" in draft.head else {}
     listed = brokers.get("brokers") if isinstance(brokers, Mapping) else None
     if isinstance(listed, tuple) and len(listed) > 1:
         for number in reversed(range(len(listed))):
-            yield Site(f"broker {number}", [_without(draft, ("cluster", "brokers", number))])
+            yield Edit(f"broker {number}", [_without(draft, ("cluster", "brokers", number))])
 
 
-def _placement(draft: Draft, path: Path, value: Tree | None) -> Iterator[Site]:
+def _placement(draft: Draft, path: Path, value: Tree | None) -> Iterator[Edit]:
     if not isinstance(value, tuple):
         return
     if len(value) > 1:
-        yield Site(f"{path} first", [_put(draft, path, value[:1])])
-        yield Site(f"{path} shorter", [_put(draft, path, value[:-1])])
+        yield Edit(f"{path} first", [_put(draft, path, value[:1])])
+        yield Edit(f"{path} shorter", [_put(draft, path, value[:-1])])
     shorter: Tree = tuple([each[:-1] if isinstance(each, tuple) and len(each) > 1 else each for each in value])
-    yield Site(f"{path} fewer", [_put(draft, path, shorter)])
+    yield Edit(f"{path} fewer", [_put(draft, path, shorter)])
 
 
 def fewer_of(value: Word) -> list[Word]:
@@ -250,10 +260,10 @@ def _leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
             yield from _leaves(value, (*path, place))
 
 
-def _settings(draft: Draft) -> Iterator[Site]:
+def _settings(draft: Draft) -> Iterator[Edit]:
     """Remove everything optional, whole sections before their contents."""
     if "guards" in draft.head:
-        yield Site("guards", [_without(draft, ("guards",))])
+        yield Edit("guards", [_without(draft, ("guards",))])
     places: list[Path] = [("cluster",)]
     for each in _LISTS:
         places += [(*each, place) for place, _item in _named(draft, each)]
@@ -263,13 +273,13 @@ def _settings(draft: Draft) -> Iterator[Site]:
             yield from _optional(draft, path, found)
 
 
-def _optional(draft: Draft, path: Path, found: Mapping[str, Tree]) -> Iterator[Site]:
+def _optional(draft: Draft, path: Path, found: Mapping[str, Tree]) -> Iterator[Edit]:
     for key, value in found.items():
         if key not in _STAYS:
-            yield Site(f"set {_words(draft, (*path, key))}", [_without(draft, (*path, key))])
+            yield Edit(f"set {_words(draft, (*path, key))}", [_without(draft, (*path, key))])
         if isinstance(value, Mapping) and len(value) > 1 and key != "rate":
             for name in value:
-                yield Site(f"set {_words(draft, (*path, key, name))}", [_without(draft, (*path, key, name))])
+                yield Edit(f"set {_words(draft, (*path, key, name))}", [_without(draft, (*path, key, name))])
 
 
 def _words(draft: Draft, path: Path) -> str:
@@ -306,7 +316,7 @@ _BROKER: Final = re.compile(r"broker[ -]?([0-9]+)")
 _KEPT: Final = ("at", "executed", "target", "for")
 
 
-def sooner(best: Best) -> Iterator[Site]:
+def shorten_times(best: BestDraft) -> Iterator[Edit]:
     """Shorten all times: the quiet time, and of each step its time, duration, exactness and parameters."""
     draft = best.draft
     if not draft.manual:
@@ -323,7 +333,7 @@ def sooner(best: Best) -> Iterator[Site]:
         yield from _said(draft, step)
 
 
-def at_once(best: Best) -> Iterator[Site]:
+def at_once(best: BestDraft) -> Iterator[Edit]:
     """Shorten a session at once: no long quiet time, and no long wait before the first step."""
     draft = best.draft
     if not draft.manual:
@@ -331,7 +341,7 @@ def at_once(best: Best) -> Iterator[Site]:
         yield from _start(draft)
 
 
-def nice(value: int, least: int = 0) -> list[int]:
+def rounder_times(value: int, least: int = 0) -> list[int]:
     """Return times from ``least`` to below ``value``, the earliest first; then some that are only rounder."""
     span = value - least
     parts = (0, span // 10, span // 4, span // 2, span - span // 4)
@@ -364,15 +374,15 @@ def _time(tree: Tree | None) -> int:
         return -1
 
 
-def _exactness(draft: Draft) -> Iterator[Site]:
+def _exactness(draft: Draft) -> Iterator[Edit]:
     """Remove the event counts of exact positions: of all steps, then of each."""
     exact = [step for step in draft.steps if "executed" in step.keys]
     if not exact:
         return
     plain = [replace(step, keys=_without_key(step.keys, "executed")) for step in draft.steps]
-    yield Site("executed", [replace(draft, steps=tuple(plain))])
+    yield Edit("executed", [replace(draft, steps=tuple(plain))])
     for step in exact:
-        yield Site(f"executed {step.number}", [draft.with_step(step.number, _without_key(step.keys, "executed"))])
+        yield Edit(f"executed {step.number}", [draft.with_step(step.number, _without_key(step.keys, "executed"))])
 
 
 def _without_key(keys: Mapping[str, Tree], key: str) -> Mapping[str, Tree]:
@@ -381,28 +391,30 @@ def _without_key(keys: Mapping[str, Tree], key: str) -> Mapping[str, Tree]:
     return found
 
 
-def _settle(draft: Draft) -> Iterator[Site]:
+def _settle(draft: Draft) -> Iterator[Edit]:
     settle = _time(draft.head.get("settle"))
     if settle >= 0:
         tries = [
-            replace(draft, head={**draft.head, "settle": Word(instant(each))})
-            for each in nice(settle, LEAST_SETTLE_US)
+            replace(draft, head={**draft.head, "settle": Word(exact_time_text(each))})
+            for each in rounder_times(settle, LEAST_SETTLE_US)
             if each < settle
         ]
-        yield Site("settle", tries)
+        yield Edit("settle", tries)
 
 
-def _start(draft: Draft) -> Iterator[Site]:
+def _start(draft: Draft) -> Iterator[Edit]:
     """Move all steps earlier by the same time."""
     if draft.steps and (first := _time(draft.steps[0].keys.get("at"))) > 0:
-        yield Site("start", [_shifted(draft, draft.steps, each - first) for each in nice(first) if each < first])
+        yield Edit(
+            "start", [_shifted(draft, draft.steps, each - first) for each in rounder_times(first) if each < first]
+        )
 
 
 def _shifted(draft: Draft, steps: Sequence[RemovableStep], by_us: int) -> Draft:
     """Move some steps, and keep the others in place."""
     numbers = {step.number for step in steps}
     moved = [
-        replace(step, keys={**step.keys, "at": Word(instant(_time(step.keys["at"]) + by_us))})
+        replace(step, keys={**step.keys, "at": Word(exact_time_text(_time(step.keys["at"]) + by_us))})
         if step.number in numbers and "at" in step.keys
         else step
         for step in draft.steps
@@ -410,29 +422,33 @@ def _shifted(draft: Draft, steps: Sequence[RemovableStep], by_us: int) -> Draft:
     return replace(draft, steps=tuple(moved))
 
 
-def _earlier(draft: Draft, step: RemovableStep) -> Iterator[Site]:
+def _earlier(draft: Draft, step: RemovableStep) -> Iterator[Edit]:
     """Move a step closer to the one before it, together with later steps; or alone, to a rounder time."""
     place = draft.steps.index(step)
     at_us = _time(step.keys.get("at"))
     before = _time(draft.steps[place - 1].keys.get("at")) if place else 0
     if at_us <= 0 or before < 0:
         return
-    tries = [_shifted(draft, draft.steps[place:], each - at_us) for each in nice(at_us, before) if each < at_us]
-    rounder = [each for each in nice(at_us, before) if _digits(each) < _digits(at_us)]
+    tries = [
+        _shifted(draft, draft.steps[place:], each - at_us) for each in rounder_times(at_us, before) if each < at_us
+    ]
+    rounder = [each for each in rounder_times(at_us, before) if _digits(each) < _digits(at_us)]
     tries += [_shifted(draft, [step], each - at_us) for each in sorted(rounder, key=lambda each: abs(each - at_us))]
-    yield Site(f"at {step.number}", tries)
+    yield Edit(f"at {step.number}", tries)
 
 
-def _lasting(draft: Draft, step: RemovableStep) -> Iterator[Site]:
+def _lasting(draft: Draft, step: RemovableStep) -> Iterator[Edit]:
     for_us = _time(step.keys.get("for"))
     if for_us > 0:
         tries = [
-            draft.with_step(step.number, {**step.keys, "for": Word(instant(each))}) for each in nice(for_us) if each
+            draft.with_step(step.number, {**step.keys, "for": Word(exact_time_text(each))})
+            for each in rounder_times(for_us)
+            if each
         ]
-        yield Site(f"for {step.number}", tries)
+        yield Edit(f"for {step.number}", tries)
 
 
-def _milder(draft: Draft, step: RemovableStep) -> Iterator[Site]:
+def _milder(draft: Draft, step: RemovableStep) -> Iterator[Edit]:
     """Replace a fault by a milder one, without parameters that this does not have."""
     fault = step.keys.get("inject")
     if not isinstance(fault, Word) or fault.text not in WEAKER:
@@ -442,33 +458,33 @@ def _milder(draft: Draft, step: RemovableStep) -> Iterator[Site]:
         known = {param.name for param in CATALOGUE[name].params}
         keys = {key: value for key, value in step.keys.items() if key in (*_KEPT, "inject", "if_any") or key in known}
         tries.append(draft.with_step(step.number, {**keys, "inject": Word(name)}))
-    yield Site(f"milder {step.number}", tries)
+    yield Edit(f"milder {step.number}", tries)
 
 
-def _aimed(draft: Draft, step: RemovableStep, struck: str) -> Iterator[Site]:
+def _aimed(draft: Draft, step: RemovableStep, struck: str) -> Iterator[Edit]:
     """Replace a random or multiple target by a single broker."""
     target = step.keys.get("target")
     if not isinstance(target, Word) or _ONE.fullmatch(target.text):
         return
     names = [f"broker({found})" for found in _BROKER.findall(struck)]
-    yield Site(
+    yield Edit(
         f"target {step.number}", [draft.with_step(step.number, {**step.keys, "target": Word(each)}) for each in names]
     )
 
 
-def _said(draft: Draft, step: RemovableStep) -> Iterator[Site]:
+def _said(draft: Draft, step: RemovableStep) -> Iterator[Edit]:
     """Remove parameters, or make them smaller."""
     verb = next((key for key in step.keys if key not in _KEPT), "")
     for key, value in step.keys.items():
         if key in _KEPT:
             continue
         if key != verb:
-            yield Site(f"said {step.number} {key}", [draft.with_step(step.number, _without_key(step.keys, key))])
+            yield Edit(f"said {step.number} {key}", [draft.with_step(step.number, _without_key(step.keys, key))])
         elif isinstance(value, Mapping):
             yield from _parameters(draft, step, key, value)
 
 
-def _parameters(draft: Draft, step: RemovableStep, verb: str, given: Mapping[str, Tree]) -> Iterator[Site]:
+def _parameters(draft: Draft, step: RemovableStep, verb: str, given: Mapping[str, Tree]) -> Iterator[Edit]:
     """Do the same with the parameters of manual steps, which follow the verb."""
     for name, value in given.items():
         tries = [{**step.keys, verb: _without_key(given, name)}]
@@ -476,7 +492,7 @@ def _parameters(draft: Draft, step: RemovableStep, verb: str, given: Mapping[str
             tries += [{**step.keys, verb: {**given, name: each}} for each in fewer_of(value)]
         elif isinstance(value, tuple) and len(value) > 1:
             tries.append({**step.keys, verb: {**given, name: value[:1]}})
-        yield Site(f"said {step.number} {name}", [draft.with_step(step.number, keys) for keys in tries])
+        yield Edit(f"said {step.number} {name}", [draft.with_step(step.number, keys) for keys in tries])
 
 
 # All passes until none finds more, and the shrunk playbook as a file.
@@ -490,7 +506,7 @@ COARSE: Final = 8
 
 WHOLE: Final = "whole"
 """Every pass was completed: no step can be removed."""
-SPENT: Final = "spent"
+BUDGET_USED: Final = "spent"
 """The budget was used up first."""
 STOPPED: Final = "stopped"
 """The user pressed Ctrl-C first."""
@@ -536,7 +552,7 @@ class ShrinkTarget:
     """The failures to preserve, and the initial draft."""
 
     origin: ShrinkSource
-    wrongs: tuple[Wrong, ...]
+    wrongs: tuple[Failure, ...]
     draft: Draft
     verdict: CandidateVerdict
 
@@ -547,13 +563,13 @@ class ShrinkTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Shrunk:
+class ShrinkResult:
     """Result of shrinking: the draft, its passes, and why the search ended."""
 
     found: ShrinkTarget
     draft: Draft
     ended: str
-    """:data:`WHOLE`, :data:`SPENT` or :data:`STOPPED`."""
+    """:data:`WHOLE`, :data:`BUDGET_USED` or :data:`STOPPED`."""
     rows: tuple[PassResult, ...]
     needed: tuple[tuple[int, tuple[str, ...]], ...]
     """For each step by its number, the failures without it; empty if shrinking was not completed."""
@@ -562,7 +578,7 @@ class Shrunk:
     """The failure in one sentence of the shortest session."""
 
 
-def look(origin: ShrinkSource, wanted: Sequence[str]) -> ShrinkTarget:
+def examine(origin: ShrinkSource, wanted: Sequence[str]) -> ShrinkTarget:
     """Run the session to shrink, and find the failures to preserve.
 
     Raises:
@@ -573,7 +589,7 @@ def look(origin: ShrinkSource, wanted: Sequence[str]) -> ShrinkTarget:
     """
     verdict, result = judged(origin.playbook, (), seed=origin.seed)
     assert result is not None
-    wrongs = chosen(result, wanted)
+    wrongs = failures_to_preserve(result, wanted)
     keys = [each.key for each in wrongs]
     expects = any(each.kind == EXPECTATION for each in wrongs)
     times = None if origin.playbook.spec.manual else verdict.acted
@@ -587,47 +603,47 @@ def look(origin: ShrinkSource, wanted: Sequence[str]) -> ShrinkTarget:
 
 def shrink(
     found: ShrinkTarget,
-    bench: Bench,
+    bench: CandidateRunner,
     budget: Budget | None = None,
     tell: Callable[[DraftSearch, str], None] | None = None,
-) -> Shrunk:
+) -> ShrinkResult:
     """Run the passes until none makes the session any smaller, or the budget is used up, or Ctrl-C."""
-    search = DraftSearch(Best(found.draft, found.verdict), bench, budget, tell)
-    book = _Book(search)
+    search = DraftSearch(BestDraft(found.draft, found.verdict), bench, budget, tell)
+    book = _Passes(search)
     needed: tuple[tuple[int, tuple[str, ...]], ...] = ()
     try:
         _go(search, book)
         needed = _needed(search)
         ended = WHOLE
-    except SpentError:
-        ended = SPENT
+    except BudgetExhaustedError:
+        ended = BUDGET_USED
     except KeyboardInterrupt:
         ended = STOPPED
     draft = search.best.draft
     _verdict, result = judged(draft.playbook(), found.keys)
     assert result is not None
-    return Shrunk(found, draft, ended, tuple(book.rows), needed, bench.runs, sentence(result, found.keys[0]))
+    return ShrinkResult(found, draft, ended, tuple(book.rows), needed, bench.runs, sentence(result, found.keys[0]))
 
 
-def _go(search: DraftSearch, book: "_Book") -> None:
+def _go(search: DraftSearch, book: "_Passes") -> None:
     number = len(search.best.draft.steps)
     coarse = by_parts(number, max(1, number // COARSE))
-    book.sweep("steps", chained(after_it_came, refused_steps, coarse))
-    book.sweep("load", coarser)
+    book.sweep("steps", chained(after_failure, refused_steps, coarse))
+    book.sweep("load", reduce_cost)
     book.sweep("time", at_once)
     for _ in range(ROUNDS):
         kept = _cheaper(search, book)
-        if not book.sweep("time", sooner) and not kept:
+        if not book.sweep("time", shorten_times) and not kept:
             return
     while book.sweep("steps", by_parts(1)):
         pass
 
 
-def _cheaper(search: DraftSearch, book: "_Book") -> bool:
+def _cheaper(search: DraftSearch, book: "_Passes") -> bool:
     """Reduce steps and load until neither makes it any smaller; return whether anything did."""
     kept = False
     for _ in range(ROUNDS):
-        fewer = book.sweep("steps", chained(after_it_came, by_parts(len(search.best.draft.steps))))
+        fewer = book.sweep("steps", chained(after_failure, by_parts(len(search.best.draft.steps))))
         less = book.sweep("load", smaller)
         kept = kept or fewer or less
         if not less:
@@ -644,7 +660,7 @@ def _needed(search: DraftSearch) -> tuple[tuple[int, tuple[str, ...]], ...]:
     return tuple(found)
 
 
-class _Book:
+class _Passes:
     """Passes that were run, with their results."""
 
     def __init__(self, search: DraftSearch) -> None:
@@ -675,10 +691,10 @@ _SHOWN: Final = 3
 """Maximum number of other failures named for a step."""
 
 
-def written(shrunk: Shrunk, name: str) -> str:
+def written(shrunk: ShrinkResult, name: str) -> str:
     """Return the text of the file."""
     found, draft = shrunk.found, shrunk.draft
-    conditions = [text for text in map(asserted, found.keys) if text]
+    conditions = [text for text in map(assertion_of, found.keys) if text]
     expect = (*draft.expect, *(Word(text) for text in conditions))
     lines = [*_head(shrunk), *_opening(draft, name, found)]
     needed = dict(shrunk.needed)
@@ -710,7 +726,7 @@ def _opening(draft: Draft, name: str, found: ShrinkTarget) -> list[str]:
     return [lines[0], f"name: {name}", *entry("title", Word(title, plain=False)), *lines[2:]]
 
 
-def _head(shrunk: Shrunk) -> list[str]:
+def _head(shrunk: ShrinkResult) -> list[str]:
     found = shrunk.found
     lines = remark(
         f"Made by floodmark {VERSION} from {found.origin.words}, seed {found.origin.seed}: "

@@ -67,7 +67,7 @@ class NeverHeldError(LaboratoryError):
     """A condition that did not hold in time."""
 
 
-class Laboratory:
+class SimulatedCluster:
     """One cluster with its own clock. Every method that acts returns the laboratory, so that calls can be chained."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Laboratory:
         except ModelError as error:
             raise LaboratoryError(str(error)) from None
 
-    def __enter__(self) -> "Laboratory":
+    def __enter__(self) -> "SimulatedCluster":
         return self
 
     def __exit__(
@@ -114,7 +114,7 @@ class Laboratory:
         """Virtual microseconds since the start."""
         return self._session.cluster.now_us
 
-    def run(self, until: str | None = None, *, for_: str | None = None) -> "Laboratory":
+    def run(self, until: str | None = None, *, for_: str | None = None) -> "SimulatedCluster":
         """Let time pass ``until`` a virtual time (``"10s"``), or for the duration ``for_``.
 
         Raises :class:`LaboratoryError`.
@@ -131,7 +131,7 @@ class Laboratory:
         self._advance(target)
         return self
 
-    def wait(self, condition: str, *, within: str = "60s") -> "Laboratory":
+    def wait(self, condition: str, *, within: str = "60s") -> "SimulatedCluster":
         """Let time pass until a condition holds, and stop right there.
 
         Raises:
@@ -154,7 +154,7 @@ class Laboratory:
 
     def inject(
         self, fault: str, target: str = "", *, for_: str = "", if_any: bool = False, **params: Any
-    ) -> "Laboratory":
+    ) -> "SimulatedCluster":
         """Inject a fault of ``floodmark faults`` now; ``for_`` a duration, or until it is healed.
 
         Raises:
@@ -164,15 +164,15 @@ class Laboratory:
         given = {"target": target, "for": for_, "if_any": if_any}
         return self._act({"inject": fault, **{key: value for key, value in given.items() if value}, **params})
 
-    def heal(self, fault: str = "all") -> "Laboratory":
+    def heal(self, fault: str = "all") -> "SimulatedCluster":
         """Heal a fault, or all of them. Raises as :meth:`inject` does."""
         return self._act({"heal": fault})
 
-    def admin(self, operation: str, **params: Any) -> "Laboratory":
+    def admin(self, operation: str, **params: Any) -> "SimulatedCluster":
         """Start an administrator operation; its response arrives as time passes (``operations() == 0``)."""
         return self._act({"admin": operation, **params})
 
-    def settle(self) -> "Laboratory":
+    def settle(self) -> "SimulatedCluster":
         """End the session: producers stop, faults heal, the quiet time passes, and the expectations are evaluated."""
         if self._result is None:
             with _recording():
@@ -204,7 +204,7 @@ class Laboratory:
             raise LaboratoryError(f"{expression}: {error.message}") from None
         return list(value) if isinstance(value, tuple) else value
 
-    def expect(self, condition: str) -> "Laboratory":
+    def expect(self, condition: str) -> "SimulatedCluster":
         """Assert that a condition holds now.
 
         Raises:
@@ -241,7 +241,7 @@ class Laboratory:
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _act(self, keys: dict[str, Any]) -> "Laboratory":
+    def _act(self, keys: dict[str, Any]) -> "SimulatedCluster":
         self._check_open()
         wrong = [key for key in keys if key in _NOT_NOW]
         if wrong:

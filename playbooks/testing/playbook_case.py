@@ -8,11 +8,11 @@ from typing import Final
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.util.quantities import counted, time_in_seconds
-from playbooks.campaign.workloads.grid_workload import Varying, jobs_of
-from playbooks.engine.expectations import NEVER_ASKED
+from playbooks.campaign.workloads.grid_workload import GridRun, jobs_of
+from playbooks.engine.expectations import NEVER_EVALUATED
 from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError
-from playbooks.model.playbook import Playbook, cell_words
+from playbooks.model.playbook import Playbook, cell_label
 from playbooks.parser.document.grid import AxisError
 from playbooks.parser.loader import changed, load, loads
 from playbooks.parser.settings import SettingError, parse_setting
@@ -89,11 +89,11 @@ def _cells(playbook: Playbook, seed: int | None, made: Mapping[str, str]) -> Ite
     if playbook.grid is None:
         yield PlaybookCase(plain, playbook, playbook.seed if seed is None else seed, made)
         return
-    varying = Varying(playbook, playbook.grid, playbook.seed if seed is None else seed, made)
+    varying = GridRun(playbook, playbook.grid, playbook.seed if seed is None else seed, made)
     for cell, job in jobs_of(varying):
         its = loads(job.text, job.path, job.fragments)
         chosen = varying.seed if job.seed is None else job.seed
-        yield PlaybookCase(f"{plain}[{cell_words(cell)}]", its, chosen, job.settings, is_cell=True)
+        yield PlaybookCase(f"{plain}[{cell_label(cell)}]", its, chosen, job.settings, is_cell=True)
 
 
 def run_case(case: PlaybookCase, sessions: Path | None = None) -> SessionResult:
@@ -145,5 +145,5 @@ def _why(result: SessionResult) -> str:
 
 
 def _checked(checked: ExpectationResult) -> str:
-    word = "unasked" if checked.detail.endswith(NEVER_ASKED) else "FAILED"
+    word = "unasked" if checked.detail.endswith(NEVER_EVALUATED) else "FAILED"
     return f"{word:<9}{checked.text}{f'  ({checked.detail})' if checked.detail else ''}"

@@ -15,7 +15,7 @@ import pytest
 from playbooks.library.suffixes import SUFFIXES
 
 if TYPE_CHECKING:
-    from playbooks.testing.harness import Laboratory
+    from playbooks.testing.harness import SimulatedCluster
     from playbooks.testing.playbook_case import PlaybookCase
 
 MARKER: Final = "floodmark"
@@ -134,20 +134,20 @@ class PlaybookItem(pytest.Item):
 
 
 @pytest.fixture
-def floodmark_cluster(request: pytest.FixtureRequest) -> Iterator[Callable[..., "Laboratory"]]:
+def floodmark_cluster(request: pytest.FixtureRequest) -> Iterator[Callable[..., "SimulatedCluster"]]:
     """Return a function that builds clusters: ``floodmark_cluster(kafka="3.9", topics={...})``, or from a playbook.
 
-    It takes the parameters of :class:`playbooks.testing.harness.Laboratory`. With ``--floodmark-sessions`` the sessions
-    are recorded, and sealed at the end of the test.
+    It takes the parameters of :class:`playbooks.testing.harness.SimulatedCluster`. With ``--floodmark-sessions`` the
+    sessions are recorded, and sealed at the end of the test.
     """
-    from playbooks.testing.harness import Laboratory  # noqa: PLC0415
+    from playbooks.testing.harness import SimulatedCluster  # noqa: PLC0415
 
     sessions = request.config.getoption("--floodmark-sessions")
 
-    def build(playbook: Any = None, **parts: Any) -> Laboratory:
+    def build(playbook: Any = None, **parts: Any) -> SimulatedCluster:
         parts.setdefault("seed", request.config.getoption("--floodmark-seed"))
         parts.setdefault("sessions", sessions)
-        made = Laboratory(playbook, **parts)
+        made = SimulatedCluster(playbook, **parts)
         open_ones.callback(made.close)
         return made
 
@@ -156,7 +156,7 @@ def floodmark_cluster(request: pytest.FixtureRequest) -> Iterator[Callable[..., 
 
 
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest, floodmark_cluster: Callable[..., "Laboratory"]) -> "Laboratory":
+def cluster(request: pytest.FixtureRequest, floodmark_cluster: Callable[..., "SimulatedCluster"]) -> "SimulatedCluster":
     """Cluster of three brokers with a topic ``orders``, a producer ``checkout`` (``acks=all``) and a group ``billing``.
 
     ``@pytest.mark.floodmark(...)`` changes it, with the parameters of ``floodmark_cluster``.

@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from cluster_model.protocol.errors import CodedError, ModelError
-from cluster_model.snapshots import Packed, pack, unpack
+from cluster_model.snapshots import PackedKeyframe, pack, unpack
 from cluster_model.util.quantities import counted
 from faults.declarations import Action, FaultError
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
-from playbooks.engine.session_runner import reach, repeat
+from playbooks.engine.session_runner import repeat_action, run_to_position
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook
-from playbooks.model.step_text import words
+from playbooks.model.step_text import action_text
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import SettingError, cell_text
 from playbooks.recording.reader import RecordedAction
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.session_files import BranchOrigin
-from playbooks.timetravel.history_view import LookingBack, Reopened
-from playbooks.timetravel.timeline import BUDGET, SessionPosition, TimelineAction, place_of, stand
+from playbooks.timetravel.history_view import HistoryView, ReopenedSession
+from playbooks.timetravel.timeline import BUDGET, SessionPosition, TimelineAction, move_to_position, position_of
 
 # Forks: a session brought to a point of its past, to act and run there as if it were the present.
 #
@@ -63,7 +63,7 @@ class _ForkKeyframe(NamedTuple):
     at_us: int
     executed: int
     acted: int
-    packed: Packed
+    packed: PackedKeyframe
 
 
 def acted_of(actions: Iterable[RecordedAction]) -> tuple[ForkAction, ...]:
@@ -71,7 +71,7 @@ def acted_of(actions: Iterable[RecordedAction]) -> tuple[ForkAction, ...]:
     return tuple(ForkAction(each.at_us, each.executed, each.steps, each.verb, each.action()) for each in actions)
 
 
-class Forks:
+class SessionForks:
     """History of one session, for forks at any point."""
 
     def __init__(
@@ -160,7 +160,7 @@ class Forks:
             acted = self._actions[self._acted]
             self._acted += 1
             session.advance(acted.at_us)
-            repeat(session, acted.verb, acted.action)
+            repeat_action(session, acted.verb, acted.action)
         session.advance(until_us)
         return session
 
@@ -179,9 +179,9 @@ class Forks:
 
     def _repeat(self, acted: ForkAction) -> None:
         self._run_events(acted.executed, acted.at_us)
-        reach(self._session, acted.at_us, acted.executed, acted.steps)
+        run_to_position(self._session, acted.at_us, acted.executed, acted.steps)
         if self._session.steps_taken == acted.steps and self._session.cluster.now_us == acted.at_us:
-            repeat(self._session, acted.verb, acted.action)
+            repeat_action(self._session, acted.verb, acted.action)
         else:
             raise ForkError(
                 f"the rerun never reaches the operator's action at {acted.at_us} us", code="action_not_reached"
@@ -237,7 +237,7 @@ def playbook_with(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
     return loads(text, playbook.path, playbook.fragments)
 
 
-class Otherwise:
+class WhatIfBranch:
     """What-if branch that is being built, up to the time of the session it is compared with."""
 
     then = None
@@ -316,7 +316,7 @@ class Branch:
     def __init__(
         self,
         letter: str,
-        session: LookingBack,
+        session: HistoryView,
         parent: "Branch | None" = None,
         left: SessionPosition | None = None,
         began: str = "",
@@ -355,7 +355,7 @@ class Branch:
         return here == place and len(done) == deeds
 
 
-class Growing:
+class GrowingBranch:
     """Branch that is being built, up to the position where it forks from its parent."""
 
     def __init__(
@@ -402,8 +402,8 @@ class Growing:
                     f"branch {self.branch.letter}: the rerun ends before {place.at_us} us", code="rerun_ends_early"
                 )
             return False
-        stand(self.branch.live, place)
-        if place_of(self.branch.live) != place:
+        move_to_position(self.branch.live, place)
+        if position_of(self.branch.live) != place:
             raise BranchError(
                 f"branch {self.branch.letter}: the rerun never reaches the fork position at {place.at_us} us",
                 code="rerun_differs",
@@ -421,14 +421,14 @@ class Growing:
 class Branches:
     """A session with all its branches. One of them is viewed; the others are paused."""
 
-    def __init__(self, session: Session | Reopened, beside: Recorder | None = None) -> None:
+    def __init__(self, session: Session | ReopenedSession, beside: Recorder | None = None) -> None:
         """``beside`` is for a recording: the recorders of branches are derived from it; without it there are none."""
         self._beside = beside
-        self._all = [Branch(MAIN, LookingBack(session))]
+        self._all = [Branch(MAIN, HistoryView(session))]
         self.current = self._all[0]
         """The viewed branch."""
-        self.growing: Growing | Otherwise | None = None
-        """The branch that is being built, continued with :meth:`Growing.on` and adopted by :meth:`arrive`."""
+        self.growing: GrowingBranch | WhatIfBranch | None = None
+        """The branch that is being built, continued with :meth:`GrowingBranch.on` and adopted by :meth:`arrive`."""
 
     def __iter__(self) -> Iterator[Branch]:
         return iter(self._all)
@@ -438,7 +438,7 @@ class Branches:
 
     # -- beginning --------------------------------------------------------------------------------------------------
 
-    def fork(self, then: Action | None = None) -> Growing:
+    def fork(self, then: Action | None = None) -> GrowingBranch:
         """Start a branch at the viewed time, with or without an action.
 
         Raises:
@@ -447,7 +447,7 @@ class Branches:
         place, deeds = self.current.so_far()
         return self._grow(place, deeds, _named(then) if then is not None else "what if", then)
 
-    def undo(self) -> Growing | None:
+    def undo(self) -> GrowingBranch | None:
         """Go back to right before the last action up to the viewed time, without it.
 
         That is a branch; None if it existed already, and is viewed now.
@@ -482,7 +482,7 @@ class Branches:
         self.switch(self.current.undoes)
         return self.current
 
-    def otherwise(self, name: str, settings: Mapping[str, str]) -> Otherwise:
+    def otherwise(self, name: str, settings: Mapping[str, str]) -> WhatIfBranch:
         """Start a branch with changed settings from the beginning, up to the viewed time.
 
         ``name`` describes the change in a few words, ``settings`` are paths and values as for ``--set``.
@@ -498,16 +498,16 @@ class Branches:
             raise BranchError(f"{name}: {' '.join(str(error).split())}", code="wrong_settings") from None
         first = SessionPosition(old.session.timeline.first_us, 0, 0, "steps", -1)
         branch = self._begin(first, name, playbook)
-        self.growing = Otherwise(branch, *old.so_far(), old.session.instant)
+        self.growing = WhatIfBranch(branch, *old.so_far(), old.session.instant)
         self._share_memory()
         return self.growing
 
     def _grow(
         self, place: SessionPosition, deeds: tuple[TimelineAction, ...], began: str, then: Action | None
-    ) -> Growing:
+    ) -> GrowingBranch:
         self._check()
         self.current.session.check_branch()
-        self.growing = growing = Growing(self._begin(place, began), place, deeds, then)
+        self.growing = growing = GrowingBranch(self._begin(place, began), place, deeds, then)
         self._share_memory()
         return growing
 
@@ -522,7 +522,7 @@ class Branches:
             session = _another(old.live, recorder, playbook, goes_on=recorded is not None)
         except (ModelError, RecordingError) as error:
             raise BranchError(str(error), code="not_started") from None
-        return Branch(letter, LookingBack(session), old, place, began)
+        return Branch(letter, HistoryView(session), old, place, began)
 
     def _check(self) -> None:
         if self.growing is not None:
@@ -576,11 +576,11 @@ class Branches:
 
 
 def _named(action: Action) -> str:
-    return words(action).removeprefix("inject ")
+    return action_text(action).removeprefix("inject ")
 
 
 def _told(deed: TimelineAction) -> str:
-    return "taking over" if deed.verb == TAKE_OVER else words(deed.action)
+    return "taking over" if deed.verb == TAKE_OVER else action_text(deed.action)
 
 
 def _done(deed: TimelineAction) -> str:

@@ -6,18 +6,18 @@ from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event
 from cluster_model.util.quantities import counted
 from faults.declarations import Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from playbooks.engine.replay import ReplayMismatchError, begin
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
-from playbooks.engine.session_runner import SoFar, so_far
+from playbooks.engine.session_runner import PreliminaryResult, so_far
 from playbooks.recording.reader import RecordedAction, RecordedSession
-from playbooks.results.client_stats import ClientBooks
+from playbooks.results.client_stats import ClientStats
 from playbooks.session_format.session_files import SessionError
 from playbooks.timetravel.timeline import Timeline, TimelineAction
 from playbooks.units import duration_text
 
 
-class Reopened:
+class ReopenedSession:
     """Replay of a recording with the interface of a session for the TUI. It ends where the recording ends."""
 
     def __init__(self, recorded: RecordedSession) -> None:
@@ -53,12 +53,12 @@ class Reopened:
         return self._session.cluster
 
     @property
-    def board(self) -> FaultBoard:
+    def board(self) -> FaultInjector:
         """The fault injector."""
         return self._session.board
 
     @property
-    def client_books(self) -> ClientBooks:
+    def client_books(self) -> ClientStats:
         """Statistics of the clients so far."""
         return self._session.client_books
 
@@ -172,15 +172,15 @@ class Reopened:
 _FOREVER: Final = 1 << 62
 
 
-class LookingBack:
+class HistoryView:
     """Interface of a session for the TUI, at the viewed time: initially the present."""
 
-    def __init__(self, session: Session | Reopened) -> None:
+    def __init__(self, session: Session | ReopenedSession) -> None:
         """Earlier events of a live ``session`` cannot be viewed."""
-        self.recorded = session.recorded if isinstance(session, Reopened) else None
+        self.recorded = session.recorded if isinstance(session, ReopenedSession) else None
         """The recording that is replayed; None for a live session."""
-        self.timeline = session.timeline if isinstance(session, Reopened) else Timeline(session)
-        self._present: Timeline | Reopened = session if isinstance(session, Reopened) else self.timeline
+        self.timeline = session.timeline if isinstance(session, ReopenedSession) else Timeline(session)
+        self._present: Timeline | ReopenedSession = session if isinstance(session, ReopenedSession) else self.timeline
         self._past: Session | None = None
 
     @property
@@ -199,7 +199,7 @@ class LookingBack:
         return (self._past or self._present).cluster
 
     @property
-    def board(self) -> FaultBoard:
+    def board(self) -> FaultInjector:
         """The fault injector at the viewed time."""
         return (self._past or self._present).board
 
@@ -215,15 +215,15 @@ class LookingBack:
 
     def check_branch(self) -> None:
         """Check whether a branch can start here. Raises :class:`FaultError` with the reason if not."""
-        if isinstance(self._present, Reopened):
+        if isinstance(self._present, ReopenedSession):
             self._present.check_branch(self.instant)
 
     @property
-    def client_books(self) -> ClientBooks:
+    def client_books(self) -> ClientStats:
         """Statistics of the clients up to the viewed time."""
         return (self._past or self._present).client_books
 
-    def so_far(self) -> SoFar:
+    def so_far(self) -> PreliminaryResult:
         """Result up to the viewed time."""
         return so_far(self.instant)
 

@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.events import Event
-from cluster_model.snapshots import Packed, pack, unpack
+from cluster_model.snapshots import PackedKeyframe, pack, unpack
 from faults.declarations import Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
-from playbooks.engine.session_runner import reach, repeat
-from playbooks.results.client_stats import ClientBooks
+from playbooks.engine.session_runner import repeat_action, run_to_position
+from playbooks.results.client_stats import ClientStats
 from playbooks.results.result import SessionResult
 
 BUDGET: Final = 64 * 1024 * 1024
@@ -78,7 +78,7 @@ class _TimelineKeyframe(NamedTuple):
     at_us: int
     executed: int
     acted: int
-    packed: Packed
+    packed: PackedKeyframe
 
 
 class Timeline:
@@ -139,12 +139,12 @@ class Timeline:
         return self.session.cluster
 
     @property
-    def board(self) -> FaultBoard:
+    def board(self) -> FaultInjector:
         """The session's fault injector."""
         return self.session.board
 
     @property
-    def client_books(self) -> ClientBooks:
+    def client_books(self) -> ClientStats:
         """Statistics of the session's clients so far."""
         return self.session.client_books
 
@@ -211,7 +211,7 @@ class Timeline:
         """
         if self.session.phase != "steps":
             return False
-        self._acted.append(TimelineAction(place_of(self.session), verb, action))
+        self._acted.append(TimelineAction(position_of(self.session), verb, action))
         return True
 
     def note_refused(self) -> None:
@@ -221,8 +221,8 @@ class Timeline:
     def so_far(self, *, past: bool = False) -> tuple[SessionPosition, tuple[TimelineAction, ...]]:
         """Return the position of the present, or of the last seek, and the operator's actions up to it."""
         if past and self._past is not None:
-            return place_of(self._past), tuple(self._acted[: self._again])
-        return place_of(self.session), tuple(self._acted)
+            return position_of(self._past), tuple(self._acted[: self._again])
+        return position_of(self.session), tuple(self._acted)
 
     # -- keyframes --------------------------------------------------------------------------------------------------
 
@@ -278,14 +278,14 @@ class Timeline:
         Raises:
             TimelineError: before the first keyframe, or in the future.
         """
-        present = place_of(self.session)
+        present = position_of(self.session)
         self._check("at", at_us, self._frames[0].at_us, present.at_us, " us")
         frame = self._frames[bisect_right(self._frames, at_us, key=lambda frame: frame.at_us) - 1]
         past = self._loaded(frame, [acted for acted in self._acted if acted.place.at_us <= at_us])
         if at_us < present.at_us:
             past.advance(at_us)
         else:  # events due now may not have happened yet
-            stand(past, present)
+            move_to_position(past, present)
         return self._arrived(past, frame)
 
     @_no_collection()
@@ -320,7 +320,7 @@ class Timeline:
         left = max_events
         while True:
             acted = self._acted[self._again] if self._again < len(self._acted) else None
-            place = acted.place if acted is not None else place_of(self.session)
+            place = acted.place if acted is not None else position_of(self.session)
             share = place.executed - past.cluster.executed
             if share > 0:
                 share = min(share, left) if max_events else share
@@ -331,10 +331,10 @@ class Timeline:
             if place.at_us > until_us:  # every event up to there is handled; only the clock is behind
                 past.advance(until_us)
                 return True
-            stand(past, place)
+            move_to_position(past, place)
             if acted is None:
                 return False
-            repeat(past, acted.verb, acted.action)
+            repeat_action(past, acted.verb, acted.action)
             self._again += 1
 
     @staticmethod
@@ -351,8 +351,8 @@ class Timeline:
         past = self._past
         past.load(*unpack(frame.packed))
         for each in acted[frame.acted :]:
-            stand(past, each.place)
-            repeat(past, each.verb, each.action)
+            move_to_position(past, each.place)
+            repeat_action(past, each.verb, each.action)
         self._again = len(acted)
         return past
 
@@ -362,7 +362,7 @@ class Timeline:
         return past
 
 
-def place_of(session: Session) -> SessionPosition:
+def position_of(session: Session) -> SessionPosition:
     """Return the current position of a session."""
     step = session.next_step
     return SessionPosition(phase=session.phase, waits_for=-1 if step is None else step.index, **session.position())
@@ -375,8 +375,8 @@ def _run(past: Session, until_us: int, events: int) -> int:
     return past.cluster.executed - before
 
 
-def stand(past: Session, place: SessionPosition) -> None:
+def move_to_position(past: Session, place: SessionPosition) -> None:
     """Bring a session to the position of another one with the same history, as far as possible."""
-    reach(past, place.at_us, place.executed, place.steps)
-    if place_of(past) != place:  # a phase began, or steps were cancelled, without an event
+    run_to_position(past, place.at_us, place.executed, place.steps)
+    if position_of(past) != place:  # a phase began, or steps were cancelled, without an event
         past.advance(place.at_us)

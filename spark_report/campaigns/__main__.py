@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from playbooks.campaign.runner import Come, keep_first
+from playbooks.campaign.runner import CampaignResult, keep_first
 from playbooks.campaign.store import CampaignError, open_campaign, read_head
 from playbooks.campaign.workloads.fuzz_workload import read_plan
 from playbooks.recording.recorder import RecordingError
 from spark_report.campaigns.job import CampaignJob, CampaignOptions
 from spark_report.fleet.tables import FORMATS, TERMINAL
-from spark_report.job import EXIT_INTERRUPTED, Stages, guarded, memory_size
+from spark_report.job import EXIT_INTERRUPTED, Stages, memory_size, run_guarded
 from spark_report.spark.errors import ReportError
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--memory", metavar="SIZE", type=memory_size)
     options = parser.parse_args(arguments)
     wanted = CampaignOptions(options.folder, options.runs, options.master, options.memory, options.stop_on)
-    return guarded(lambda: _run(wanted, Stages(), quiet=options.quiet))
+    return run_guarded(lambda: _run(wanted, Stages(), quiet=options.quiet))
 
 
 def _run(wanted: CampaignOptions, stage: Callable[[str], None], *, quiet: bool) -> int:
-    def after(spark: "SparkSession", result: Come) -> None:
+    def after(spark: "SparkSession", result: CampaignResult) -> None:
         from spark_report.fleet.report import report  # noqa: PLC0415 - imports PySpark
 
         _keep(wanted.folder, result, stage)
@@ -52,7 +52,7 @@ def _run(wanted: CampaignOptions, stage: Callable[[str], None], *, quiet: bool) 
     return EXIT_INTERRUPTED if result.interrupted else 0
 
 
-def _keep(folder: Path, result: Come, stage: Callable[[str], None]) -> None:
+def _keep(folder: Path, result: CampaignResult, stage: Callable[[str], None]) -> None:
     """Record the first run of each finding, so that the report can name its playbook."""
     work = read_plan(folder)
     campaign = open_campaign(folder, work, read_head(folder)["playbook"], rows=False)

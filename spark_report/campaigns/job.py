@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812
 
 from cluster_model.util.quantities import elapsed
-from playbooks.campaign.run_rows import BROKEN_TOLD, Coverage, FailureGroup, Met, RunCrash, RunRow, Totals
-from playbooks.campaign.runner import Come, write_come
+from playbooks.campaign.run_rows import MOST_CRASHES_LISTED, Coverage, FailureGroup, Met, RunCrash, RunRow, Totals
+from playbooks.campaign.runner import CampaignResult, write_result
 from playbooks.campaign.store import PARTS, RUNS, CampaignWorkload, rows_of_lines
 from playbooks.campaign.workloads.fuzz_workload import FuzzPlanError, read_plan
-from playbooks.fuzz.protocol_states import NOTHING
+from playbooks.fuzz.protocol_states import STEADY
 from spark_report.spark.errors import ReportError
-from spark_report.spark.session import Started, cancel, cores, failures_told, shares_this_python, start
+from spark_report.spark.session import Started, cancel, cores, failures_converted, shares_this_python, start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +44,7 @@ def totals(runs: "DataFrame") -> "DataFrame":
 def broken(runs: "DataFrame") -> "DataFrame":
     """Return the first runs with an internal error."""
     there = runs.filter(F.col("error") != "").select("run", "seed", "error")
-    return there.orderBy("run").limit(BROKEN_TOLD)
+    return there.orderBy("run").limit(MOST_CRASHES_LISTED)
 
 
 def groups(runs: "DataFrame") -> "DataFrame":
@@ -82,7 +82,7 @@ def coverage_at_hand(frame: "DataFrame", faults: Sequence[str], states: Sequence
     counts: Met = {fault: {} for fault in faults}
     for row in sorted(frame.collect()):
         counts.setdefault(row.fault, {})[row.state] = row.strikes
-    return Coverage(tuple(faults), (NOTHING, *states), counts)
+    return Coverage(tuple(faults), (STEADY, *states), counts)
 
 
 # Distribution of missing runs over tasks: enough tasks to keep every core busy, none too small for its overhead.
@@ -133,7 +133,7 @@ def how_many(runs: int, seconds_a_run: float, cores: int) -> int:
     return max(1, min(runs, round(wanted)))
 
 
-def dealt(pieces: Sequence[tuple[int, int]], shares: int) -> list[Share]:
+def distribute(pieces: Sequence[tuple[int, int]], shares: int) -> list[Share]:
     """Distribute ranges of runs over shares of equal size (plus or minus one run), in order."""
     total = sum(end - begin for begin, end in pieces)
     sizes = [total // shares + (number < total % shares) for number in range(shares)]
@@ -196,7 +196,7 @@ _DAMAGED: Final = "_{}.damaged"
 
 
 @dataclass(slots=True)
-class Landed:
+class FinishedRuns:
     """The finished runs of a campaign, and their findings."""
 
     folder: Path
@@ -246,13 +246,13 @@ class Landed:
 # The simulator as one zip file, for executors without floodmark: the packages that it needs, with their data files.
 
 
-ROOMS: Final = ("cluster_model", "faults", "playbooks", "spark_report")
+PACKAGES: Final = ("cluster_model", "faults", "playbooks", "spark_report")
 _DATA: Final = {".py", ".yaml", ".json", ".tables", ".lark", ".css", ".j2", ".typed"}
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """Constant file time, so that the zip file is reproducible."""
 
 
-def ship(spark: "SparkSession", folder: Path) -> None:
+def send_simulator(spark: "SparkSession", folder: Path) -> None:
     """Send the simulator to the executors; the file must exist as long as they may request it.
 
     The name has the folder's name in it, because Spark accepts a file name only once.
@@ -263,7 +263,7 @@ def ship(spark: "SparkSession", folder: Path) -> None:
 def pack(place: Path) -> Path:
     """Write the installed packages into a zip file that Python can import from."""
     with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as file:
-        for room in ROOMS:
+        for room in PACKAGES:
             spec = find_spec(room)
             assert spec is not None
             assert spec.origin is not None
@@ -304,10 +304,12 @@ class CampaignJob:
             self._work: CampaignWorkload = read_plan(wanted.folder)
         except FuzzPlanError as error:
             raise ReportError(str(error), code="no_plan") from None
-        self.landed = Landed(wanted.folder / PARTS, RunSet(wanted.runs), wanted.stop_on)
+        self.landed = FinishedRuns(wanted.folder / PARTS, RunSet(wanted.runs), wanted.stop_on)
         self.interrupted = False
 
-    def run(self, after: Callable[["SparkSession", Come], None], *, landed: Callable[[], None] = lambda: None) -> Come:
+    def run(
+        self, after: Callable[["SparkSession", CampaignResult], None], *, landed: Callable[[], None] = lambda: None
+    ) -> CampaignResult:
         """Execute the runs; call ``landed`` when all are done, and ``after`` with the totals while Spark is running.
 
         Raises:
@@ -317,11 +319,11 @@ class CampaignJob:
         folder = self._wanted.folder
         self._take_stock()
         seconds = self._seconds_a_run()
-        with self._spark() as started, failures_told(started, self._wanted.master):
+        with self._spark() as started, failures_converted(started, self._wanted.master):
             self._waves(started.spark, seconds)
             landed()
             result = self._come(started.spark)
-            write_come(folder, result)
+            write_result(folder, result)
             if not result.interrupted:
                 after(started.spark, result)
         return result
@@ -362,7 +364,7 @@ class CampaignJob:
                 started = stack.enter_context(start(wanted.master, memory=wanted.memory))
                 self._stage(f"Spark {started.spark.version} started ({started.origin})")
             if not shares_this_python(started.spark):
-                ship(started.spark, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+                send_simulator(started.spark, Path(stack.enter_context(tempfile.TemporaryDirectory())))
             yield started
 
     def _waves(self, spark: "SparkSession", seconds: float) -> None:
@@ -385,7 +387,7 @@ class CampaignJob:
 
     def _wave(self, spark: "SparkSession", pieces: list[tuple[int, int]], seconds: float, slots: int) -> None:
         runs = sum(end - begin for begin, end in pieces)
-        shares = dealt(pieces, how_many(runs, seconds, slots))
+        shares = distribute(pieces, how_many(runs, seconds, slots))
         self._stage(f"{runs:,} runs in {len(shares):,} tasks on {slots} cores")
         with self._progress():
             try:
@@ -426,7 +428,7 @@ class CampaignJob:
                 f"{len(self.landed.keys)} found, {len(self.landed.surprising)} surprising"
             )
 
-    def _come(self, spark: "SparkSession") -> Come:
+    def _come(self, spark: "SparkSession") -> CampaignResult:
         from spark_report.fleet.sources import read_runs  # noqa: PLC0415
 
         faults, states = self._work.frame()
@@ -435,10 +437,10 @@ class CampaignJob:
             # After Ctrl-C nothing more is computed; finished runs are counted from the files.
             finished = Totals(self.landed.done.count, 0, 0, ())
             nothing: tuple[FailureGroup, ...] = ()
-            return Come(finished, nothing, Coverage(faults, states), interrupted=True)
+            return CampaignResult(finished, nothing, Coverage(faults, states), interrupted=True)
         runs = read_runs(spark, self._wanted.folder).filter(f"run <= {hit or self._wanted.runs}").persist()
         try:
-            return Come(
+            return CampaignResult(
                 totals_at_hand(runs),
                 groups_at_hand(groups(runs)),
                 coverage_at_hand(met(runs), faults, states),

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from spark_report.fleet.tables import FORMATS, HTML, JSON, MARKDOWN
-from spark_report.job import REPORTS, SparkOptions, Stages, guarded, local_directory, memory_size, say, some_of
+from spark_report.job import REPORTS, SparkOptions, Stages, local_directory, memory_size, run_guarded, say, some_of
 from spark_report.spark.errors import ReportError
-from spark_report.spark.hadoop_fs import Address, place
+from spark_report.spark.hadoop_fs import Address, parse_path
 
 EXIT_WORSE = 1
 
@@ -20,7 +20,7 @@ EXIT_WORSE = 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
-    return guarded(lambda: _run(options, Stages()))
+    return run_guarded(lambda: _run(options, Stages()))
 
 
 def _run(options: Any, stage: Callable[[str], None]) -> int:
@@ -52,8 +52,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="floodmark fleet",
         description="Report over many runs: probability of findings, recovery times, dangerous settings.",
     )
-    parser.add_argument("paths", metavar="CAMPAIGN|SESSIONS", nargs="+", type=place)
-    parser.add_argument("--baseline", metavar="CAMPAIGN|SESSIONS", type=place)
+    parser.add_argument("paths", metavar="CAMPAIGN|SESSIONS", nargs="+", type=parse_path)
+    parser.add_argument("--baseline", metavar="CAMPAIGN|SESSIONS", type=parse_path)
     parser.add_argument("--out", metavar="DIR", type=local_directory)
     parser.add_argument("--format", metavar="LIST", type=some_of(FORMATS), default=FORMATS)
     parser.add_argument("--master", metavar="URL")

@@ -27,7 +27,7 @@ SUMS: Final = (ANY, SURPRISING)
 
 
 @dataclass(frozen=True, slots=True)
-class FleetStory:
+class FleetModel:
     """A fleet report, the input of every renderer."""
 
     sources: tuple[Source, ...]
@@ -77,7 +77,7 @@ def rate(row: Row) -> str:
     return f"{percent(row['probability'])} ({low} to {high})"
 
 
-def verdict(story: FleetStory) -> tuple[Tone, str]:
+def verdict(story: FleetModel) -> tuple[Tone, str]:
     """Return the severity of a fleet report, and its result in one sentence."""
     if story.worse:
         keys = ", ".join(dict.fromkeys(row["key"] for row in story.worse))
@@ -103,12 +103,12 @@ def verdict(story: FleetStory) -> tuple[Tone, str]:
     return tone, "; ".join(parts) + "." + against
 
 
-def sentences(story: FleetStory) -> list[str]:
+def sentences(story: FleetModel) -> list[str]:
     """Return the summary sentences."""
     return [line for fleet in story.shown for line in _of_fleet(story, fleet)]
 
 
-def _of_fleet(story: FleetStory, fleet: str) -> list[str]:
+def _of_fleet(story: FleetModel, fleet: str) -> list[str]:
     lead = f"{fleet}: " if len(story.shown) > 1 else ""
     worst = next(iter(sorted(story.findings(fleet), key=lambda row: (bool(row["expected"]), -row["low"]))), None)
     lines = []
@@ -132,7 +132,7 @@ def _of_fleet(story: FleetStory, fleet: str) -> list[str]:
     return [lead + line for line in lines]
 
 
-def _times(story: FleetStory, fleet: str) -> list[str]:
+def _times(story: FleetModel, fleet: str) -> list[str]:
     found = {row["quantile"]: row for row in _own(story, "fleet_times", fleet) if row["measure"] == "recovery_us"}
     if not found:
         return []
@@ -152,11 +152,11 @@ def when(value_us: int | None) -> str:
     return "never" if value_us is None else rounded_duration(value_us)
 
 
-def _worst_key(story: FleetStory, fleet: str) -> str:
+def _worst_key(story: FleetModel, fleet: str) -> str:
     return SURPRISING if story.summed(fleet, SURPRISING) is not None else ANY
 
 
-def _own(story: FleetStory, table: str, fleet: str) -> list[Row]:
+def _own(story: FleetModel, table: str, fleet: str) -> list[Row]:
     return [row for row in story.tables[table] if row["fleet"] == fleet]
 
 
@@ -186,7 +186,7 @@ _ROW_PX: Final = 26
 _SECOND: Final = 1_000_000
 
 
-def findings_chart(story: FleetStory) -> Figure | None:
+def findings_chart(story: FleetModel) -> Figure | None:
     """Return a chart with a dot and interval for each finding; None without findings."""
     rows = [row for row in story.tables["fleet_findings"] if row["key"] not in SUMS][:MOST_BARS]
     if not rows:
@@ -201,7 +201,7 @@ def findings_chart(story: FleetStory) -> Figure | None:
     return _laid_out(traces, labels, "share of the runs, with its 95 % interval, %")
 
 
-def ranking_chart(story: FleetStory) -> Figure | None:
+def ranking_chart(story: FleetModel) -> Figure | None:
     """Return a chart with a dot and interval for each combination of settings; None if there is only one."""
     rows = story.tables["fleet_settings"][:MOST_BARS]
     if len(rows) < 2:
@@ -211,7 +211,7 @@ def ranking_chart(story: FleetStory) -> Figure | None:
     return _laid_out([trace], labels, "share of the runs with any finding, with its 95 % interval, %")
 
 
-def recovery_chart(story: FleetStory) -> Figure | None:
+def recovery_chart(story: FleetModel) -> Figure | None:
     """Return a chart with the quantiles of recovery times and longest outages; None without any."""
     rows = [row for row in story.tables["fleet_times"] if row["measure"] != "unavailable_us"]
     if not rows:
@@ -265,7 +265,7 @@ def _laid_out(traces: list[Figure], labels: list[str], title: str) -> Figure:
     return {"data": traces, "layout": layout}
 
 
-def _label(story: FleetStory, fleet: str, what: str) -> str:
+def _label(story: FleetModel, fleet: str, what: str) -> str:
     return f"{fleet}: {what}" if story.several else what
 
 
@@ -281,13 +281,13 @@ _MEASURES: Final = {
 Columns = dict[str, Callable[[Row], Any]]
 
 
-def views(story: FleetStory, *, short: bool = False) -> list[View]:
+def views(story: FleetModel, *, short: bool = False) -> list[View]:
     """Return all tables that have rows, the most important first; ``short`` leaves out commands for a terminal."""
     made = [changes_view(story), findings_view(story), recovery_view(story), pairs_view(story), ranking_view(story)]
     return [_narrowed(each) if short else each for each in made if each]
 
 
-def changes_view(story: FleetStory) -> View:
+def changes_view(story: FleetModel) -> View:
     """Return the changes against the baseline, significant ones first."""
     columns: Columns = {
         **_fleet(story),
@@ -302,7 +302,7 @@ def changes_view(story: FleetStory) -> View:
     return view("fleet_changes", title, story.tables.get("fleet_changes", []), columns, "before|now|difference|run")
 
 
-def findings_view(story: FleetStory) -> View:
+def findings_view(story: FleetModel) -> View:
     """Return the probability of each finding."""
     columns: Columns = {
         **_fleet(story),
@@ -315,7 +315,7 @@ def findings_view(story: FleetStory) -> View:
     return view("fleet_findings", "Findings", story.tables["fleet_findings"], columns, "runs|probability|run")
 
 
-def recovery_view(story: FleetStory) -> View:
+def recovery_view(story: FleetModel) -> View:
     """Return the quantiles of recovery times and outages."""
     columns: Columns = {
         **_fleet(story),
@@ -328,7 +328,7 @@ def recovery_view(story: FleetStory) -> View:
     return view("fleet_times", "Recovery times and outages", story.tables["fleet_times"], columns, "time|never|run")
 
 
-def pairs_view(story: FleetStory) -> View:
+def pairs_view(story: FleetModel) -> View:
     """Return pairs of faults with a high rate of findings."""
     columns: Columns = {
         **_fleet(story),
@@ -343,7 +343,7 @@ def pairs_view(story: FleetStory) -> View:
     return view("fleet_pairs", "Dangerous pairs of faults", rows, columns, "runs|probability|lift|run")
 
 
-def ranking_view(story: FleetStory) -> View:
+def ranking_view(story: FleetModel) -> View:
     """Return the combinations of settings, the best first; empty if there is only one."""
     rows = story.tables["fleet_settings"]
     rows = rows if len(rows) > 1 else []
@@ -362,7 +362,7 @@ def ranking_view(story: FleetStory) -> View:
     return view("fleet_settings", "Settings, best first", rows, columns, numeric)
 
 
-def _fleet(story: FleetStory) -> Columns:
+def _fleet(story: FleetModel) -> Columns:
     return {"fleet": lambda row: row["fleet"]} if story.several else {}
 
 
@@ -403,7 +403,7 @@ _NOTES: Final = {
 }
 
 
-def html_page(story: FleetStory) -> str:
+def html_page(story: FleetModel) -> str:
     """Return the fleet report as an HTML page."""
     tone, headline = verdict(story)
     return (
@@ -421,7 +421,7 @@ def html_page(story: FleetStory) -> str:
     )
 
 
-def _facts(story: FleetStory) -> list[tuple[str, str]]:
+def _facts(story: FleetModel) -> list[tuple[str, str]]:
     facts = []
     for source in story.sources:
         runs = f"{thousands(story.runs.get(source.name, 0))} runs of {source.words}"
@@ -431,7 +431,7 @@ def _facts(story: FleetStory) -> list[tuple[str, str]]:
     return facts
 
 
-def _sections(story: FleetStory) -> list[dict[str, Any]]:
+def _sections(story: FleetModel) -> list[dict[str, Any]]:
     drawn = {
         "fleet_findings": findings_chart(story),
         "fleet_times": recovery_chart(story),
@@ -458,7 +458,7 @@ MARKDOWN_MOST_ROWS: Final = 20
 _SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
 
 
-def markdown_page(story: FleetStory) -> str:
+def markdown_page(story: FleetModel) -> str:
     """Return the fleet report as Markdown."""
     tone, headline = verdict(story)
     parts = [f"## {_SIGNS[tone]} {escaped(headline)}", "\n".join(f"- {escaped(line)}" for line in sentences(story))]
@@ -489,7 +489,7 @@ _LEAST: Final = 12
 _FOLDS: Final = ("finding", "settings", "faults", "fleet")
 
 
-def show_in_terminal(console: Console, story: FleetStory) -> None:
+def show_in_terminal(console: Console, story: FleetModel) -> None:
     """Print the fleet report. Names are escaped: they are never interpreted as markup or control codes."""
     tone, headline = verdict(story)
     console.print(_plain(headline, _STYLES[tone]))

@@ -13,8 +13,8 @@ from rich.console import Console
 from cluster_model.util.quantities import counted
 from playbooks.text import json_text
 from spark_report.fleet import render
-from spark_report.fleet.render import FleetStory, ordered, sentences, verdict
-from spark_report.fleet.sources import RUNS, Source, look, runs_of
+from spark_report.fleet.render import FleetModel, ordered, sentences, verdict
+from spark_report.fleet.sources import RUNS, Source, identify_sources, runs_of
 from spark_report.fleet.tables import (
     FORMATS,
     HTML,
@@ -29,33 +29,33 @@ from spark_report.fleet.tables import (
     recovery_times,
     words_of,
 )
-from spark_report.job import Patient, SparkOptions
+from spark_report.job import PipeSafeConsole, SparkOptions
 from spark_report.render.output import TABLES as FOLDER
 from spark_report.render.output import Staging, write_parquet
 from spark_report.spark.errors import ReportError
-from spark_report.spark.hadoop_fs import Address, Somewhere, located
-from spark_report.spark.session import failures_told, start, under_spark_submit
+from spark_report.spark.hadoop_fs import Address, AnyPath, resolve_remote
+from spark_report.spark.session import failures_converted, start, under_spark_submit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 def report(
-    paths: Sequence[Somewhere],
+    paths: Sequence[AnyPath],
     out: Path,
     *,
     spark: "SparkSession",
     stage: Callable[[str], None],
-    baseline: Somewhere | None = None,
+    baseline: AnyPath | None = None,
     formats: Sequence[str] = FORMATS,
     console: Console | None = None,
-) -> FleetStory:
+) -> FleetModel:
     """Report campaigns and directories of sessions on an existing Spark session.
 
     Raises:
         ReportError: nothing can be read, or the report cannot be written.
     """
-    sources, aside = look([*paths, *([baseline] if baseline is not None else [])])
+    sources, aside = identify_sources([*paths, *([baseline] if baseline is not None else [])])
     for each in aside:
         stage(f"set aside: {each.reason}")
     against = sources[-1].name if baseline is not None else ""
@@ -67,7 +67,7 @@ def report(
             {name: each[0] for name, each in counts.items()},
             {name: each[1] for name, each in counts.items()},
         )
-        story = FleetStory(tuple(sources), against, runs, errors, rows, tuple(aside))
+        story = FleetModel(tuple(sources), against, runs, errors, rows, tuple(aside))
         try:
             _write(staging.path, story, formats)
         except OSError as error:
@@ -76,7 +76,7 @@ def report(
             ) from error
         staging.publish()
     if TERMINAL in formats:
-        render.show_in_terminal(console or Patient(), story)
+        render.show_in_terminal(console or PipeSafeConsole(), story)
     return story
 
 
@@ -88,7 +88,7 @@ def run(
     *,
     baseline: Path | Address | None = None,
     **options: Any,
-) -> FleetStory:
+) -> FleetModel:
     """Report campaigns and directories of sessions on a new Spark session.
 
     Raises:
@@ -96,11 +96,11 @@ def run(
         JobError: Spark failed.
     """
     given = [*paths, *([baseline] if baseline is not None else [])]
-    look([path for path in given if isinstance(path, Path)])
+    identify_sources([path for path in given if isinstance(path, Path)])
     if not under_spark_submit():
         stage("starting Spark")
-    with start(wanted.master, memory=wanted.memory) as started, failures_told(started, wanted.master):
-        fleets = located(started, given)
+    with start(wanted.master, memory=wanted.memory) as started, failures_converted(started, wanted.master):
+        fleets = resolve_remote(started, given)
         against = fleets.pop() if baseline is not None else None
         return report(fleets, out, spark=started.spark, stage=stage, baseline=against, **options)
 
@@ -137,7 +137,7 @@ def _answer(name: str, frame: "DataFrame") -> Any:
     return frame.select(*schema.names).toArrow().cast(schema)
 
 
-def _write(folder: Path, story: FleetStory, formats: Sequence[str]) -> None:
+def _write(folder: Path, story: FleetModel, formats: Sequence[str]) -> None:
     from spark_report.fleet.render import html_page, markdown_page  # noqa: PLC0415 - templates are not for every format
 
     if "html" in formats:
@@ -151,7 +151,7 @@ def _write(folder: Path, story: FleetStory, formats: Sequence[str]) -> None:
         write_parquet(folder / FOLDER, tables, words_of)
 
 
-def document(story: FleetStory) -> dict[str, Any]:
+def document(story: FleetModel) -> dict[str, Any]:
     """Return the fleet report as a JSON document."""
     tone, headline = verdict(story)
     return {

@@ -22,9 +22,9 @@ from playbooks.campaign.workloads.grid_workload import GridPlan
 from playbooks.model import SEED
 from spark_report.input import frames
 from spark_report.input.frames import frame_of, placed
-from spark_report.input.sessions import SessionInput, SetAside, collect
+from spark_report.input.sessions import SessionInput, SetAside, collect_sessions
 from spark_report.spark.errors import ReportError
-from spark_report.spark.hadoop_fs import HadoopPath, Somewhere, spelled
+from spark_report.spark.hadoop_fs import AnyPath, HadoopPath, escaped_path
 from spark_report.tables.compute import ends_of
 from spark_report.tables.queries import availability, fault_effects, timeline
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 # The runs of a campaign as a frame, from either engine.
 
 
-def read_runs(spark: "SparkSession", folder: Somewhere) -> "DataFrame":
+def read_runs(spark: "SparkSession", folder: AnyPath) -> "DataFrame":
     """Return one row for each run in ``runs.jsonl`` and the Parquet files beside it."""
     found: list[DataFrame] = []
     if any((folder / PARTS).glob("*.parquet")):
-        found.append(spark.read.schema(DDL).parquet(spelled(folder / PARTS)))
+        found.append(spark.read.schema(DDL).parquet(escaped_path(folder / PARTS)))
     if (folder / RUNS_FILE).is_file() and (folder / RUNS_FILE).stat().st_size:
-        found.append(spark.read.schema(DDL).json(spelled(folder / RUNS_FILE)))
+        found.append(spark.read.schema(DDL).json(escaped_path(folder / RUNS_FILE)))
     if not found:
         return spark.createDataFrame([], DDL)
     # A retried task, or another engine, may have repeated a run: the rows are the same.
@@ -67,7 +67,7 @@ class Source:
     """A campaign, or a directory of sessions."""
 
     name: str
-    path: Somewhere
+    path: AnyPath
     head: dict[str, Any] | None
     """Contents of ``campaign.json``; None for sessions."""
     sessions: "tuple[SessionInput, ...]" = ()
@@ -98,7 +98,7 @@ class Source:
         return f"{self.command} --only" if self.command and not self.is_grid else ""
 
 
-def look(paths: Sequence[Somewhere]) -> tuple[list[Source], list[SetAside]]:
+def identify_sources(paths: Sequence[AnyPath]) -> tuple[list[Source], list[SetAside]]:
     """Identify the paths as campaigns or directories of sessions; unreadable sessions are returned as set aside.
 
     Raises:
@@ -125,13 +125,13 @@ def look(paths: Sequence[Somewhere]) -> tuple[list[Source], list[SetAside]]:
             raise ReportError(
                 f"{path / CAMPAIGN}: no such file, required in the directory of a campaign", code="no_campaign"
             )
-        sessions, set_aside = collect([path])
+        sessions, set_aside = collect_sessions([path])
         found.append(Source(name, path, None, tuple(sessions)))
         aside += set_aside
     return found, aside
 
 
-def _unlike(path: Somewhere, names: Sequence[str]) -> str:
+def _unlike(path: AnyPath, names: Sequence[str]) -> str:
     """Return the directory's name, or the whole path if that name is taken."""
     name = path.resolve().name
     return str(path) if name in names else name

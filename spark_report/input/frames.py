@@ -21,7 +21,7 @@ from spark_report.input.sessions import (
     SessionInput,
     recorded_columns,
 )
-from spark_report.spark.hadoop_fs import spelled
+from spark_report.spark.hadoop_fs import escaped_path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -152,7 +152,7 @@ def _sealed(
 
     ``file`` is the attribute of its path in :class:`SessionInput`; ``renamed`` has the names of format 1.
     """
-    paths = [spelled(getattr(session, file)) for session in group]
+    paths = [escaped_path(getattr(session, file)) for session in group]
     recorded = recorded_columns(columns, renamed, _is_earlier(group[0]))
     schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in recorded.items()])
     names = dict(zip(recorded, columns, strict=True))
@@ -168,7 +168,7 @@ def _sealed(
 def _torn(spark: "SparkSession", session: SessionInput) -> "DataFrame":
     recorded = recorded_columns(COLUMNS_OF_EVENTS, format_1.EVENT_FIELDS, _is_earlier(session))
     schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in recorded.items()])
-    lines = spark.read.schema(schema).option("mode", "PERMISSIVE").json(spelled(session.events_file))
+    lines = spark.read.schema(schema).option("mode", "PERMISSIVE").json(escaped_path(session.events_file))
     whole = F.col("seq").isNotNull() & F.col("at_us").isNotNull() & (F.col("seq") <= session.last_seq)
     named = lines.filter(whole).withColumnsRenamed(dict(zip(recorded, COLUMNS_OF_EVENTS, strict=True)))
     return _with_current_kinds(named.withColumn("session_id", F.lit(session.session_id)), session)

@@ -18,7 +18,7 @@ from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks.session_format import format_1, session_files
 from playbooks.version import VERSION
 from spark_report.spark.errors import ReportError
-from spark_report.spark.hadoop_fs import HadoopPath, Somewhere
+from spark_report.spark.hadoop_fs import AnyPath, HadoopPath
 
 LEDGER_TERMS: Final = (
     *("sent", "acked", "failed", "unknown", "aborted"),
@@ -37,7 +37,7 @@ _TAIL_BYTES: Final = 1 << 20
 class SessionInput:
     """A readable session; ``problems`` lists what is wrong with a torn or damaged one, and is empty otherwise."""
 
-    path: Somewhere
+    path: AnyPath
     start: session_files.Start
     manifest: session_files.Manifest | None
     result: Mapping[str, Any]
@@ -48,9 +48,9 @@ class SessionInput:
     end_us: int
     """Virtual time at which the recording ends."""
     problems: tuple[str, ...] = ()
-    final_read: Somewhere | None = None
+    final_read: AnyPath | None = None
     """The table of the final read of all partitions; None if there is none."""
-    ledger: Somewhere | None = None
+    ledger: AnyPath | None = None
     """The table with the outcome of every record; None if there is none."""
     why: Mapping[str, Any] = field(default_factory=dict)
     """The explanation of its losses by ``floodmark why``; empty if there is none."""
@@ -61,7 +61,7 @@ class SessionInput:
         return self.start.session_id
 
     @property
-    def events_file(self) -> Somewhere:
+    def events_file(self) -> AnyPath:
         """The file with its events."""
         return self.path / (session_files.EVENTS_PARQUET if self.source == "parquet" else session_files.EVENTS)
 
@@ -75,7 +75,7 @@ class SessionInput:
 class SetAside:
     """A directory that cannot be reported, with the reason."""
 
-    path: Somewhere
+    path: AnyPath
     reason: str
 
 
@@ -85,7 +85,7 @@ class _Collected:
     set_aside: list[SetAside] = field(default_factory=list)
 
 
-def collect(paths: Iterable[Somewhere]) -> tuple[list[SessionInput], list[SetAside]]:
+def collect_sessions(paths: Iterable[AnyPath]) -> tuple[list[SessionInput], list[SetAside]]:
     """Check session directories, or directories of them; return readable sessions, and unreadable ones as set aside.
 
     Raises:
@@ -94,7 +94,7 @@ def collect(paths: Iterable[Somewhere]) -> tuple[list[SessionInput], list[SetAsi
     found = _Collected()
     for path in _each(paths):
         try:
-            session = look_at(path)
+            session = check_session(path)
         except session_files.LayoutError as error:
             found.set_aside.append(SetAside(path, str(error)))
             continue
@@ -109,7 +109,7 @@ def collect(paths: Iterable[Somewhere]) -> tuple[list[SessionInput], list[SetAsi
     return list(found.sessions.values()), found.set_aside
 
 
-def look_at(path: Somewhere) -> SessionInput:
+def check_session(path: AnyPath) -> SessionInput:
     """Check one session directory.
 
     Raises:
@@ -142,9 +142,9 @@ def _worth(session: SessionInput) -> tuple[bool, int, int]:
     return session.manifest is not None, session.last_seq, -len(session.problems)
 
 
-def _each(paths: Iterable[Somewhere]) -> list[Somewhere]:
+def _each(paths: Iterable[AnyPath]) -> list[AnyPath]:
     """Return the session directories of the paths, each once."""
-    meant: dict[Somewhere, Somewhere] = {}
+    meant: dict[AnyPath, AnyPath] = {}
     for path in paths:
         inside = (
             session_files.sessions_under(path) if path.is_dir() and not (path / session_files.START).exists() else []
@@ -154,7 +154,7 @@ def _each(paths: Iterable[Somewhere]) -> list[Somewhere]:
     return list(meant.values())
 
 
-def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files.Manifest) -> SessionInput:
+def _sealed(path: AnyPath, start: session_files.Start, manifest: session_files.Manifest) -> SessionInput:
     problems = [] if manifest.status == "complete" else [f"its status is {manifest.status}: it was sealed later"]
     problems += [*_newer(start), *_unknown(manifest.kinds)]
     damage = _damage(path / session_files.EVENTS_PARQUET, manifest)
@@ -185,7 +185,7 @@ def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files
 
 
 def _torn(
-    path: Somewhere,
+    path: AnyPath,
     start: session_files.Start,
     *problems: str,
     manifest: session_files.Manifest | None = None,
@@ -217,7 +217,7 @@ def _unknown(kinds: Mapping[str, int]) -> tuple[str, ...]:
     return (f"{sum(strange.values())} events of unknown kinds are left out: {counts}",)
 
 
-def _kinds(path: Somewhere) -> dict[str, int]:
+def _kinds(path: AnyPath) -> dict[str, int]:
     """Return event kind → number of lines of that kind in a live log."""
     if isinstance(path, HadoopPath):
         return dict(path.first_words(f"^{_KIND.pattern.decode()}"))
@@ -230,7 +230,7 @@ def _kinds(path: Somewhere) -> dict[str, int]:
     return dict(found)
 
 
-def _last_whole_line(path: Somewhere) -> tuple[int, int, int]:
+def _last_whole_line(path: AnyPath) -> tuple[int, int, int]:
     """Return ``seq`` and ``at_us`` of the last complete event of a live log, and the number of bytes after it."""
     try:
         with path.open("rb") as file:
@@ -258,7 +258,7 @@ def _place(line: bytes) -> tuple[int, int] | None:
     return (seq, at_us) if isinstance(seq, int) and isinstance(at_us, int) else None
 
 
-def _damage(path: Somewhere, manifest: session_files.Manifest) -> session_files.LayoutError | None:
+def _damage(path: AnyPath, manifest: session_files.Manifest) -> session_files.LayoutError | None:
     """Return the error of the sealed table of events; None if it matches the manifest."""
     seal = manifest.files.get(path.name)
     if seal is None:
@@ -292,7 +292,7 @@ def recorded_columns(columns: Mapping[str, str], renamed: Mapping[str, str], ear
     return {format_1.earlier_name(name, renamed) if earlier else name: kind for name, kind in columns.items()}
 
 
-def _foreign_column(path: Somewhere, schema: Any, columns: Mapping[str, str]) -> session_files.LayoutError | None:
+def _foreign_column(path: AnyPath, schema: Any, columns: Mapping[str, str]) -> session_files.LayoutError | None:
     for name, kind in {"seq": "int", **columns}.items():
         index = schema.get_field_index(name)
         if index < 0 and name in ("seq", "at_us", "kind"):
@@ -305,7 +305,7 @@ def _foreign_column(path: Somewhere, schema: Any, columns: Mapping[str, str]) ->
     return None
 
 
-def _result(path: Somewhere, manifest: session_files.Manifest) -> tuple[dict[str, Any], list[str]]:
+def _result(path: AnyPath, manifest: session_files.Manifest) -> tuple[dict[str, Any], list[str]]:
     """Return ``result.json`` if it is valid, and its problems."""
     file = path / session_files.RESULT
     try:
@@ -322,8 +322,8 @@ def _result(path: Somewhere, manifest: session_files.Manifest) -> tuple[dict[str
 
 
 def _table(
-    path: Somewhere, manifest: session_files.Manifest, columns: Mapping[str, str]
-) -> tuple[Somewhere | None, list[str]]:
+    path: AnyPath, manifest: session_files.Manifest, columns: Mapping[str, str]
+) -> tuple[AnyPath | None, list[str]]:
     """Return a sealed table beside the events if it is readable, and its problems; old sessions have none."""
     seal = manifest.files.get(path.name)
     # A recovered session ends with its process, without a final read.
@@ -341,12 +341,12 @@ def _table(
     return path, [] if _digest(path) == seal.sha256 else [f"{path}: changed after it was sealed"]
 
 
-def _opened(path: Somewhere) -> Any:
+def _opened(path: AnyPath) -> Any:
     """Return the path, or for a remote one its open file, for Arrow's readers."""
     return path.open("rb") if isinstance(path, HadoopPath) else path
 
 
-def _digest(path: Somewhere) -> str:
+def _digest(path: AnyPath) -> str:
     try:
         if isinstance(path, HadoopPath):
             return path.sha256()

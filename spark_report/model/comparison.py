@@ -10,8 +10,8 @@ from typing import Any, Final, Literal, NamedTuple
 import pyarrow as pa
 
 from cluster_model.util.quantities import rounded_duration, thousands
-from spark_report.model.format import of_users, share, signed
-from spark_report.model.report import ReportStory, Row, SessionStory, headline
+from spark_report.model.format import share, signed, user_topic_rows
+from spark_report.model.report import ReportModel, Row, SessionModel, headline
 from spark_report.tables.registry import TABLES
 
 LEAST_SHARE: Final = 0.05
@@ -31,7 +31,7 @@ class Measure(NamedTuple):
     title: str
     unit: Unit
     better: Literal["less", "more"]
-    of: Callable[[SessionStory], float | None]
+    of: Callable[[SessionModel], float | None]
 
     def shown(self, value: float | None) -> str:
         """Format a value with its unit; empty for None."""
@@ -57,7 +57,7 @@ class Measure(NamedTuple):
         return size if part is None else f"{size} ({signed(part * 100, 0 if abs(part) >= 0.1 else 1)} %)"
 
 
-def _count(name: str) -> Callable[[SessionStory], float | None]:
+def _count(name: str) -> Callable[[SessionModel], float | None]:
     return lambda story: story.counts.get(name, 0)
 
 
@@ -69,32 +69,32 @@ def _most(found: Iterable[Any]) -> float | None:
     return max((value for value in found if value is not None), default=None)
 
 
-def _timed(of: Callable[[SessionStory], float | None]) -> Callable[[SessionStory], float | None]:
+def _timed(of: Callable[[SessionModel], float | None]) -> Callable[[SessionModel], float | None]:
     """Return None for a manual session, in which no time passes."""
     return lambda story: None if story.timeless else of(story)
 
 
-def _worst_availability(scope: str) -> Callable[[SessionStory], float | None]:
-    def of(story: SessionStory) -> float | None:
+def _worst_availability(scope: str) -> Callable[[SessionModel], float | None]:
+    def of(story: SessionModel) -> float | None:
         found = [row for row in story.tables["availability"] if row["scope"] == scope]
-        return _least(row["availability"] for row in of_users(found))
+        return _least(row["availability"] for row in user_topic_rows(found))
 
     return _timed(of)
 
 
-def _longest(scope: str) -> Callable[[SessionStory], float | None]:
-    return _timed(lambda story: _most([0, *(row["duration_us"] for row in of_users(story.unavailable(scope)))]))
+def _longest(scope: str) -> Callable[[SessionModel], float | None]:
+    return _timed(lambda story: _most([0, *(row["duration_us"] for row in user_topic_rows(story.unavailable(scope)))]))
 
 
-def _partition_time(column: str) -> Callable[[SessionStory], float | None]:
-    return _timed(lambda story: sum(row[column] or 0 for row in of_users(story.tables["partitions"])))
+def _partition_time(column: str) -> Callable[[SessionModel], float | None]:
+    return _timed(lambda story: sum(row[column] or 0 for row in user_topic_rows(story.tables["partitions"])))
 
 
-def _mean(column: str) -> Callable[[SessionStory], float | None]:
+def _mean(column: str) -> Callable[[SessionModel], float | None]:
     return _timed(lambda story: _most(row[column] for row in story.tables["fault_means"] if not row["fault"]))
 
 
-def _latency(what: str, phase: str, column: str) -> Callable[[SessionStory], float | None]:
+def _latency(what: str, phase: str, column: str) -> Callable[[SessionModel], float | None]:
     return _timed(
         lambda story: _most(
             row[column] for row in story.tables["latency"] if (row["what"], row["phase"]) == (what, phase)
@@ -102,21 +102,21 @@ def _latency(what: str, phase: str, column: str) -> Callable[[SessionStory], flo
     )
 
 
-def _fired(severity: str) -> Callable[[SessionStory], float | None]:
+def _fired(severity: str) -> Callable[[SessionModel], float | None]:
     return _timed(
         lambda story: sum(bool(row["fired"]) and row["severity"] == severity for row in story.tables["alerts"])
     )
 
 
-def _throughput(story: SessionStory) -> float | None:
+def _throughput(story: SessionModel) -> float | None:
     return float(story.counts.get("acked", 0) * _SECOND / story.recorded.end_us)
 
 
-def _sum(table: str, column: str) -> Callable[[SessionStory], float | None]:
+def _sum(table: str, column: str) -> Callable[[SessionModel], float | None]:
     return lambda story: sum(row[column] or 0 for row in story.tables[table])
 
 
-def _rows(table: str) -> Callable[[SessionStory], float | None]:
+def _rows(table: str) -> Callable[[SessionModel], float | None]:
     return lambda story: len(story.tables[table])
 
 
@@ -173,7 +173,7 @@ MEASURES: Final = (
 BY_NAME: Final = {measure.name: measure for measure in MEASURES}
 
 
-def compare(story: ReportStory) -> list[Row]:
+def compare(story: ReportModel) -> list[Row]:
     """Return a row for each session and measure, with the columns of the table ``comparison``."""
     found = [row for measure in MEASURES for row in _measured(story, measure)]
     place = {one.session_id: number for number, one in enumerate(story.sessions)}
@@ -186,7 +186,7 @@ def regressions(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["judged"] == "regression"]
 
 
-def _measured(story: ReportStory, measure: Measure) -> list[Row]:
+def _measured(story: ReportModel, measure: Measure) -> list[Row]:
     values = {one.session_id: measure.of(one) for one in story.sessions}
     known = [value for value in values.values() if value is not None]
     low, high = min(known, default=0), max(known, default=0)
@@ -249,7 +249,7 @@ _COUNTED: Final = (
 )
 
 
-def all_tables(story: ReportStory) -> dict[str, Any]:
+def all_tables(story: ReportModel) -> dict[str, Any]:
     """Return every table of the report, ``sessions`` first; it contains the raw counts."""
     first = {
         "sessions": [_row(session) for session in story.sessions],
@@ -261,7 +261,7 @@ def all_tables(story: ReportStory) -> dict[str, Any]:
     return {**made, **{name: table for name, table in story.tables.items() if name != "counts"}}
 
 
-def _settings(story: ReportStory) -> list[dict[str, Any]]:
+def _settings(story: ReportModel) -> list[dict[str, Any]]:
     """Return the settings in which sessions of a playbook differ, as rows."""
     return [
         {"session_id": one.session_id, "setting": setting.path, "name": setting.name, "setting_value": setting.value}
@@ -270,7 +270,7 @@ def _settings(story: ReportStory) -> list[dict[str, Any]]:
     ]
 
 
-def _quarantine(story: ReportStory) -> list[dict[str, Any]]:
+def _quarantine(story: ReportModel) -> list[dict[str, Any]]:
     """Return rows of directories that were set aside, and of problems of sessions that are reported."""
     whole = [
         {"session_id": "", "what": "directory", "path": str(aside.path), "reason": aside.reason}
@@ -284,7 +284,7 @@ def _quarantine(story: ReportStory) -> list[dict[str, Any]]:
     return whole + parts
 
 
-def _row(story: SessionStory) -> dict[str, Any]:
+def _row(story: SessionModel) -> dict[str, Any]:
     start, manifest = story.recorded.start, story.recorded.manifest
     spans = [row["duration_us"] for row in story.unavailable("client")]
     compared = [row["agrees"] for row in story.tables["ledger"] if row["agrees"] is not None]

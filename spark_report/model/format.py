@@ -43,24 +43,24 @@ def acks(level: int | None) -> str:
 Row = dict[str, Any]
 
 
-def is_own(partition: str) -> bool:
+def is_internal(partition: str) -> bool:
     """Return whether a partition belongs to an internal topic."""
     return partition.startswith("__")
 
 
-def of_users(found: list[Row]) -> list[Row]:
+def user_topic_rows(found: list[Row]) -> list[Row]:
     """Return the rows of user topics; all rows if there are none."""
-    return [row for row in found if not is_own(row["partition"])] or found
+    return [row for row in found if not is_internal(row["partition"])] or found
 
 
-def folded(found: list[Row], how_bad: Callable[[Row], Any]) -> list[Row]:
+def fold_internal_topics(found: list[Row], how_bad: Callable[[Row], Any]) -> list[Row]:
     """Return the rows of user topics, then the worst row of each internal topic, with its number of partitions."""
     topics: dict[tuple[str, str, str], list[Row]] = {}
     for row in found:
-        if is_own(row["partition"]):
+        if is_internal(row["partition"]):
             key = (row["partition"].rpartition("-")[0], row["scope"], row["client"])
             topics.setdefault(key, []).append(row)
-    kept = [row for row in found if not is_own(row["partition"])]
+    kept = [row for row in found if not is_internal(row["partition"])]
     for (topic, _scope, _client), rows in topics.items():
         partitions = len({row["partition"] for row in rows})
         name = f"{topic}, worst of {counted(partitions, 'partition')}" if partitions > 1 else rows[0]["partition"]

@@ -12,10 +12,10 @@ from typing import Any, Final, Literal, NamedTuple
 import yaml
 
 from cluster_model.util.quantities import counted, rounded_duration, rounded_time
-from playbooks.results.expected_losses import allowing_losses, unexpected_words
+from playbooks.results.expected_losses import allowing_losses, unexpected_loss_text
 from playbooks.session_format import session_files
 from spark_report.input.sessions import SessionInput, SetAside
-from spark_report.model.format import acks, is_own, of_users
+from spark_report.model.format import acks, is_internal, user_topic_rows
 from spark_report.spark.hadoop_fs import HadoopPath
 from spark_report.tables.collect import Tables, rows
 
@@ -170,7 +170,7 @@ _VERDICTS: Final = {"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIV
 
 
 @dataclass(frozen=True, slots=True)
-class SessionStory:
+class SessionModel:
     """A session of a report: its table rows, and values derived from them."""
 
     recorded: SessionInput
@@ -329,19 +329,19 @@ class _LastAt:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportStory:
+class ReportModel:
     """A whole report, the input of every renderer."""
 
-    sessions: tuple[SessionStory, ...]
+    sessions: tuple[SessionModel, ...]
     set_aside: tuple[SetAside, ...]
     tables: Tables
     baseline: str = ""
     """Id of the session that the others are compared with; empty for none."""
 
 
-def tell(
+def build_story(
     sessions: Sequence[SessionInput], set_aside: Sequence[SetAside], tables: Tables, baseline: str = ""
-) -> ReportStory:
+) -> ReportModel:
     """Group the table rows by session, and return the report's model."""
     by_table = {name: _by_session(table) for name, table in tables.items()}
     stories = []
@@ -352,8 +352,8 @@ def tell(
         problems = session.problems
         if not counts["gapless"]:
             problems += (f"events are missing: {counts['events']:,} read of {session.last_seq + 1:,}",)
-        stories.append(SessionStory(session, counts, own, problems, differing[session.session_id]))
-    return ReportStory(tuple(stories), tuple(set_aside), tables, baseline)
+        stories.append(SessionModel(session, counts, own, problems, differing[session.session_id]))
+    return ReportModel(tuple(stories), tuple(set_aside), tables, baseline)
 
 
 def first_reasons(set_aside: Sequence[SetAside], most: int) -> list[str]:
@@ -370,7 +370,7 @@ def _by_session(table: Any) -> dict[str, list[Row]]:
     return found
 
 
-def tone(story: SessionStory) -> Tone:
+def severity(story: SessionModel) -> Tone:
     """Return the severity of a session's result."""
     if story.verdict == "fail" or story.disagreements:
         return "alarm"
@@ -380,10 +380,10 @@ def tone(story: SessionStory) -> Tone:
     return "calm"
 
 
-def overall(story: ReportStory) -> tuple[Tone, str]:
+def overall(story: ReportModel) -> tuple[Tone, str]:
     """Return the severity of a report, and its result in one sentence."""
     if len(story.sessions) == 1:
-        return tone(story.sessions[0]), headline(story.sessions[0])
+        return severity(story.sessions[0]), headline(story.sessions[0])
     counts = []
     for verdict, word in (
         ("fail", "failed"),
@@ -398,13 +398,13 @@ def overall(story: ReportStory) -> tuple[Tone, str]:
     expected = sum(session.loss_expected for session in story.sessions)
     lossy = sum(bool(session.lost) for session in story.sessions)
     as_expected = f", as expected in {expected} of {counted(lossy, 'session')} with losses" if expected else ""
-    tones = [tone(session) for session in story.sessions]
+    tones = [severity(session) for session in story.sessions]
     worst: Tone = "alarm" if "alarm" in tones else "warning" if "warning" in tones else "calm"
     found = f"{_capital(counted(lost, 'acknowledged record'))} lost{as_expected}"
     return worst, f"{len(story.sessions)} sessions: {', '.join(counts)}. {found}."
 
 
-def headline(story: SessionStory) -> str:
+def headline(story: SessionModel) -> str:
     """Return the verdict in one or two sentences."""
     if not story.verdict:
         what = f"INCOMPLETE: the recording stops at {rounded_time(story.recorded.end_us)}, without a verdict."
@@ -414,14 +414,14 @@ def headline(story: SessionStory) -> str:
     return f"{what} {_loss_sentence(story)}"
 
 
-def _about_loss(story: SessionStory) -> str:
+def _about_loss(story: SessionModel) -> str:
     """Return whether a loss beside a passed verdict was expected; empty for other verdicts, and without a loss."""
     if story.verdict != "pass" or not story.lost:
         return ""
     return ", as expected" if story.loss_expected else ", loss not expected"
 
 
-def sentences(story: SessionStory) -> list[str]:
+def sentences(story: SessionModel) -> list[str]:
     """Return summary sentences, the most important first."""
     found = [
         *_causes(story),
@@ -443,13 +443,13 @@ def sentences(story: SessionStory) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def _expected(story: SessionStory) -> str:
+def _expected(story: SessionModel) -> str:
     """Return a sentence with the expectations that allow the losses; empty if there are none."""
     rules = ", ".join(story.allowing_losses)
     return f"As expected: {story.held}; the loss is allowed by {rules}." if story.loss_expected else ""
 
 
-def _points(story: SessionStory) -> list[str]:
+def _points(story: SessionModel) -> list[str]:
     """Return a sentence for each point of no return."""
     return [
         f"Point of no return{_of_finding(story, row)}: {'; '.join(row['explanation'])}."
@@ -458,11 +458,11 @@ def _points(story: SessionStory) -> list[str]:
     ]
 
 
-def _of_finding(story: SessionStory, row: Row) -> str:
+def _of_finding(story: SessionModel, row: Row) -> str:
     return f" of finding {row['finding']}" if len(story.tables["points_of_no_return"]) > 1 else ""
 
 
-def _saved_by(story: SessionStory) -> str:
+def _saved_by(story: SessionModel) -> str:
     """Return a sentence with the changes that prevent every loss, the cheapest first."""
     lossy = [row for row in story.tables["remedies"] if row["kind"] == "lost"]
     # A change that prevents the loss with this seed but not with another one has the effect "helps".
@@ -485,7 +485,7 @@ def _violated(row: Row) -> str:
     return f"Invariant {row['invariant']} was violated: {row['detail']}{known}"
 
 
-def _reason(story: SessionStory) -> str:
+def _reason(story: SessionModel) -> str:
     checked = story.tables["expectations"]
     if story.verdict == "fail" and story.failed:
         if len(checked) == 1:
@@ -496,13 +496,13 @@ def _reason(story: SessionStory) -> str:
             return "it has no expectations, and ran to its end"
         if not story.lost or story.loss_expected:
             return story.held
-        return f"{story.held}, {unexpected_words(story.rules)}"
+        return f"{story.held}, {unexpected_loss_text(story.rules)}"
     if story.verdict == "inconclusive":
         return str(story.recorded.result.get("reason") or "its expectations could not be evaluated")
     return "not every expectation of its playbook held"
 
 
-def _loss_sentence(story: SessionStory) -> str:
+def _loss_sentence(story: SessionModel) -> str:
     lost = sum(row["count"] for row in story.lost if row["status"] == "lost")
     missing = sum(row["count"] for row in story.lost if row["status"] == "missing")
     if not lost and missing:
@@ -519,14 +519,14 @@ def _loss_sentence(story: SessionStory) -> str:
     return f"{text}, {committed:,} of them committed: consumers may have read those."
 
 
-def _causes(story: SessionStory) -> list[str]:
+def _causes(story: SessionModel) -> list[str]:
     causes = list(dict.fromkeys(row["cause"] for row in story.lost))
     more = [f"{counted(len(causes) - MOST_CAUSES, 'more cause')} in the table of losses."]
     lines = [f"Why: {cause.rstrip('.')}." for cause in causes[:MOST_CAUSES]]
     return lines + more if len(causes) > MOST_CAUSES else lines
 
 
-def _faults(story: SessionStory) -> str:
+def _faults(story: SessionModel) -> str:
     found = story.tables["faults"]
     if not found and story.timeless:
         refused = sum(bool(row["error"]) for row in story.tables["steps"])
@@ -546,9 +546,9 @@ def _faults(story: SessionStory) -> str:
     return f"{_capital(counted(len(found), 'fault'))}: {'; '.join(texts)}{more}."
 
 
-def _outages(story: SessionStory) -> list[str]:
+def _outages(story: SessionModel) -> list[str]:
     found = []
-    if worst := _worst(of_users(story.unavailable("partition")), ("partition",)):
+    if worst := _worst(user_topic_rows(story.unavailable("partition")), ("partition",)):
         (partition,), total, spans, first = worst
         found.append(
             f"{partition} had no serving leader {_how_long(story, total)}in {counted(spans, 'interval')}; the longest "
@@ -565,10 +565,10 @@ def _outages(story: SessionStory) -> list[str]:
     return found
 
 
-def _own_topics(story: SessionStory) -> str:
+def _own_topics(story: SessionModel) -> str:
     """Return a sentence on unavailable partitions of internal topics, if user topics have unavailable ones too."""
     found = story.unavailable("partition")
-    own = [row for row in found if is_own(row["partition"])]
+    own = [row for row in found if is_internal(row["partition"])]
     if not own or len(own) == len(found) or story.timeless:
         return ""
     worst = max(row["duration_us"] for row in own)
@@ -577,7 +577,7 @@ def _own_topics(story: SessionStory) -> str:
     return f"{own_partitions} of internal topics had no serving leader, for at most {rounded_duration(worst)}."
 
 
-def _slowest(story: SessionStory) -> str:
+def _slowest(story: SessionModel) -> str:
     """Return a sentence on the maximum produce latency, if faults affected it."""
     found = {(row["client"], row["phase"]): row for row in story.tables["latency"] if row["what"] == "produce"}
     during = [row for (_client, phase), row in found.items() if phase == "during"]
@@ -589,7 +589,7 @@ def _slowest(story: SessionStory) -> str:
     return f"The maximum produce latency of {worst['client']} was {rounded_duration(worst['max_us'])}{usual}."
 
 
-def _how_long(story: SessionStory, us: int) -> str:
+def _how_long(story: SessionModel, us: int) -> str:
     return "" if story.timeless else f"for {rounded_duration(us)} "
 
 
@@ -605,7 +605,7 @@ def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], in
     return key, sum(row["duration_us"] for row in own), len(own), max(own, key=lambda row: row["duration_us"])
 
 
-def _controllers(story: SessionStory) -> str:
+def _controllers(story: SessionModel) -> str:
     """Return a sentence on controller changes; empty if there were none."""
     found = story.tables["controllers"]
     texts = [f"{row['node']} at {rounded_time(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
@@ -613,7 +613,7 @@ def _controllers(story: SessionStory) -> str:
     return f"The controller changed {counted(len(found), 'time')}: {'; '.join(texts)}{more}." if found else ""
 
 
-def _elections(story: SessionStory) -> str:
+def _elections(story: SessionModel) -> str:
     counts = story.counts
     clean, unclean, offline = (counts.get(f"elections_{kind}", 0) for kind in ("clean", "unclean", "offline"))
     if not clean + unclean + offline:
@@ -647,10 +647,10 @@ def windows(fault: Row, end_us: int) -> dict[str, tuple[int, int]]:
     return {phase: (begin, end) for phase, (begin, end) in found.items() if begin < end}
 
 
-def served(story: SessionStory, scope: str) -> list[Row]:
+def served(story: SessionModel, scope: str) -> list[Row]:
     """Return the availability for each fault and phase, over all partitions or all clients' partitions."""
     end_us = story.recorded.end_us
-    observed = of_users([row for row in story.tables["availability"] if row["scope"] == scope])
+    observed = user_topic_rows([row for row in story.tables["availability"] if row["scope"] == scope])
     since = {_whom(row): end_us - row["observed_us"] for row in observed if row["observed_us"]}
     last = max([end_us, *(fault["ended_us"] for fault in story.tables["faults"])])
     whole = _TimeWithin([(first, last) for first in since.values()])

@@ -12,8 +12,8 @@ from typing import Any, Final
 from cluster_model.util.quantities import counted, rounded_duration, rounded_time, thousands
 from playbooks.text import printable
 from spark_report.model import report
-from spark_report.model.format import acks, is_own, share
-from spark_report.model.report import Row, SessionStory
+from spark_report.model.format import acks, is_internal, share
+from spark_report.model.report import Row, SessionModel
 
 CALM: Final = "#56B4E9"
 WARNING: Final = "#F0C24B"
@@ -37,7 +37,7 @@ def chart_text(value: object) -> str:
 class Axis:
     """The horizontal axis of a session: seconds, or event numbers in a manual session."""
 
-    def __init__(self, story: SessionStory) -> None:
+    def __init__(self, story: SessionModel) -> None:
         self.timeless = story.timeless
         self.end = story.recorded.last_seq + 1 if self.timeless else story.recorded.end_us / _SECOND
         self.title = "event number (manual session)" if self.timeless else "virtual time, s"
@@ -61,7 +61,7 @@ class Axis:
         return f"{rounded_time(row['began_us'])} {until} ({length})"
 
 
-def latency_chart(story: SessionStory) -> Figure | None:
+def latency_chart(story: SessionModel) -> Figure | None:
     """Return median and maximum latency per client over time, with records per second; None without latencies."""
     if story.timeless or not story.tables["latency_series"]:
         return None
@@ -85,7 +85,7 @@ def latency_chart(story: SessionStory) -> Figure | None:
     return {"data": traces, "layout": layout}
 
 
-def _reach(story: SessionStory) -> tuple[float, float]:
+def _reach(story: SessionModel) -> tuple[float, float]:
     found = story.tables["latency_series"]
     return min(row["p50_us"] for row in found), max(row["max_us"] for row in found)
 
@@ -106,7 +106,7 @@ def decades(least: float, most: float, margin: float = 1.0) -> Figure:
     }
 
 
-def lag_chart(story: SessionStory) -> Figure | None:
+def lag_chart(story: SessionModel) -> Figure | None:
     """Return the position lag of groups over time; None if there never was any."""
     by_group: dict[str, list[Row]] = {}
     for row in story.tables["group_position_lag"]:
@@ -170,7 +170,7 @@ def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
     ]
 
 
-def bands(story: SessionStory, axis: Axis) -> list[Figure]:
+def bands(story: SessionModel, axis: Axis) -> list[Figure]:
     """Return the active times of faults as bands over the whole height."""
     return [
         {
@@ -220,7 +220,7 @@ _FLOOR: Final = 0.9
 """Start of the availability scale, unless a value is less."""
 
 
-def availability_around_faults(story: SessionStory) -> Figure | None:
+def availability_around_faults(story: SessionModel) -> Figure | None:
     """Return the availability around each fault; None without faults or in a manual session."""
     if story.timeless:
         return None
@@ -240,7 +240,7 @@ def availability_around_faults(story: SessionStory) -> Figure | None:
     return _around_faults_figure(rows, axis, lambda value: share(value / 100))
 
 
-def latency_around_faults(story: SessionStory) -> Figure | None:
+def latency_around_faults(story: SessionModel) -> Figure | None:
     """Return the p99 produce latency around each fault; None without latencies."""
     by_key = {
         (row["fault_id"], row["client"], row["phase"]): row
@@ -270,14 +270,14 @@ def latency_around_faults(story: SessionStory) -> Figure | None:
     return _around_faults_figure(rows, axis, lambda value: rounded_duration(round(value)))
 
 
-def charted_faults(story: SessionStory) -> list[Row]:
+def charted_faults(story: SessionModel) -> list[Row]:
     """Return the faults with rows in these charts, in order."""
     faults = story.tables["faults"]
     longest = sorted(faults, key=lambda row: row["began_us"] - row["ended_us"])[:MOST_FAULTS_CHARTED]
     return [row for row in faults if row in longest]
 
 
-def uncharted_faults(story: SessionStory) -> str:
+def uncharted_faults(story: SessionModel) -> str:
     """Return a note on faults without rows; empty if all have some."""
     more = len(story.tables["faults"]) - MOST_FAULTS_CHARTED
     return f" {counted(more, 'shorter fault')} in the tables only." if more > 0 else ""
@@ -342,14 +342,14 @@ _SECOND_US: Final = 1_000_000
 _FALSE_MISSES: Final = 1e-9
 
 
-def shown_partitions(story: SessionStory) -> list[str]:
+def shown_partitions(story: SessionModel) -> list[str]:
     """Return the partitions in the timeline: the most affected ones, in natural order."""
     found = by_interest(story)
-    users = [name for name in found if not is_own(name)] or found
+    users = [name for name in found if not is_internal(name)] or found
     return sorted(users[:MOST_PARTITIONS], key=natural)
 
 
-def by_interest(story: SessionStory) -> list[str]:
+def by_interest(story: SessionModel) -> list[str]:
     """Return all partitions, those with losses, unavailability or most changes first.
 
     Internal ones come last: they change as often as others, but are rarely of interest.
@@ -359,13 +359,13 @@ def by_interest(story: SessionStory) -> list[str]:
         busy[row["partition"]] = busy.get(row["partition"], 0) + 1
     for row in [*story.tables["unavailability"], *story.lost]:
         busy[row["partition"]] = busy.get(row["partition"], 0) + 100
-    return sorted(busy, key=lambda name: (is_own(name), -busy[name], natural(name)))
+    return sorted(busy, key=lambda name: (is_internal(name), -busy[name], natural(name)))
 
 
 class _Lanes:
     """Lanes of a timeline from top to bottom, with their traces."""
 
-    def __init__(self, story: SessionStory) -> None:
+    def __init__(self, story: SessionModel) -> None:
         self.story = story
         self.axis = Axis(story)
         self.labels: list[str] = []
@@ -401,7 +401,7 @@ class _Lanes:
         return [{"type": "line", "y0": place - 0.5} for place, _words in self.headings if place]
 
 
-def timeline_chart(story: SessionStory) -> Figure:
+def timeline_chart(story: SessionModel) -> Figure:
     """Return the timeline of a session: faults, and the lanes of the most affected partitions."""
     lanes = _Lanes(story)
     names = _fault_names(story)
@@ -414,7 +414,7 @@ def timeline_chart(story: SessionStory) -> Figure:
     return lanes.figure()
 
 
-def partition_chart(story: SessionStory, partition: str) -> Figure:
+def partition_chart(story: SessionModel, partition: str) -> Figure:
     """Return the timeline of one partition."""
     lanes = _Lanes(story)
     _partition_lanes(lanes, partition)
@@ -455,7 +455,7 @@ def _bars(lane: int, axis: Axis, found: list[Row], fills: list[str], labels: lis
     }
 
 
-def _fault_names(story: SessionStory) -> list[str]:
+def _fault_names(story: SessionModel) -> list[str]:
     """Return the lane of each fault: one lane for each kind, and more if faults of a kind overlap."""
     names = [str(row["fault"]) for row in story.tables["faults"]]
     spread = _overlapping(story, names)
@@ -464,7 +464,7 @@ def _fault_names(story: SessionStory) -> list[str]:
     return [name if name in own else OTHER_FAULTS for name in spread]
 
 
-def _overlapping(story: SessionStory, names: list[str]) -> list[str]:
+def _overlapping(story: SessionModel, names: list[str]) -> list[str]:
     """Return lane names in which overlapping faults of one kind have numbered lanes."""
     axis = Axis(story)
     ends: dict[str, list[float]] = {}
@@ -514,7 +514,7 @@ def _isr_bars(lane: int, partition: str, found: list[Row], axis: Axis) -> Figure
     return _bars(lane, axis, found, fills, labels, hovers)
 
 
-def _service_bars(lane: int, partition: str, story: SessionStory, axis: Axis) -> list[Figure]:
+def _service_bars(lane: int, partition: str, story: SessionModel, axis: Axis) -> list[Figure]:
     """Return unavailable intervals (thin bars: of clients), and crosses for lost records."""
     traces: list[Figure] = []
     for scope, fill, width in (("partition", ALARM, 0.74), ("client", WARNING, 0.36)):

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cluster_model.util.quantities import rounded_duration, thousands
-from spark_report.model.report import Row, SessionStory
+from spark_report.model.report import Row, SessionModel
 from spark_report.render.tables import Columns, View, number_in, timed_view
 
 _WHAT: Final = {
@@ -24,7 +24,7 @@ _SELDOM: Final = {
 """Columns of producers that are zero in most sessions, by heading; shown only if some value is not zero."""
 
 
-def producers(story: SessionStory) -> View:
+def producers(story: SessionModel) -> View:
     """Return the producers with records by outcome, and attempts."""
     names = {
         "sent": "sent",
@@ -45,7 +45,7 @@ def producers(story: SessionStory) -> View:
     return timed_view(story, "producers", "Producers", columns, "|".join(names))
 
 
-def producers_short(story: SessionStory) -> View:
+def producers_short(story: SessionModel) -> View:
     """Return the producers with fewer columns for a terminal: none of zeros, and only committed transactions."""
     seldom = {name: name for name in ("aborted", "unanswered", "retries")} | {"failed attempts": "refused"}
     names = {name: name for name in ("sent", "acked", "failed", "unknown")} | _seen(story, seldom)
@@ -64,12 +64,12 @@ def _committed(row: Row) -> str:
     return f"{thousands(row['transactions_committed'])} of {thousands(begun)}" if begun else ""
 
 
-def _seen(story: SessionStory, names: dict[str, str], table: str = "producers") -> dict[str, str]:
+def _seen(story: SessionModel, names: dict[str, str], table: str = "producers") -> dict[str, str]:
     """Return the columns that have a value other than zero in some row of a table."""
     return {title: name for title, name in names.items() if any(row[name] for row in story.tables[table])}
 
 
-def groups(story: SessionStory) -> View:
+def groups(story: SessionModel) -> View:
     """Return the groups with records read, rebalances, commits, and the final lag."""
     lags = _lags(story)
     columns: Columns = {
@@ -89,7 +89,7 @@ def groups(story: SessionStory) -> View:
     return timed_view(story, "groups", "Groups", columns, "|".join(list(columns)[1:]))
 
 
-def groups_short(story: SessionStory) -> View:
+def groups_short(story: SessionModel) -> View:
     """Return the groups with fewer columns for a terminal."""
     lags = _lags(story)
     seldom = {
@@ -107,7 +107,7 @@ def groups_short(story: SessionStory) -> View:
     return timed_view(story, "groups", "Groups", columns, "|".join(["lag", *names]))
 
 
-def members(story: SessionStory) -> View:
+def members(story: SessionModel) -> View:
     """Return the members of groups with their counts."""
     columns: Columns = {
         "group": lambda row: row["group_id"],
@@ -125,7 +125,7 @@ def members(story: SessionStory) -> View:
     return timed_view(story, "members", "Group members", columns, "|".join(list(columns)[2:10]))
 
 
-def errors(story: SessionStory) -> View:
+def errors(story: SessionModel) -> View:
     """Return the errors of clients by name."""
     columns: Columns = {
         "client": lambda row: row["client"],
@@ -136,7 +136,7 @@ def errors(story: SessionStory) -> View:
     return timed_view(story, "client_errors", "Client errors", columns, "times")
 
 
-def _lags(story: SessionStory) -> dict[str, str]:
+def _lags(story: SessionModel) -> dict[str, str]:
     """Return LAG by group from the session's result, because no event has it; empty without a result."""
     clients = story.recorded.result.get("clients")
     found = clients.get("groups") if isinstance(clients, dict) else None

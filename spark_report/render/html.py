@@ -15,17 +15,17 @@ from markupsafe import Markup
 from cluster_model.util.quantities import counted, rounded_duration, thousands
 from playbooks.text import printable
 from spark_report.model.comparison import compare
-from spark_report.model.format import is_own, share
+from spark_report.model.format import is_internal, share
 from spark_report.model.report import (
-    ReportStory,
+    ReportModel,
     Row,
-    SessionStory,
+    SessionModel,
     Tone,
     first_reasons,
     headline,
     overall,
     sentences,
-    tone,
+    severity,
 )
 from spark_report.render import charts, tables
 from spark_report.render.sections import (
@@ -65,7 +65,7 @@ class Partition:
     views: tuple[View, ...]
 
 
-def drill_down(story: SessionStory, most: int, shapes: int = MOST_SHAPES) -> tuple[list[Partition], int]:
+def drill_down(story: SessionModel, most: int, shapes: int = MOST_SHAPES) -> tuple[list[Partition], int]:
     """Return the partitions to show, and the number left out; internal ones are shown only if they had an event."""
     names = charts.by_interest(story)
     own = {name: {table: [] for table in _TABLES} for name in names[:most]}  # type: dict[str, dict[str, list[Row]]]
@@ -74,11 +74,11 @@ def drill_down(story: SessionStory, most: int, shapes: int = MOST_SHAPES) -> tup
             if row["partition"] in own:
                 own[row["partition"]][table].append(row)
     made = [_partition(name, replace(story, tables={**story.tables, **found}), shapes) for name, found in own.items()]
-    shown = [one for one in made if one.summary != _QUIET or not is_own(one.name)]
+    shown = [one for one in made if one.summary != _QUIET or not is_internal(one.name)]
     return shown, len(names) - len(shown)
 
 
-def _partition(name: str, story: SessionStory, shapes: int) -> Partition:
+def _partition(name: str, story: SessionModel, shapes: int) -> Partition:
     lost = sum(row["count"] for row in story.lost)
     out = sum(row["duration_us"] for row in story.unavailable("partition"))
     whole = next(iter(story.tables["partitions"]), None)
@@ -108,7 +108,7 @@ def _partition(name: str, story: SessionStory, shapes: int) -> Partition:
     return Partition(name, tone, ", ".join(parts) or _QUIET, _facts(story, whole), picture, tuple(filter(None, views)))
 
 
-def _facts(story: SessionStory, whole: Row | None) -> tuple[tuple[str, str], ...]:
+def _facts(story: SessionModel, whole: Row | None) -> tuple[tuple[str, str], ...]:
     if whole is None:
         return ()
     served = next((row["availability"] for row in story.tables["availability"] if row["scope"] == "partition"), None)
@@ -191,12 +191,12 @@ class Chart:
     picture: Markup
 
 
-def write_html(path: Path, story: ReportStory) -> None:
+def write_html(path: Path, story: ReportModel) -> None:
     """Write the report's HTML file."""
     path.write_text(html_page(story), encoding="utf-8")
 
 
-def html_page(story: ReportStory) -> str:
+def html_page(story: ReportModel) -> str:
     """Return the page with as much detail as :data:`MOST_BYTES` allows."""
     made: dict[str, _SessionContent] = {}
     pages = (_page(story, detail, made) for detail in DETAILS)
@@ -206,7 +206,7 @@ def html_page(story: ReportStory) -> str:
     return page
 
 
-def _page(story: ReportStory, detail: Detail, made: dict[str, _SessionContent]) -> str:
+def _page(story: ReportModel, detail: Detail, made: dict[str, _SessionContent]) -> str:
     worst, verdict = overall(story)
     shown = shown_sessions(story, detail.sessions)
     for one in shown:
@@ -246,7 +246,7 @@ def environment() -> Environment:
     )
 
 
-def _comparison(story: ReportStory) -> dict[str, Any]:
+def _comparison(story: ReportModel) -> dict[str, Any]:
     compared = compare(story)
     matrix = comparison_matrix(story, compared)
     changes = comparison_changes(story, compared)
@@ -260,7 +260,7 @@ def _comparison(story: ReportStory) -> dict[str, Any]:
     }
 
 
-def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, content: _SessionContent) -> dict[str, Any]:
+def _section(anchor: str, letter: str, story: SessionModel, detail: Detail, content: _SessionContent) -> dict[str, Any]:
     drawn = {chart.id: chart for chart in _charts(anchor, story, content.figures, detail.shapes)}
     partitions, left_out = drill_down(story, detail.partitions, detail.shapes)
     found = content.sections
@@ -270,7 +270,7 @@ def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, cont
         "name": story.name,
         "profile": story.recorded.start.profile,
         "settings": story.settings_words,
-        "tone": tone(story),
+        "tone": severity(story),
         "headline": headline(story),
         "complaint": story.complaint,
         "problems": story.problems,
@@ -298,7 +298,7 @@ def _with_charts(anchor: str, section: ReportSection, drawn: dict[str, Chart]) -
     }
 
 
-def _charts(anchor: str, story: SessionStory, figures: list[_Drawn], shapes: int) -> list[Chart]:
+def _charts(anchor: str, story: SessionModel, figures: list[_Drawn], shapes: int) -> list[Chart]:
     return [
         Chart(
             f"{anchor}-{kind}", title, note, key,
@@ -308,7 +308,7 @@ def _charts(anchor: str, story: SessionStory, figures: list[_Drawn], shapes: int
     ]  # fmt: skip
 
 
-def _figures(story: SessionStory) -> list[_Drawn]:
+def _figures(story: SessionModel) -> list[_Drawn]:
     note = "A cross marks where acknowledged records went missing permanently. HW and position lag are lines."
     if story.tables["faults"]:
         note = f"Shaded bands are active faults. {note}"

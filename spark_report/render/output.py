@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from cluster_model.protocol.events import SCHEMA_VERSION
 from playbooks.text import json_text
-from spark_report.model.report import ReportStory, overall
+from spark_report.model.report import ReportModel, overall
 from spark_report.render import text
 from spark_report.spark.errors import ReportError
 from spark_report.spark.session import working_directory
@@ -128,7 +128,7 @@ def _begins(path: Path, ours: re.Pattern[bytes]) -> bool:
         return ours.search(file.read(_HEAD_BYTES)) is not None
 
 
-def write_json(path: Path, story: ReportStory, tables: dict[str, Any]) -> None:
+def write_json(path: Path, story: ReportModel, tables: dict[str, Any]) -> None:
     """Write all tables as one JSON document."""
     document = {
         "schema_version": SCHEMA_VERSION,

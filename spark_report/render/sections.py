@@ -6,8 +6,17 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.util.quantities import counted, rounded_duration, rounded_time, thousands
 from spark_report.model.comparison import BY_NAME, MEASURES, Measure
-from spark_report.model.format import of_users, share
-from spark_report.model.report import AS_WRITTEN, SEED, ReportStory, Row, SessionStory, SettingDifference, Tone, tone
+from spark_report.model.format import share, user_topic_rows
+from spark_report.model.report import (
+    AS_WRITTEN,
+    SEED,
+    ReportModel,
+    Row,
+    SessionModel,
+    SettingDifference,
+    Tone,
+    severity,
+)
 from spark_report.render import client_tables, tables
 from spark_report.render.tables import View, letters, view
 
@@ -21,7 +30,7 @@ _JUDGED: Final = {"regression": "worse", "improvement": "better", "same": "uncha
 Columns = dict[str, Callable[[Row], Any]]
 
 
-def comparison_legend(story: ReportStory) -> View:
+def comparison_legend(story: ReportModel) -> View:
     """Return the table of short session names, with the command that opens each session."""
     short = letters(story)
     columns: dict[str, Callable[[Any], Any]] = {
@@ -36,7 +45,7 @@ def comparison_legend(story: ReportStory) -> View:
     return view("sessions", "Sessions", list(story.sessions), columns, "seed")  # type: ignore[arg-type]
 
 
-def comparison_matrix(story: ReportStory, compared: list[Row]) -> View:
+def comparison_matrix(story: ReportModel, compared: list[Row]) -> View:
     """Return measures by sessions with best and worst marked; empty for many sessions."""
     if not 1 < len(story.sessions) <= MOST_SIDE_BY_SIDE:
         return view("comparison", "Side by side", [], {})
@@ -63,7 +72,7 @@ def comparison_matrix(story: ReportStory, compared: list[Row]) -> View:
     return View("comparison", title, ("measure", *headings), frozenset(headings), tuple(lines), tones)
 
 
-def _setting_rows(story: ReportStory) -> list[tuple[str, ...]]:
+def _setting_rows(story: ReportModel) -> list[tuple[str, ...]]:
     """Return the settings in which the sessions differ, as the first rows of the matrix."""
     names = dict.fromkeys(setting.name for one in story.sessions for setting in one.settings)
     values = [{setting.name: setting for setting in one.settings} for one in story.sessions]
@@ -80,7 +89,7 @@ def _set_to(setting: SettingDifference) -> str:
     return value if len(value) <= _MOST_OF_A_VALUE else f"{value[: _MOST_OF_A_VALUE - 1]}…"
 
 
-def comparison_extremes(story: ReportStory, compared: list[Row]) -> View:
+def comparison_extremes(story: ReportModel, compared: list[Row]) -> View:
     """Return the best and worst sessions for each measure in which sessions differ."""
     short = letters(story)
     found = []
@@ -106,7 +115,7 @@ def comparison_extremes(story: ReportStory, compared: list[Row]) -> View:
     return view("comparison", "Best and worst", found, columns, "best|worst")
 
 
-def comparison_changes(story: ReportStory, compared: list[Row]) -> View:
+def comparison_changes(story: ReportModel, compared: list[Row]) -> View:
     """Return the changes against the baseline, regressions first."""
     short = letters(story)
     order = {"regression": 0, "improvement": 1}
@@ -124,7 +133,7 @@ def comparison_changes(story: ReportStory, compared: list[Row]) -> View:
     return replace(made, tones={(place, 5): row["judged"] for place, row in enumerate(found)})
 
 
-def comparison_baseline(story: ReportStory, compared: list[Row]) -> str:
+def comparison_baseline(story: ReportModel, compared: list[Row]) -> str:
     """Return one sentence on the changes against the baseline; empty without a baseline."""
     if not story.baseline:
         return ""
@@ -151,7 +160,7 @@ def _size(row: Row) -> float:
     return float("inf") if part is None else abs(float(part))
 
 
-def _named(story: SessionStory | None) -> str:
+def _named(story: SessionModel | None) -> str:
     return story.name if story else ""
 
 
@@ -189,20 +198,20 @@ class ReportSection:
         return any(self.views) or bool(self.nothing)
 
 
-def shown_sessions(story: ReportStory, most: int = MOST_SESSIONS) -> list[SessionStory]:
+def shown_sessions(story: ReportModel, most: int = MOST_SESSIONS) -> list[SessionModel]:
     """Return the sessions to show one by one: all, or the most severe ones if there are many."""
     if len(story.sessions) <= most:
         return list(story.sessions)
     order = {"alarm": 0, "warning": 1, "calm": 2}
-    return sorted(story.sessions, key=lambda one: order[tone(one)])[:most]
+    return sorted(story.sessions, key=lambda one: order[severity(one)])[:most]
 
 
-def sections(story: SessionStory) -> list[ReportSection]:
+def sections(story: SessionModel) -> list[ReportSection]:
     """Return all sections that are not empty."""
     return [section for section in (*_told(story), *_looked_up(story)) if section]
 
 
-def _told(story: SessionStory) -> list[ReportSection]:
+def _told(story: SessionModel) -> list[ReportSection]:
     alerts = tables.alerts(story)
     fired = tables.alerts_short(story)
     quiet = "No alert fired." if not fired and not story.timeless else ""
@@ -254,7 +263,7 @@ def _open(found: View) -> tuple[ReportSection, ...]:
     return (ReportSection(found.name, found.title, (found,), found),)
 
 
-def _looked_up(story: SessionStory) -> list[ReportSection]:
+def _looked_up(story: SessionModel) -> list[ReportSection]:
     views = [
         *([] if story.failed else [tables.expectations(story)]),
         tables.ledger(story),
@@ -291,7 +300,7 @@ class KeyFigure(NamedTuple):
     """Name of the section with its data."""
 
 
-def key_figures(story: SessionStory) -> list[KeyFigure]:
+def key_figures(story: SessionModel) -> list[KeyFigure]:
     """Return the key figures: losses, unavailability, latency, recovery time, and alerts."""
     found: list[KeyFigure | None] = [_lost(story)]
     if not story.timeless:
@@ -299,7 +308,7 @@ def key_figures(story: SessionStory) -> list[KeyFigure]:
     return [figure for figure in found if figure]
 
 
-def _lost(story: SessionStory) -> KeyFigure:
+def _lost(story: SessionModel) -> KeyFigure:
     lost = sum(row["count"] for row in story.lost)
     acked = story.counts.get("acked", 0)
     committed = sum(row["count"] for row in story.lost if row["committed"])
@@ -310,8 +319,8 @@ def _lost(story: SessionStory) -> KeyFigure:
     return KeyFigure("records lost", thousands(lost), note, "alarm" if lost else "calm", "losses" if lost else "ledger")
 
 
-def _outage(story: SessionStory) -> KeyFigure:
-    found = of_users(story.unavailable("partition"))
+def _outage(story: SessionModel) -> KeyFigure:
+    found = user_topic_rows(story.unavailable("partition"))
     worst = max(found, key=lambda row: row["duration_us"], default=None)
     if worst is None:
         return KeyFigure("longest without a leader", "none", "every partition had a serving leader", "calm", "timeline")
@@ -320,9 +329,9 @@ def _outage(story: SessionStory) -> KeyFigure:
     return KeyFigure("longest without a leader", rounded_duration(worst["duration_us"]), note, "alarm", "timeline")
 
 
-def _worst_share(story: SessionStory, named: str) -> str:
+def _worst_share(story: SessionModel, named: str) -> str:
     own = [row for row in story.tables["availability"] if row["scope"] == "partition"]
-    known = [row for row in of_users(own) if row["availability"] is not None]
+    known = [row for row in user_topic_rows(own) if row["availability"] is not None]
     worst = min(known, key=lambda row: row["availability"], default=None)
     if worst is None:
         return "availability not known"
@@ -330,7 +339,7 @@ def _worst_share(story: SessionStory, named: str) -> str:
     return f"{name}available {share(worst['availability'])}"
 
 
-def _client(story: SessionStory) -> KeyFigure | None:
+def _client(story: SessionModel) -> KeyFigure | None:
     worst = max(story.unavailable("client"), key=lambda row: row["duration_us"], default=None)
     if worst is None:
         return None
@@ -338,7 +347,7 @@ def _client(story: SessionStory) -> KeyFigure | None:
     return KeyFigure("longest client outage", rounded_duration(worst["duration_us"]), note, "alarm", "timeline")
 
 
-def _slow(story: SessionStory) -> KeyFigure | None:
+def _slow(story: SessionModel) -> KeyFigure | None:
     by_phase: dict[str, list[Row]] = {}
     for row in story.tables["latency"]:
         if row["what"] == "produce":
@@ -355,7 +364,7 @@ def _slow(story: SessionStory) -> KeyFigure | None:
     return KeyFigure("p99 produce latency", value, f"during faults; {before}", worry, "latency")
 
 
-def _recovery(story: SessionStory) -> KeyFigure | None:
+def _recovery(story: SessionModel) -> KeyFigure | None:
     found = next((row for row in story.tables["fault_means"] if not row["fault"]), None)
     if found is None:
         return None
@@ -374,7 +383,7 @@ def _recovery(story: SessionStory) -> KeyFigure | None:
     )
 
 
-def _alarm(story: SessionStory) -> KeyFigure:
+def _alarm(story: SessionModel) -> KeyFigure:
     fired = [row for row in story.tables["alerts"] if row["fired"]]
     pages = [row for row in fired if row["severity"] == "page"]
     if not pages:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from cluster_model.util.quantities import counted, rounded_duration, rounded_time, thousands
 from spark_report.model import report
-from spark_report.model.format import acks, folded, of_users, share, signed
-from spark_report.model.report import ReportStory, Row, SessionStory
+from spark_report.model.format import acks, fold_internal_topics, share, signed, user_topic_rows
+from spark_report.model.report import ReportModel, Row, SessionModel
 from spark_report.render.charts import shown_partitions
 
 SENTENCE: Final = "cause"
@@ -84,7 +84,7 @@ def view(name: str, title: str, found: list[Row], columns: dict[str, Callable[[R
     return View(name, title, tuple(columns), frozenset(numeric.split("|")), lines, left_out=left_out)
 
 
-def timed_view(story: SessionStory, name: str, title: str, columns: Columns, numeric: str) -> View:
+def timed_view(story: SessionModel, name: str, title: str, columns: Columns, numeric: str) -> View:
     """Return a view of a table, empty for a manual session."""
     return view(name, title, [] if story.timeless else story.tables[name], columns, numeric)
 
@@ -94,7 +94,7 @@ def number_in(column: str) -> Callable[[Row], str]:
     return lambda row: thousands(row[column])
 
 
-def letters(story: ReportStory) -> dict[str, str]:
+def letters(story: ReportModel) -> dict[str, str]:
     """Return session id → its short name: A, B, ... Z, then S27."""
     names = list(string.ascii_uppercase)
     return {
@@ -103,7 +103,7 @@ def letters(story: ReportStory) -> dict[str, str]:
     }
 
 
-def overview(story: ReportStory, *, short: bool = False) -> View:
+def overview(story: ReportModel, *, short: bool = False) -> View:
     """Return a row for each session; ``short`` uses playbook names instead of titles, and fewer columns."""
     named = letters(story)
     columns: dict[str, Callable[[Any], Any]] = {
@@ -125,19 +125,19 @@ def overview(story: ReportStory, *, short: bool = False) -> View:
     return view("sessions", "Sessions", list(story.sessions), columns, numeric)  # type: ignore[arg-type]
 
 
-def verdict(story: SessionStory, *, short: bool = False) -> str:
+def verdict(story: SessionModel, *, short: bool = False) -> str:
     """Return the verdict; ``as expected`` if the session passed with losses that it expects."""
     if story.loss_expected:
         return "as expected" if short else f"as expected: {story.held.partition(' expectation')[0]}"
     return story.verdict or story.status
 
 
-def settings_column(story: ReportStory) -> dict[str, Callable[[Any], Any]]:
+def settings_column(story: ReportModel) -> dict[str, Callable[[Any], Any]]:
     """Return the column of settings in which sessions of a playbook differ; empty if they do not differ."""
     return {"settings": lambda one: one.settings_words} if any(one.settings for one in story.sessions) else {}
 
 
-def differences(story: ReportStory) -> View:
+def differences(story: ReportModel) -> View:
     """Return the settings in which sessions of a playbook differ, by session."""
     named = letters(story)
     columns: dict[str, Callable[[Any], Any]] = {"": lambda one: named[one.session_id], **settings_column(story)}
@@ -145,7 +145,7 @@ def differences(story: ReportStory) -> View:
     return view("settings", "Different settings", found, columns)  # type: ignore[arg-type]
 
 
-def losses(story: SessionStory) -> View:
+def losses(story: SessionModel) -> View:
     """Return lost records with their causes."""
     since = story.since()
     columns: dict[str, Callable[[Row], Any]] = {
@@ -161,7 +161,7 @@ def losses(story: SessionStory) -> View:
     return view("losses", "Lost records", story.lost, columns, "records|offsets|missing since")
 
 
-def losses_short(story: SessionStory) -> View:
+def losses_short(story: SessionModel) -> View:
     """Return lost records without causes for a terminal, which prints the causes as sentences."""
     whole = losses(story)
     kept = [index for index, name in enumerate(whole.columns) if name not in (SENTENCE, "client")]
@@ -173,7 +173,7 @@ def losses_short(story: SessionStory) -> View:
     )
 
 
-def points_of_no_return(story: SessionStory) -> View:
+def points_of_no_return(story: SessionModel) -> View:
     """Return the points of no return, with the actions that would have kept the records until then."""
     columns: dict[str, Callable[[Row], Any]] = {
         "finding": lambda row: row["finding"],
@@ -183,7 +183,7 @@ def points_of_no_return(story: SessionStory) -> View:
     return view("points_of_no_return", "Points of no return", story.tables["points_of_no_return"], columns, "finding")
 
 
-def remedies(story: SessionStory) -> View:
+def remedies(story: SessionModel) -> View:
     """Return the tried changes with their effect and price."""
     columns: dict[str, Callable[[Row], Any]] = {
         "finding": lambda row: row["kind"],
@@ -208,7 +208,7 @@ def _longer(us: int) -> str:
     return "±0" if abs(us) < _CHANCE_US else f"{'+' if us > 0 else '−'}{rounded_duration(abs(us))}"
 
 
-def ledger(story: SessionStory) -> View:
+def ledger(story: SessionModel) -> View:
     """Return the ledger as counted from the events, and as in the session's result."""
     order = {term: place for place, term in enumerate(("sent", "acked", "failed", "unknown", "aborted", "acked_lost"))}
     found = sorted(story.tables["ledger"], key=lambda row: (order.get(row["term"], 9), row["term"]))
@@ -221,7 +221,7 @@ def ledger(story: SessionStory) -> View:
     return view("ledger", "Ledger", found, columns, "from events|from result")
 
 
-def latency(story: SessionStory) -> View:
+def latency(story: SessionModel) -> View:
     """Return latency percentiles by client and phase."""
     found = sorted(
         story.tables["latency"],
@@ -237,7 +237,7 @@ def latency(story: SessionStory) -> View:
     return view("latency", "Latency", found, columns, "records|p50|p95|p99|max")
 
 
-def latency_short(story: SessionStory) -> View:
+def latency_short(story: SessionModel) -> View:
     """Return latency percentiles with one row per client, with p99 before, during and after faults."""
     by_phase = {(row["what"], row["client"], row["phase"]): row for row in story.tables["latency"]}
 
@@ -261,7 +261,7 @@ def latency_short(story: SessionStory) -> View:
     return view("latency", title, found, columns, "|".join(list(columns)[2:]))
 
 
-def unavailability(story: SessionStory) -> View:
+def unavailability(story: SessionModel) -> View:
     """Return the unavailable intervals of partitions and clients."""
     columns: dict[str, Callable[[Row], Any]] = {
         "partition": lambda row: row["partition"],
@@ -275,13 +275,13 @@ def unavailability(story: SessionStory) -> View:
     return view("unavailability", "Unavailability", out_of_service(story), columns, "from|duration")
 
 
-def out_of_service(story: SessionStory) -> list[Row]:
+def out_of_service(story: SessionModel) -> list[Row]:
     """Return the unavailable intervals to show; of each internal topic only the longest."""
     unit = "seq" if story.timeless else "us"
-    return folded(story.tables["unavailability"], lambda row: row[f"ended_{unit}"] - row[f"began_{unit}"])
+    return fold_internal_topics(story.tables["unavailability"], lambda row: row[f"ended_{unit}"] - row[f"began_{unit}"])
 
 
-def faults(story: SessionStory) -> View:
+def faults(story: SessionModel) -> View:
     """Return the faults with their active intervals."""
     columns: dict[str, Callable[[Row], Any]] = {
         "fault": lambda row: row["fault"],
@@ -294,7 +294,7 @@ def faults(story: SessionStory) -> View:
     return view("faults", "Faults", story.tables["faults"], columns, "from|duration")
 
 
-def expectations(story: SessionStory) -> View:
+def expectations(story: SessionModel) -> View:
     """Return the expectations of the playbook with their verdicts."""
     decided_us = story.decided_us()
     columns: dict[str, Callable[[Row], Any]] = {
@@ -308,7 +308,7 @@ def expectations(story: SessionStory) -> View:
     return view("expectations", title, found, columns, "at")
 
 
-def states(story: SessionStory) -> View:
+def states(story: SessionModel) -> View:
     """Return the leader and ISR intervals of the partitions in the timeline."""
     shown = set(shown_partitions(story))
     found = [row for row in story.tables["partition_states"] if row["partition"] in shown]
@@ -324,7 +324,7 @@ def states(story: SessionStory) -> View:
     return view("partition_states", "Leaders and ISR", found, columns, "from|duration|leader|epoch")
 
 
-def elections(story: SessionStory) -> View:
+def elections(story: SessionModel) -> View:
     """Return the leader elections with their kinds and reasons."""
     columns: dict[str, Callable[[Row], Any]] = {
         "at": lambda row: when(story, row),
@@ -338,7 +338,7 @@ def elections(story: SessionStory) -> View:
     return view("elections", "Elections", story.tables["elections"], columns, "at|leader|epoch")
 
 
-def isr_changes(story: SessionStory) -> View:
+def isr_changes(story: SessionModel) -> View:
     """Return the ISR changes."""
     columns: dict[str, Callable[[Row], Any]] = {
         "at": lambda row: when(story, row),
@@ -351,7 +351,7 @@ def isr_changes(story: SessionStory) -> View:
     return view("isr_changes", "ISR changes", story.tables["isr_changes"], columns, "at")
 
 
-def truncations(story: SessionStory) -> View:
+def truncations(story: SessionModel) -> View:
     """Return the log truncations."""
     columns: dict[str, Callable[[Row], Any]] = {
         "at": lambda row: when(story, row),
@@ -365,7 +365,7 @@ def truncations(story: SessionStory) -> View:
     return view("truncations", "Truncations", story.tables["truncations"], columns, "at|broker|from offset|up to|HW")
 
 
-def violations(story: SessionStory) -> View:
+def violations(story: SessionModel) -> View:
     """Return the violated invariants."""
     columns: dict[str, Callable[[Row], Any]] = {
         "at": lambda row: when(story, row),
@@ -378,7 +378,7 @@ def violations(story: SessionStory) -> View:
     return view("violations", "Violated invariants", story.tables["violations"], columns, "at")
 
 
-def controllers(story: SessionStory) -> View:
+def controllers(story: SessionModel) -> View:
     """Return the changes of the active controller."""
     columns: dict[str, Callable[[Row], Any]] = {
         "at": lambda row: when(story, row),
@@ -388,7 +388,7 @@ def controllers(story: SessionStory) -> View:
     return view("controllers", "Controller changes", story.tables["controllers"], columns, "at")
 
 
-def steps(story: SessionStory) -> View:
+def steps(story: SessionModel) -> View:
     """Return the steps of the playbook and the operator's actions."""
     columns: dict[str, Callable[[Row], Any]] = {
         "at": lambda row: when(story, row),
@@ -400,7 +400,7 @@ def steps(story: SessionStory) -> View:
     return view("steps", "Steps", story.tables["steps"], columns, "at")
 
 
-def guards(story: SessionStory) -> View:
+def guards(story: SessionModel) -> View:
     """Return the actions of the playbook's guards: refused, healed or stopped."""
     columns: dict[str, Callable[[Row], Any]] = {
         "at": lambda row: when(story, row),
@@ -413,7 +413,7 @@ def guards(story: SessionStory) -> View:
     return view("guards", "Guards", story.tables["guards"], columns, "at")
 
 
-def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
+def facts(story: SessionModel) -> tuple[tuple[str, str], ...]:
     """Return the facts about a session as labels and values."""
     start, manifest = story.recorded.start, story.recorded.manifest
     lasted = "none (manual session)" if story.timeless else rounded_time(story.recorded.end_us)
@@ -433,7 +433,7 @@ def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
     return tuple((label, value) for label, value in found if value)
 
 
-def _out_of_service(story: SessionStory) -> str:
+def _out_of_service(story: SessionModel) -> str:
     spans = story.unavailable("client")
     if story.timeless:
         return counted(len(spans), "interval") if spans else ""
@@ -461,17 +461,17 @@ def brokers(isr: list[int] | None) -> str:
     return " ".join(map(str, isr or ())) or "empty"
 
 
-def when(story: SessionStory, row: Row) -> str:
+def when(story: SessionModel, row: Row) -> str:
     """Return the time of an event; in a manual session its sequence number."""
     return f"event {row['seq']}" if story.timeless else rounded_time(row["at_us"])
 
 
-def began(story: SessionStory, row: Row) -> str:
+def began(story: SessionModel, row: Row) -> str:
     """Return the start of an interval."""
     return f"event {max(0, row['began_seq'])}" if story.timeless else rounded_time(row["began_us"])
 
 
-def length(story: SessionStory, row: Row) -> str:
+def length(story: SessionModel, row: Row) -> str:
     """Return the duration of an interval; in a manual session its number of events."""
     if story.timeless:
         return f"{row['ended_seq'] - max(0, row['began_seq'])} events"
@@ -485,7 +485,7 @@ def length(story: SessionStory, row: Row) -> str:
 MOST_ANOMALIES = 40
 
 
-def fault_times(story: SessionStory) -> View:
+def fault_times(story: SessionModel) -> View:
     """Return the faults with their times to detection, election, restored service and full recovery."""
     columns: Columns = {
         "fault": lambda row: row["fault"],
@@ -504,7 +504,7 @@ def fault_times(story: SessionStory) -> View:
     return view("fault_times", "Recovery times (after the start of the fault)", found, columns, numeric)
 
 
-def fault_times_short(story: SessionStory) -> View:
+def fault_times_short(story: SessionModel) -> View:
     """Return the faults with their recovery times, in fewer columns for a terminal."""
     columns: Columns = {
         "fault": lambda row: f"{row['fault']} {row['target']}",
@@ -519,7 +519,7 @@ def fault_times_short(story: SessionStory) -> View:
     return view("fault_times", title, found, columns, "|".join(list(columns)[1:]))
 
 
-def means(story: SessionStory) -> View:
+def means(story: SessionModel) -> View:
     """Return mean times over all faults and over each kind of fault."""
     columns: Columns = {
         "kind": lambda row: row["fault"] or "all faults",
@@ -536,7 +536,7 @@ def means(story: SessionStory) -> View:
     return view("fault_means", "Means over faults", shown, columns, "|".join(list(columns)[1:]))
 
 
-def around_faults(story: SessionStory) -> View:
+def around_faults(story: SessionModel) -> View:
     """Return availability and latency before, during and after each fault: the data of the two charts."""
     names = {row["fault_id"]: f"{row['fault']} {row['target']}" for row in story.tables["faults"]}
     found: dict[tuple[int, str, str], dict[str, str]] = {}
@@ -562,7 +562,7 @@ def around_faults(story: SessionStory) -> View:
     return view("fault_latency", "Before, during and after each fault", rows, columns, "|".join(report.PHASES))
 
 
-def availability(story: SessionStory) -> View:
+def availability(story: SessionModel) -> View:
     """Return the availability of partitions and clients, the worst first."""
     columns: Columns = {
         "partition": lambda row: row["partition"],
@@ -578,11 +578,11 @@ def availability(story: SessionStory) -> View:
     }
     found = [] if story.timeless else [row for row in story.tables["availability"] if row["intervals"]]
     found = sorted(found, key=lambda row: row["availability"] if row["availability"] is not None else 2.0)
-    found = folded(found, lambda row: row["unavailable_us"])
+    found = fold_internal_topics(found, lambda row: row["unavailable_us"])
     return view("availability", "Availability", found, columns, "available|unavailable|intervals|longest")
 
 
-def alerts(story: SessionStory) -> View:
+def alerts(story: SessionModel) -> View:
     """Return the alerts that fired, pages first, then conditions that ended before the alert fired."""
     columns: Columns = {
         "alert": lambda row: row["alert"],
@@ -600,7 +600,7 @@ def alerts(story: SessionStory) -> View:
 _ALERT_NUMBERS = "fired at|condition from|duration|fires after|peak"
 
 
-def alerts_short(story: SessionStory) -> View:
+def alerts_short(story: SessionModel) -> View:
     """Return the alerts that fired, one row each with the number of times."""
     first: dict[str, Row] = {}
     times: dict[str, int] = {}
@@ -618,12 +618,12 @@ def alerts_short(story: SessionStory) -> View:
     return view("alerts", "Alerts fired", list(first.values()), columns, "first at|times|peak")
 
 
-def _alerts(story: SessionStory) -> list[Row]:
+def _alerts(story: SessionModel) -> list[Row]:
     found = [] if story.timeless else story.tables["alerts"]
     return sorted(found, key=lambda row: (not row["fired"], row["severity"] != "page", row["began_us"]))
 
 
-def anomalies(story: SessionStory) -> View:
+def anomalies(story: SessionModel) -> View:
     """Return the client-side anomalies, those that the settings do not allow first."""
     columns: Columns = {
         "anomaly": lambda row: row["anomaly"],
@@ -635,7 +635,7 @@ def anomalies(story: SessionStory) -> View:
     return view("reported_anomalies", "Client-side anomalies", found, columns, "count")
 
 
-def position_lag_peaks(story: SessionStory) -> View:
+def position_lag_peaks(story: SessionModel) -> View:
     """Return the greatest position lag of each group."""
     columns: Columns = {
         "group": lambda row: row["group_id"],
@@ -649,7 +649,7 @@ def position_lag_peaks(story: SessionStory) -> View:
     return view("position_lag_peaks", "Position lag of groups", found, columns, "|".join(list(columns)[1:]))
 
 
-def rebalances(story: SessionStory) -> View:
+def rebalances(story: SessionModel) -> View:
     """Return the rebalances with the idle time of partitions."""
     columns: Columns = {
         "at": lambda row: when(story, row),
@@ -663,7 +663,7 @@ def rebalances(story: SessionStory) -> View:
     return view("rebalances", "Rebalances", story.tables["rebalances"], columns, numeric)
 
 
-def failovers(story: SessionStory) -> View:
+def failovers(story: SessionModel) -> View:
     """Return the controller failovers."""
     columns: Columns = {
         "at": lambda row: when(story, row),
@@ -676,7 +676,7 @@ def failovers(story: SessionStory) -> View:
     return view("controller_failovers", "Controller failovers", story.tables["controller_failovers"], columns, numeric)
 
 
-def partitions(story: SessionStory) -> View:
+def partitions(story: SessionModel) -> View:
     """Return the partitions with losses, unavailability or under-replication, the worst first."""
     served = [row for row in story.tables["availability"] if row["scope"] == "partition"]
     shares = {row["partition"]: row["availability"] for row in served}
@@ -698,7 +698,7 @@ def partitions(story: SessionStory) -> View:
         "ISR changes": lambda row: thousands(row["isr_shrinks"] + row["isr_expands"]),
     }
     found = [] if story.timeless else sorted(story.tables["partitions"], key=bad)
-    found = of_users([row for row in found if bad(row) != (0, 1.0, 0)])
+    found = user_topic_rows([row for row in found if bad(row) != (0, 1.0, 0)])
     return view("partitions", "Partitions", found, columns, "|".join(list(columns)[1:]))
 
 
@@ -713,7 +713,7 @@ def _short_time(column: str) -> Callable[[Row], str]:
     return shown
 
 
-def conditions(story: SessionStory, partition: str) -> View:
+def conditions(story: SessionModel, partition: str) -> View:
     """Return the intervals in which a partition was under-replicated, at or under min ISR, or offline."""
     columns: Columns = {
         "condition": lambda row: row["condition"].replace("_", " ").replace("isr", "ISR"),
@@ -726,7 +726,7 @@ def conditions(story: SessionStory, partition: str) -> View:
     return view("isr_conditions", "Under-replicated or under min ISR", found, columns, "from|duration")
 
 
-def stalls(story: SessionStory, partition: str) -> View:
+def stalls(story: SessionModel, partition: str) -> View:
     """Return the intervals in which a partition's high watermark stalled."""
     columns: Columns = {
         "HW": lambda row: row["hw"],
@@ -737,7 +737,7 @@ def stalls(story: SessionStory, partition: str) -> View:
     return view("hw_stalls", "High watermark stalls", found, columns, "HW|from|duration")
 
 
-def outcomes(story: SessionStory) -> View:
+def outcomes(story: SessionModel) -> View:
     """Return the outcomes of sent records by client and partition."""
     columns: Columns = {
         "client": lambda row: row["client"],
@@ -754,7 +754,7 @@ def outcomes(story: SessionStory) -> View:
     return view("outcomes", "Records by partition", story.tables["outcomes"], named, "|".join(list(named)[3:]))
 
 
-def liveness_violations(story: SessionStory) -> View:
+def liveness_violations(story: SessionModel) -> View:
     """Return the violated liveness properties."""
     columns: Columns = {
         "at": lambda row: when(story, row),
@@ -767,7 +767,7 @@ def liveness_violations(story: SessionStory) -> View:
     return view("liveness_violations", "Liveness violations", story.tables["liveness_violations"], columns, "at|limit")
 
 
-def found_causes(story: SessionStory) -> View:
+def found_causes(story: SessionModel) -> View:
     """Return the findings about records, once for each cause."""
     columns: Columns = {
         "finding": lambda row: row["kind"],

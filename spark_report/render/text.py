@@ -12,7 +12,7 @@ from rich.text import Text
 from cluster_model.util.quantities import counted
 from playbooks.text import escaped, printable, table_text
 from spark_report.model.comparison import compare
-from spark_report.model.report import ReportStory, SessionStory, first_reasons, headline, overall, sentences, tone
+from spark_report.model.report import ReportModel, SessionModel, first_reasons, headline, overall, sentences, severity
 from spark_report.render import tables
 from spark_report.render.sections import (
     ReportSection,
@@ -38,7 +38,7 @@ _LONG: Final = ("cause", "found", "partition", "reason", "measure", "open with",
 _BAR: Final = 24
 
 
-def show_in_terminal(console: Console, story: ReportStory) -> None:
+def show_in_terminal(console: Console, story: ReportModel) -> None:
     """Print the report. Names from sessions are escaped: they are never interpreted as markup or control codes."""
     several = len(story.sessions) > 1
     letters = tables.letters(story)
@@ -58,7 +58,7 @@ def show_in_terminal(console: Console, story: ReportStory) -> None:
         console.print(_plain(f"Set aside: {reason}", _STYLES["warning"]))
 
 
-def _terminal_comparison(console: Console, story: ReportStory) -> None:
+def _terminal_comparison(console: Console, story: ReportModel) -> None:
     compared = compare(story)
     if text := comparison_baseline(story, compared):
         console.print(_plain(f"\n{text}", "bold"))
@@ -73,11 +73,11 @@ def _terminal_comparison(console: Console, story: ReportStory) -> None:
             console.print(_terminal_table(view, most=40))
 
 
-def _terminal_session(console: Console, story: SessionStory, letter: str) -> None:
+def _terminal_session(console: Console, story: SessionModel, letter: str) -> None:
     console.print(_plain(f"{letter}{story.name}", "bold"))
     if story.settings:
         console.print(_plain(f"  {story.settings_words}", "dim"))
-    console.print(_plain(headline(story), _STYLES[tone(story)]))
+    console.print(_plain(headline(story), _STYLES[severity(story)]))
     for problem in story.problems:
         console.print(_plain(f"  {story.complaint.lower()}: {problem}", "yellow"))
     _figures(console, story)
@@ -94,7 +94,7 @@ def _terminal_session(console: Console, story: SessionStory, letter: str) -> Non
     console.print(_plain(f"\n  open with: {story.opened_by}", "dim"))
 
 
-def _figures(console: Console, story: SessionStory) -> None:
+def _figures(console: Console, story: SessionModel) -> None:
     grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(no_wrap=True)
@@ -104,7 +104,7 @@ def _figures(console: Console, story: SessionStory) -> None:
     console.print(Padding(grid, (0, 0, 1, 2)))
 
 
-def _outages(console: Console, story: SessionStory) -> None:
+def _outages(console: Console, story: SessionModel) -> None:
     """Print unavailable intervals, each with a bar on the session's time axis."""
     view = tables.unavailability(story)
     if not view:
@@ -166,12 +166,12 @@ _BULKY: Final = ("partition_states",)
 _SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
 
 
-def write_markdown(path: Path, story: ReportStory) -> None:
+def write_markdown(path: Path, story: ReportModel) -> None:
     """Write the report's Markdown file."""
     path.write_text(markdown_text(story), encoding="utf-8")
 
 
-def markdown_text(story: ReportStory) -> str:
+def markdown_text(story: ReportModel) -> str:
     """Return the report as Markdown."""
     worst, verdict = overall(story)
     kept = [f"{MARKDOWN_FIRST_LINE}\n\n## {_SIGNS[worst]} floodmark: {escaped(verdict)}\n"]
@@ -187,7 +187,7 @@ def markdown_text(story: ReportStory) -> str:
     return "\n".join(kept)
 
 
-def _blocks(story: ReportStory) -> Iterator[str]:
+def _blocks(story: ReportModel) -> Iterator[str]:
     for reason in first_reasons(story.set_aside, MARKDOWN_MOST_ROWS):
         yield f"**Set aside:** {escaped(reason)}\n"
     several_ = len(story.sessions) > 1
@@ -201,7 +201,7 @@ def _blocks(story: ReportStory) -> Iterator[str]:
         yield f"{counted(len(story.sessions) - len(shown), 'less severe session')} in the tables only.\n"
 
 
-def _markdown_comparison(story: ReportStory) -> Iterator[str]:
+def _markdown_comparison(story: ReportModel) -> Iterator[str]:
     compared = compare(story)
     yield _markdown_table(comparison_legend(story), len(story.sessions))
     if text := comparison_baseline(story, compared):
@@ -214,11 +214,11 @@ def _markdown_comparison(story: ReportStory) -> Iterator[str]:
         yield _titled(comparison_extremes(story, compared), 40)
 
 
-def _markdown_session(story: SessionStory, letter: str) -> Iterator[str]:
+def _markdown_session(story: SessionModel, letter: str) -> Iterator[str]:
     name = escaped(story.name)
     if letter:
         settings = f"<code>{escaped(story.settings_words)}</code>\n\n" if story.settings else ""
-        yield f"### {letter}. {name}\n\n{settings}{_SIGNS[tone(story)]} {escaped(headline(story))}\n"
+        yield f"### {letter}. {name}\n\n{settings}{_SIGNS[severity(story)]} {escaped(headline(story))}\n"
     else:
         yield f"**{name}**\n"
     for problem in story.problems:

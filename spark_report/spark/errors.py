@@ -56,7 +56,7 @@ def first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def known(error: BaseException, log: str = "") -> str:
+def known_failure(error: BaseException, log: str = "") -> str:
     """Return a plain description of a known failure, by its exception and the end of the JVM's log; else empty."""
     message = "\n".join(_lines(error))
     for sign, meaning in _OF_A_SERVER:

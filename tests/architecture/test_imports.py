@@ -23,6 +23,7 @@ REPORT_MAY_USE = (
     "cluster_model.util.latency",
     "cluster_model.util.quantities",
     "playbooks.results.expected_losses",
+    "playbooks.session_format.format_1",
     "playbooks.session_format.session_finder",
     "playbooks.session_format.session_files",
     "playbooks.text",

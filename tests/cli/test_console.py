@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tui.output.console import say, say_parts, table
+from tui.output.console import print_line, print_parts, table
 
 NAME = "replica.high.watermark.checkpoint.interval.ms"
 TEXT = "How often the high watermark is written to disk, in milliseconds. Takes 1 or more."
@@ -48,7 +48,7 @@ WORDS = st.lists(st.text(alphabet="abc-_=[](), :", min_size=0, max_size=12), min
 @given(text=WORDS, width=st.integers(20, 60))
 def test_a_long_line_breaks_between_words_and_loses_none(text: str, width: int) -> None:
     console, out = on_a_terminal(width)
-    say(console, text)
+    print_line(console, text)
     lines = out.getvalue().splitlines() or [""]
     assert " ".join(lines).split() == text.split()
     longest = max(map(len, text.split()), default=0)
@@ -57,8 +57,8 @@ def test_a_long_line_breaks_between_words_and_loses_none(text: str, width: int) 
 
 def test_further_lines_stand_below_the_text_behind_the_label() -> None:
     console, out = on_a_terminal(30)
-    say_parts(console, [("ok       ", "green"), ("acked_lost(clicks) > 0  ", ""), ("(it is 5)", "dim")])
-    say(console, "     1.000s  broker 1 died, and broker 2 leads")
+    print_parts(console, [("ok       ", "green"), ("acked_lost(clicks) > 0  ", ""), ("(it is 5)", "dim")])
+    print_line(console, "     1.000s  broker 1 died, and broker 2 leads")
     assert plain(out).splitlines() == [
         "ok       acked_lost(clicks) >",
         "         0  (it is 5)",
@@ -71,10 +71,10 @@ def test_further_lines_stand_below_the_text_behind_the_label() -> None:
 def test_a_path_is_never_cut_and_a_pipe_gets_one_line() -> None:
     console, out = on_a_terminal(30)
     path = "/somewhere/else/session_id=2026"
-    say(console, f"session  {path}")
+    print_line(console, f"session  {path}")
     assert out.getvalue().splitlines() == ["session", path]
     piped = StringIO()
-    say(Console(file=piped, soft_wrap=True), f"session  {path} and {path}")
+    print_line(Console(file=piped, soft_wrap=True), f"session  {path} and {path}")
     assert piped.getvalue().splitlines() == [f"session  {path} and {path}"]
 
 

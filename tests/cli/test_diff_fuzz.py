@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from playbooks.diff.session_diff import compare
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 from tests.support.sessions import leader_crash, reseal, write_session
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_session(tmp_path_factory.mktemp("whole"), leader_crash())
 
 
-@settings(max_examples=many(30, 120))
+@settings(max_examples=sample_count(30, 120))
 @given(
     name=st.sampled_from(FILES),
     at=st.floats(0, 1, exclude_max=True),

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.campaign.parquet_rows import batch_of
 from playbooks.campaign.run_rows import coverage_of, groups_of, totals_of
-from playbooks.campaign.runner import Come, write_come
+from playbooks.campaign.runner import CampaignResult, write_result
 from playbooks.campaign.store import PARTS, rows_kept
 from playbooks.campaign.workloads.fuzz_workload import read_plan
 from playbooks.campaign.workloads.grid_workload import GridPlan
@@ -134,8 +134,8 @@ def stand_in(code: int, *, rows: int, interrupted: bool = False) -> Callable[[li
         made = [work.row(run) for run in range(1, rows + 1)]
         (folder / PARTS).mkdir()
         pq.write_table(pa.Table.from_batches([batch_of(made)]), folder / PARTS / "part-0.parquet")
-        come = Come(totals_of(made), groups_of(made), coverage_of(made, *work.frame()), interrupted)
-        write_come(folder, come)
+        come = CampaignResult(totals_of(made), groups_of(made), coverage_of(made, *work.frame()), interrupted)
+        write_result(folder, come)
         return code
 
     return perform

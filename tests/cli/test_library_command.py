@@ -15,7 +15,7 @@ from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.step_text import timeline
 from playbooks.parser.loader import loads
 from tests.cli.running import Typed
-from tests.support.breadth import EVENING, some
+from tests.support.breadth import EVENING, spread_sample
 from tests.support.library import playbook_of
 from tests.support.playbooks import CRASH, MANUAL
 from tui.cli.reference import library
@@ -47,7 +47,7 @@ def test_every_bundled_playbook_is_listed_once_under_its_theme(typed: Type) -> N
         assert listed(out[start:end]) == wanted
 
 
-@pytest.mark.parametrize("tag", some([*THEMES, "loss", "elr"], 3))
+@pytest.mark.parametrize("tag", spread_sample([*THEMES, "loss", "elr"], 3))
 def test_a_tag_chooses(typed: Type, tag: str) -> None:
     wanted = [name for name in names() if tag in playbook_of(name).tags]
     assert wanted
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_told_and_nothing_is_printed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", names() if EVENING else some(names(), 24))
+@pytest.mark.parametrize("name", names() if EVENING else spread_sample(names(), 24))
 def test_all_about_one_is_told_within_80_columns(typed: Type, name: str) -> None:
     playbook = playbook_of(name)
     out = typed("library", name).out

@@ -19,7 +19,7 @@ from tests.cli.running import FLOODMARK, Steady, Typed
 from tests.support.playbooks import CLUSTER
 from tests.tui.fake_views import playbook
 from tui.cli.runs.pace import Pace
-from tui.cli.sessions.live import LiveSession, Teller, lines_of
+from tui.cli.sessions.live import LinePrinter, LiveSession, lines_of
 from tui.session.playbook_choice import choose
 
 pytestmark = pytest.mark.slow
@@ -52,9 +52,9 @@ def told(*lines: str, later: dict[int, str] | None = None, session: Session | No
         wall.lines.put(None)
     out = io.StringIO()
     session = session or Session.start(playbook(orders=1, payments=1), open_ended=True)
-    LiveSession(Pace(1.0, lambda: wall.now, wall.sleep), Teller(Console(file=out, soft_wrap=True)), wall.lines).run(
-        Branches(session)
-    )
+    LiveSession(
+        Pace(1.0, lambda: wall.now, wall.sleep), LinePrinter(Console(file=out, soft_wrap=True)), wall.lines
+    ).run(Branches(session))
     return out.getvalue().splitlines(), session
 
 
@@ -123,9 +123,9 @@ def travelled(*lines: str, session: Session | None = None) -> tuple[list[str], B
     wall.lines.put(None)
     out = io.StringIO()
     branches = Branches(session or Session.start(playbook(orders=1, payments=1), open_ended=True))
-    LiveSession(Pace(1.0, lambda: wall.now, wall.sleep), Teller(Console(file=out, soft_wrap=True)), wall.lines).run(
-        branches
-    )
+    LiveSession(
+        Pace(1.0, lambda: wall.now, wall.sleep), LinePrinter(Console(file=out, soft_wrap=True)), wall.lines
+    ).run(branches)
     return out.getvalue().splitlines()[2:], branches
 
 
@@ -143,9 +143,9 @@ def test_the_past_is_played_on_into_the_present(snapshot: SnapshotAssertion) -> 
         wall.lines.put(f"{line}\n")
     out = io.StringIO()
     branches = Branches(Session.start(playbook(orders=1, payments=1), open_ended=True))
-    LiveSession(Pace(1.0, lambda: wall.now, wall.sleep), Teller(Console(file=out, soft_wrap=True)), wall.lines).run(
-        branches
-    )
+    LiveSession(
+        Pace(1.0, lambda: wall.now, wall.sleep), LinePrinter(Console(file=out, soft_wrap=True)), wall.lines
+    ).run(branches)
     assert [line for line in out.getvalue().splitlines() if line.startswith("00:01.000  ")] == snapshot
     assert branches.current.live.cluster.now_us > 1_000_000
 

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import read_manifest
 from playbooks.version import VERSION
-from spark_report.input.sessions import look_at
+from spark_report.input.sessions import check_session
 from spark_report.tables import compute
 from tests.cli.running import Typed
 from tui.cli.runs import spark_jobs
@@ -54,7 +54,7 @@ def test_a_report_asks_it_and_finds_the_answer_in_its_tables(
     assert typed("report", lossy).code == 0
     # A run that was asked has kept the same with its session.
     assert (lossy / session_files.WHY).read_bytes() == (recorded / session_files.WHY).read_bytes()
-    session = look_at(lossy)
+    session = check_session(lossy)
     manifest = read_manifest(lossy)
     assert manifest is not None
     assert session.why["digest"] == manifest.digest
@@ -74,7 +74,7 @@ def test_it_is_asked_once_and_again_if_the_answer_is_of_another_trace(
     asked: list[Path] = []
     monkeypatch.setattr(spark_jobs, "_explain", lambda path: asked.append(path) is None)
     (lossy / session_files.WHY).write_text(json.dumps({"digest": "other"}), encoding="utf-8")
-    assert look_at(lossy).why == {}
+    assert check_session(lossy).why == {}
     explain_losses([str(lossy), str(lossy.parent), str(lossy / "..") + f"/{lossy.name}"], wanted=None)
     assert asked == [lossy]
     manifest = read_manifest(lossy)
@@ -83,7 +83,7 @@ def test_it_is_asked_once_and_again_if_the_answer_is_of_another_trace(
     (lossy / session_files.WHY).write_text(json.dumps(known), encoding="utf-8")
     explain_losses([str(lossy)], wanted=True)
     assert asked == [lossy]
-    assert look_at(lossy).why == known
+    assert check_session(lossy).why == known
 
 
 @pytest.mark.parametrize("kept", ['{"digest": ', "[]", "of before", "of no version"])
@@ -97,7 +97,7 @@ def test_it_is_asked_again_if_the_answer_cannot_be_read_or_is_of_another_version
     older = {"of before": {"version": "0.0.1"}, "of no version": {}}
     text = json.dumps({"digest": manifest.digest, **older[kept]}) if kept in older else kept
     (lossy / session_files.WHY).write_text(text, encoding="utf-8")
-    assert look_at(lossy).why == {}
+    assert check_session(lossy).why == {}
     explain_losses([str(lossy)], wanted=None)
     assert asked == [lossy]
 

@@ -21,7 +21,7 @@ from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CRASH, MANUAL, timed
-from tui.cli.runs.narration import Narrating
+from tui.cli.runs.narration import LivePrinter
 from tui.cli.runs.pace import FRAME_S, Pace
 
 pytestmark = pytest.mark.slow
@@ -49,9 +49,9 @@ class Wall:
         self.on_sleep()
 
 
-def told(session: Session, speed: float, wall: Wall, *, everything: bool = False) -> tuple[Narrating, list[str]]:
+def told(session: Session, speed: float, wall: Wall, *, everything: bool = False) -> tuple[LivePrinter, list[str]]:
     out = io.StringIO()
-    narrating = Narrating(
+    narrating = LivePrinter(
         Pace(speed, wall.clock, wall.sleep), Console(file=out, soft_wrap=True, highlight=False), everything
     )
     narrating.run(session)
@@ -160,7 +160,7 @@ def test_the_status_line_moves_on_a_terminal_only(
     stderr = Console(file=moving, force_terminal=True, width=80, soft_wrap=True, highlight=False)
     monkeypatch.setattr("tui.cli.runs.narration.people", lambda: stderr)
     wall = Wall()
-    narrating = Narrating(Pace(1.0, wall.clock, wall.sleep), Console(file=lines, soft_wrap=True, highlight=False))
+    narrating = LivePrinter(Pace(1.0, wall.clock, wall.sleep), Console(file=lines, soft_wrap=True, highlight=False))
     narrating.run(Session.start(loads(CRASH, "crash.yaml")))
     drawn = moving.getvalue().split("\r\x1b[2K")
     assert [status for status in drawn if status.startswith(("0.900s  ", "1.000s  "))] == snapshot

@@ -18,7 +18,7 @@ from playbooks.session_format import session_files
 from tests.cli.running import Steady, Typed
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 from tui.cli.runs.session_driver import SessionDriver, progress
-from tui.output.result import guard_lines, refusal_words
+from tui.output.result import guard_lines, refusal_text
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def test_refused_steps_are_told_without_plain(typed: Type, snapshot: SnapshotAss
 
 def test_of_very_many_refusals_only_the_first_are_told(snapshot: SnapshotAssertion) -> None:
     steps = [StepTaken(0, f"step {number}", "", "admin elect_leaders x=1", "NOT_CONTROLLER") for number in range(1, 11)]
-    assert refusal_words(steps) == snapshot
+    assert refusal_text(steps) == snapshot
 
 
 def test_the_sandbox_runs_without_a_screen_under_load(typed: Type) -> None:

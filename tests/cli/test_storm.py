@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from playbooks.campaign.run_rows import coverage_of, groups_of, totals_of
-from playbooks.campaign.runner import Come, write_come
+from playbooks.campaign.runner import CampaignResult, write_result
 from playbooks.campaign.workloads.fuzz_workload import read_plan
 from tests.cli.running import Steady, Typed
 from tests.playbooks.fuzz.small import plan, text
@@ -154,7 +154,7 @@ def test_spark_is_given_the_plan_and_believed(
         folder = Path(command[3])
         row = read_plan(folder).row(1)
         faults, states = read_plan(folder).frame()
-        write_come(folder, Come(totals_of([row]), groups_of([row]), coverage_of([row], faults, states)))
+        write_result(folder, CampaignResult(totals_of([row]), groups_of([row]), coverage_of([row], faults, states)))
         return 0
 
     monkeypatch.setattr("tui.cli.runs.spark_jobs.run_to_its_end", stand_in)

@@ -11,14 +11,14 @@ from playbooks.parser.loader import loads
 from tests.cli.running import Typed
 from tests.cluster_model.tracing import CASES, run
 from tests.playbooks.engine.test_manual_session import TWO
-from tests.support.breadth import met
+from tests.support.breadth import covering_cases
 from tui.output.result import trace_lines
 
 Type = Callable[..., Typed]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "kafka", "width"), met(CASES, [80, 120]))
+@pytest.mark.parametrize(("name", "kafka", "width"), covering_cases(CASES, [80, 120]))
 def test_no_line_is_wider_than_the_terminal(name: str, kafka: str, width: int) -> None:
     lines = run(name, kafka).table(width)
     assert max(map(len, lines)) <= width

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from cluster_model.checker.root_cause.findings import LOST, SKIPPED, Finding, RecordBlock
 from faults.declarations.fault import Action
 from playbooks.diagnosis.remedies import Remedy, SettingChange
-from playbooks.diagnosis.why import FindingDiagnosis, Why, findings_of
+from playbooks.diagnosis.why import FindingDiagnosis, LossExplanation, findings_of
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
@@ -152,7 +152,7 @@ def test_findings_have_the_numbers_of_the_result_and_the_point_is_looked_for_in_
     result = replace(start_session(load(path_of("kip-101-loss"))).finish(), findings=(skipped, lost))
     assert [each.kind for each in findings_of(result)] == [SKIPPED, LOST]
     console = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None, soft_wrap=True)
-    print_why(console, Why(result, (FindingDiagnosis(1, skipped, None, ()),), by_hand=True))
+    print_why(console, LossExplanation(result, (FindingDiagnosis(1, skipped, None, ()),), by_hand=True))
     out = console.file.getvalue()  # type: ignore[attr-defined]
     assert out == snapshot
 
@@ -166,7 +166,9 @@ def test_remedies_and_findings_fit_the_terminal(columns: int) -> None:
     remedy = Remedy(change, "saves", 0, 50, 10, -700_000, "", 5, 5)
     console = Console(file=io.StringIO(), width=columns, force_terminal=True, color_system=None, soft_wrap=True)
     print_findings(console, result.findings, timed=False)
-    print_why(console, Why(result, (FindingDiagnosis(1, result.findings[0], None, (remedy,)),), by_hand=True))
+    print_why(
+        console, LossExplanation(result, (FindingDiagnosis(1, result.findings[0], None, (remedy,)),), by_hand=True)
+    )
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert max(map(len, lines)) <= columns
     assert "      --set topics.orders.config.unclean=false" in lines

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from cluster_model.broker.control_plane_client import MetadataUpdate
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.cluster import Cluster
-from cluster_model.controller.cluster_parts import Parts, Plane
+from cluster_model.controller.cluster_parts import ClusterParts, ControlPlane
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import PartitionState
@@ -41,12 +41,12 @@ def spec_of(
 
 def one_controller(
     _spec: ClusterSpec,
-    parts: Parts,
+    parts: ClusterParts,
     port_of: Callable[[int], NodeContext],
-    _streams: Streams,
+    _streams: RandomStreams,
     emit: Callable[[Event], None],
     _network: Network,
-) -> Plane:
+) -> ControlPlane:
     """A plane that goes by the committed state alone, whatever the mode: what a desk decides, it takes as decided."""
     return SinglePlane(port_of(CONTROLLER_ID), parts.profile, parts.config, parts.committed, emit)
 

@@ -3,15 +3,15 @@
 from typing import Any
 
 from cluster_model.broker.fetch.replica_fetcher import ReplicaFetcherThread
-from cluster_model.broker.fetch.replication_quota import Throttle
+from cluster_model.broker.fetch.replication_quota import ReplicationQuota
 from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.broker.purgatory import Deletions, Purgatory
+from cluster_model.broker.purgatory import DelayedDeletions, Purgatory
 from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.connections.process_connections import Connector
 from cluster_model.kernel.process import Connected
-from cluster_model.kernel.rng import Stream
-from cluster_model.log.batch_store import Lineages
+from cluster_model.kernel.rng import RandomStream
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
 from cluster_model.protocol.events import TraceEvent
@@ -126,15 +126,15 @@ class LeaderRig:
         metadata.racks = {1: "a", 2: "b", 3: "b"}
         config = BrokerConfig.of(profile, broker or {})
         self.replica = Replica(
-            1, P, (1, 2, 3), profile, config, TopicConfig.of(profile, broker or {}, topic or {}), Lineages(), metadata,
-            self.events.append,
+            1, P, (1, 2, 3), profile, config, TopicConfig.of(profile, broker or {}, topic or {}), BatchStore(),
+            metadata, self.events.append,
         )  # fmt: skip
         self.replicas = {P: self.replica}
         self.cache = SessionCache(config.session_slots)
         self.purgatory = Purgatory(self.wire, self.cache)
         self.touched: dict[str, None] = {}
-        self.purgatory.deletions = Deletions(self.wire, self.replicas, metadata, self.touched)
-        self.throttle = Throttle(config.leader_rate, exists=profile.throttles)
+        self.purgatory.deletions = DelayedDeletions(self.wire, self.replicas, metadata, self.touched)
+        self.throttle = ReplicationQuota(config.leader_rate, exists=profile.throttles)
         self.service = RequestHandler(
             self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache, self.throttle, {}
         )
@@ -144,8 +144,8 @@ class LeaderRig:
     def fetcher(self) -> ReplicaFetcherThread:
         """The thread that fetches from broker 2, for a rig whose leader that is."""
         config = self.replica.config
-        throttle = Throttle(config.follower_rate, exists=self.profile.throttles)
-        connector = Connector(self.wire, config.connections, Stream(0, "connections"))
+        throttle = ReplicationQuota(config.follower_rate, exists=self.profile.throttles)
+        connector = Connector(self.wire, config.connections, RandomStream(0, "connections"))
         found = ReplicaFetcherThread(
             connector, 2, self.replicas, self.profile, config, lambda: -1, self.touched, throttle, connected=True
         )

@@ -10,7 +10,7 @@ from typing import Any
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     Appended,
     LogStartMoved,
@@ -78,7 +78,7 @@ class Readable:
 class PlainLedger:
     """Hears every event behind the checker."""
 
-    world: World
+    world: ClusterState
     outcomes: dict[Number, str] = field(default_factory=dict)
     unnumbered: int = 0
     copies: dict[tuple[str, int, int], Copy] = field(default_factory=dict)
@@ -293,7 +293,7 @@ def spread(ranges: list[tuple[int, int]]) -> list[int]:
     return sorted(at for low, high in ranges for at in range(low, high))
 
 
-def counts_of(world: World, checker: Checker) -> dict[str, dict[tuple[str, str], list[int]]]:
+def counts_of(world: ClusterState, checker: Checker) -> dict[str, dict[tuple[str, str], list[int]]]:
     """The same terms by the ledger of the product."""
     ledger = checker.ledger
     found: dict[str, dict[tuple[str, str], list[int]]] = {}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.kernel.process import ProcessState
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from tests.cluster_model.quorums import MS, SECOND, QuorumRig
 
 Step = Callable[[QuorumRig], None]
@@ -63,8 +63,8 @@ def _step(chance: random.Random, nodes: list[int], number: int) -> Step:
 
     def act(rig: QuorumRig) -> None:
         state = rig.network.processes[node].state
-        target = rig.leader() if leader_too and rig.leader() != NOBODY else node
-        if kind == "append" and rig.leader() != NOBODY:
+        target = rig.leader() if leader_too and rig.leader() != NO_LEADER else node
+        if kind == "append" and rig.leader() != NO_LEADER:
             rig.append(f"record {number}")
         elif kind == "down" and rig.runs(target):
             getattr(rig, how)(target)

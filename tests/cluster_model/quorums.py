@@ -3,16 +3,16 @@
 from typing import Any
 
 from cluster_model.controller.raft.raft import Role
-from cluster_model.controller.raft.raft_client import QuorumPeer, form_quorum
+from cluster_model.controller.raft.raft_client import RaftClient, form_quorum
 from cluster_model.controller.raft.raft_log import QuorumStore
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import QuorumConfig
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.protocol.versions import Profile
 
 MS = 1_000
@@ -35,7 +35,7 @@ class Member:
         self.applied: list[tuple[int, int, tuple[Any, ...]]] = []
         """Batches handed over in this life."""
         self.leads = 0
-        self.peer = QuorumPeer(
+        self.peer = RaftClient(
             NodeContext(rig.network, node), rig.voters, rig.store, rig.config, rig.streams.named(f"raft {node}"), self
         )
 
@@ -89,7 +89,7 @@ class QuorumRig:
         formed: bool = True,
         whole: QuorumStore | None = None,
     ) -> None:
-        self.streams = Streams(seed)
+        self.streams = RandomStreams(seed)
         self.network = Network(self.streams, LATENCY, jitter, lambda _target, _payload: None, naive=naive)
         self.voters = tuple(range(FIRST_VOTER, FIRST_VOTER + voters))
         self.observers = tuple(range(1, observers + 1))
@@ -112,7 +112,7 @@ class QuorumRig:
     def run(self, duration: int) -> None:
         self.network.kernel.run_until(self.now + duration)
 
-    def peer(self, node: int) -> QuorumPeer:
+    def peer(self, node: int) -> RaftClient:
         return self.members[node].peer
 
     def runs(self, node: int) -> bool:
@@ -123,7 +123,7 @@ class QuorumRig:
         leading = [
             (peer.epoch, node) for node in self.voters if self.runs(node) and (peer := self.peer(node)).is_leader
         ]
-        return max(leading)[1] if leading else NOBODY
+        return max(leading)[1] if leading else NO_LEADER
 
     def roles(self) -> list[Role]:
         return [self.peer(node).node.role for node in self.voters]
@@ -131,7 +131,7 @@ class QuorumRig:
     def until_leader(self, most: int = 20 * SECOND) -> int:
         """Run until somebody leads that did not before; the time it took."""
         began, before = self.now, self.leader()
-        while self.leader() in (before, NOBODY) and self.now < began + most:
+        while self.leader() in (before, NO_LEADER) and self.now < began + most:
             self.run(MS)
         return self.now - began
 

@@ -5,13 +5,13 @@ from typing import Any, TypeVar
 
 from cluster_model.clients.consumer.consumer import Consumer
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.partitioners import Placement, RoundRobinPartitioner
+from cluster_model.clients.producer.partitioners import RecordPlacement, RoundRobinPartitioner
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Streams
-from cluster_model.log.batch_store import Lineages
+from cluster_model.kernel.rng import RandomStreams
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.record_keys import KeySet, ProducerKeys
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
@@ -77,7 +77,7 @@ class Rig:
     """Three stub brokers and room for one client."""
 
     def __init__(self) -> None:
-        self.streams = Streams(0)
+        self.streams = RandomStreams(0)
         self.network = Network(self.streams, LATENCY, 0, lambda _target, _payload: None)
         self.brokers = {broker: StubBroker(self.network, broker) for broker in BROKERS}
         for broker, node in self.brokers.items():
@@ -159,7 +159,7 @@ class ProducerRig(Rig):
             self.streams.named("partitioner:p"), self.keys,
         )  # fmt: skip
         if turns:
-            self.producer._places._placement = Placement(RoundRobinPartitioner(asks_again=False))
+            self.producer._places._placement = RecordPlacement(RoundRobinPartitioner(asks_again=False))
             self.producer._places.listens = False
         self.network.add(CLIENT, "p", self.producer)
         self.network.stand((CLIENT,), BROKERS)
@@ -199,7 +199,7 @@ class ReadingRig(Rig):
     def __init__(self, partitions: int) -> None:
         super().__init__()
         self.partitions = tuple(f"t-{index}" for index in range(partitions))
-        self.lineages = {name: Lineages() for name in self.partitions}
+        self.lineages = {name: BatchStore() for name in self.partitions}
 
 
 class ConsumerRig(ReadingRig):

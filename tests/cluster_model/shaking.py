@@ -5,9 +5,9 @@ from random import Random
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.raft.raft_client import ALARM, QuorumPeer
+from cluster_model.controller.raft.raft_client import ALARM, RaftClient
 from cluster_model.kernel.event_loop import LANES, LAST
-from cluster_model.kernel.link import INTO, OUT, Shape
+from cluster_model.kernel.link import INTO, OUT, LinkCondition
 from cluster_model.kernel.process import TIMER, ProcessState
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -214,9 +214,10 @@ def act(cluster: Cluster, step: Step) -> None:
 
 
 SHAPES: Final = (
-    Shape(rate=400), Shape(rate=50_000), Shape(rate=3_000, cards=OUT), Shape(rate=3_000, cards=OUT | INTO),
-    Shape(loss=30_000), Shape(loss=700_000), Shape(answer_us=2 * SECOND, answer_jitter_us=SECOND),
-    Shape(answer_us=700), Shape(repeats=20_000), Shape(close_us=3 * SECOND), Shape(rate=9_000, loss=9_000),
+    LinkCondition(rate=400), LinkCondition(rate=50_000), LinkCondition(rate=3_000, cards=OUT), LinkCondition(rate=3_000,
+    cards=OUT | INTO), LinkCondition(loss=30_000), LinkCondition(loss=700_000), LinkCondition(answer_us=2 * SECOND,
+    answer_jitter_us=SECOND), LinkCondition(answer_us=700), LinkCondition(repeats=20_000), LinkCondition(close_us=3 *
+    SECOND), LinkCondition(rate=9_000, loss=9_000),
 )  # fmt: skip
 
 
@@ -278,7 +279,7 @@ def reach(cluster: Cluster, place: Place) -> None:
     assert (kernel.now, kernel.order) == (at, order)
 
 
-def _peers(cluster: Cluster) -> list[QuorumPeer]:
+def _peers(cluster: Cluster) -> list[RaftClient]:
     """Members of the KRaft quorum, none in ZooKeeper mode."""
     members: list[Any] = [server for _name, server in cluster.plane.servers.values()]
     members += [broker.control for broker in cluster.brokers.values()]

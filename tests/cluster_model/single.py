@@ -9,8 +9,8 @@ if every write had been committed; and eligible leader replicas (KIP-966), for n
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.controller.committed_state import Committed, CommittedPartition
-from cluster_model.controller.immediate_controller import Decider
+from cluster_model.controller.committed_state import CommittedPartition, CommittedState
+from cluster_model.controller.immediate_controller import ImmediateController
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.admin_messages import AdminError, ElectLeadersRequest, ElectLeadersResponse, refusal
@@ -56,12 +56,12 @@ class SingleController:
         port: NodeContext,
         profile: Profile,
         config: BrokerConfig,
-        committed: Committed,
+        committed: CommittedState,
         emit: Callable[[Event], None],
     ) -> None:
         self.committed = committed
         self.brokers: dict[int, Registration] = {}
-        self._decider = Decider(committed, profile, elr=False)
+        self._decider = ImmediateController(committed, profile, elr=False)
         self._port = port
         self._profile = profile
         self._config = config

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Handlers, ListenerState, MetadataUpdate
-from cluster_model.controller.cluster_parts import ControllerView, Server
-from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.cluster_parts import ControllerView, ControlPlaneServer
+from cluster_model.controller.committed_state import CommittedState
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import ConfigValue
@@ -40,11 +40,11 @@ class SinglePlane:
         port: NodeContext,
         profile: Profile,
         config: BrokerConfig,
-        committed: Committed,
+        committed: CommittedState,
         emit: Callable[[Event], None],
     ) -> None:
         self.controller = SingleController(port, profile, config, committed, emit)
-        self.servers: dict[int, tuple[str, Server]] = {CONTROLLER_ID: ("controller", self.controller)}
+        self.servers: dict[int, tuple[str, ControlPlaneServer]] = {CONTROLLER_ID: ("controller", self.controller)}
         self._config = config
         self._committed = committed
         self._controls: dict[int, SingleControl] = {}

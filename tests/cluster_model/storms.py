@@ -9,11 +9,11 @@ from random import Random
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.control_plane import KraftPlane
+from cluster_model.controller.kraft.control_plane import KraftControlPlane
 from cluster_model.kernel.process import ProcessState
 from cluster_model.log.crash_recovery import TAILS
 from cluster_model.protocol.events import Appended, Event, IsrChanged, LeaderElected, PartitionOffline, RecordsMissing
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 MS: Final = 1_000
@@ -102,12 +102,12 @@ class Storm:
     def _victim(self) -> int:
         """Anybody, but rather one that matters."""
         cluster = self.cluster
-        leaders = [record.leader for record in cluster.world.records.values() if record.leader != NOBODY]
+        leaders = [record.leader for record in cluster.world.records.values() if record.leader != NO_LEADER]
         active = cluster.plane.active()
         choice = self.random.random()
         if choice < 0.3 and leaders:
             return self.random.choice(leaders)
-        return active if choice < 0.45 and active != NOBODY else self.random.choice(self.nodes)
+        return active if choice < 0.45 and active != NO_LEADER else self.random.choice(self.nodes)
 
     def _cut(self, one: int, other: int, *, both: bool = True) -> None:
         self.cluster.cut(one, other, FAULT)
@@ -162,8 +162,9 @@ class Storm:
     def is_whole(self) -> bool:
         """Whether there is a controller, every partition has its leader and all its replicas in sync."""
         plane, world = self.cluster.plane, self.cluster.world
-        return plane.active() != NOBODY and all(
-            record.leader != NOBODY and set(record.isr) == set(record.assignment) for record in world.records.values()
+        return plane.active() != NO_LEADER and all(
+            record.leader != NO_LEADER and set(record.isr) == set(record.assignment)
+            for record in world.records.values()
         )
 
     def settle(self, bound_us: int) -> None:
@@ -229,7 +230,7 @@ class Storm:
                 assert replica.hw == replica.log.leo, (name, broker)
                 assert replica.leader_epoch == record.leader_epoch, (name, broker)
         plane = self.cluster.plane
-        if isinstance(plane, KraftPlane):
+        if isinstance(plane, KraftControlPlane):
             images = [node.image.save() for node in plane._nodes.values()]
             images += [control.image.save() for control in plane._controls.values()]
             assert all(image == plane._truth.image.save() for image in images)

@@ -10,8 +10,8 @@ from cluster_model.protocol.events import DATA_KINDS, BecameLeader, BrokerFenced
 from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
-from tests.support.breadth import EVENING, some
+from faults.injector import FaultInjector
+from tests.support.breadth import EVENING, spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -34,11 +34,11 @@ def small(
     return ClusterSpec(kafka, mode, brokers, (topic,), (producer,), (group,))
 
 
-def inject(board: FaultBoard, name: str, target: str, for_s: int = -1, **params: Any) -> None:
+def inject(board: FaultInjector, name: str, target: str, for_s: int = -1, **params: Any) -> None:
     board.inject(Action("inject", name, target, params, for_s * SECOND if for_s >= 0 else -1))
 
 
-def finish(cluster: Cluster, board: FaultBoard, settle_s: int = 70) -> None:
+def finish(cluster: Cluster, board: FaultInjector, settle_s: int = 70) -> None:
     board.heal("all")
     cluster.stop_producers()
     cluster.run(cluster.now_us + settle_s * SECOND)
@@ -63,7 +63,7 @@ def test_a_quiet_cluster_delivers_everything_it_acknowledges() -> None:
 
 def test_a_crashed_leader_is_replaced_when_its_session_ends_and_joins_again() -> None:
     cluster = Cluster.build(small(each_us=40_000), 7)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     cluster.run(5 * SECOND)
     inject(board, "crash", f"leader({P})", 20)
     cluster.run(20 * SECOND)
@@ -93,7 +93,7 @@ def test_a_leader_that_sleeps_past_its_session_wakes_as_a_zombie(
     acks: str, loses: bool, snapshot: SnapshotAssertion
 ) -> None:
     cluster = Cluster.build(small(acks=acks, each_us=10_000 if loses else 40_000), 7)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     cluster.run(5 * SECOND)
     inject(board, "gc_pause", f"leader({P})", 20)
     cluster.run(30 * SECOND)
@@ -111,7 +111,7 @@ def test_a_leader_that_sleeps_past_its_session_wakes_as_a_zombie(
 
 def test_a_short_pause_of_a_follower_passes_unnoticed() -> None:
     cluster = Cluster.build(small(), 7)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     cluster.run(5 * SECOND)
     inject(board, "gc_pause", "broker(3)", 4)
     cluster.run(15 * SECOND)
@@ -123,7 +123,7 @@ def test_a_short_pause_of_a_follower_passes_unnoticed() -> None:
 
 def test_a_lagging_follower_leaves_the_isr_and_returns_when_healed() -> None:
     cluster = Cluster.build(small(each_us=80_000), 7)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     cluster.run(5 * SECOND)
     inject(board, "lag", "broker(3)", 80, latency=40 * SECOND, to="broker(1)")
     cluster.run(80 * SECOND)
@@ -142,7 +142,7 @@ def test_the_last_in_sync_replica_is_waited_for_unless_an_election_is_unclean() 
         cluster = Cluster.build(
             small(acks="1", partition=0, each_us=80_000, **{"unclean.leader.election.enable": unclean}), 7
         )
-        board = FaultBoard(cluster)
+        board = FaultInjector(cluster)
         cluster.run(5 * SECOND)
         inject(board, "gc_pause", "followers(orders-0)", 60)
         cluster.run(50 * SECOND)
@@ -160,7 +160,7 @@ def test_the_last_in_sync_replica_is_waited_for_unless_an_election_is_unclean() 
 
 def test_an_administrator_can_elect_uncleanly() -> None:
     cluster = Cluster.build(small(each_us=40_000), 7)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     cluster.run(5 * SECOND)
     inject(board, "gc_pause", "followers(orders-0)", 60)
     cluster.run(50 * SECOND)
@@ -174,9 +174,9 @@ def test_an_administrator_can_elect_uncleanly() -> None:
     assert [ended.error for ended in board.desk.take_ended()] == ["", "ELECTION_NOT_NEEDED"]
 
 
-def busy(seed: int, kafka: str, mode: str | None) -> tuple[Cluster, FaultBoard]:
+def busy(seed: int, kafka: str, mode: str | None) -> tuple[Cluster, FaultInjector]:
     cluster = Cluster.build(small(kafka, mode, "1", each_us=120_000), seed)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     return cluster, board
 
 
@@ -189,7 +189,7 @@ TROUBLE: tuple[tuple[int, str, str, int, dict[str, int]], ...] = (
 END = 34 * SECOND
 
 
-def disturb(cluster: Cluster, board: FaultBoard, slice_us: int, slice_events: int) -> str:
+def disturb(cluster: Cluster, board: FaultInjector, slice_us: int, slice_events: int) -> str:
     """The same half minute of trouble, advanced in slices of any size."""
 
     def run_to(until_us: int) -> None:
@@ -207,7 +207,7 @@ def disturb(cluster: Cluster, board: FaultBoard, slice_us: int, slice_events: in
 
 
 @pytest.mark.parametrize(
-    ("kafka", "mode"), some([("0.10.2", None), ("2.4", None), ("3.9", "zookeeper"), ("4.1", None)], 2)
+    ("kafka", "mode"), spread_sample([("0.10.2", None), ("2.4", None), ("3.9", "zookeeper"), ("4.1", None)], 2)
 )
 def test_slices_of_any_size_give_one_digest(kafka: str, mode: str | None) -> None:
     digests = {
@@ -218,7 +218,7 @@ def test_slices_of_any_size_give_one_digest(kafka: str, mode: str | None) -> Non
     assert digests != {disturb(*busy(6, kafka, mode), 3_600 * SECOND, 0)}
 
 
-@pytest.mark.parametrize("kafka", some(["0.10.2", "2.4", "3.9"], 2))
+@pytest.mark.parametrize("kafka", spread_sample(["0.10.2", "2.4", "3.9"], 2))
 def test_a_keyframe_restores_exactly(kafka: str) -> None:
     """Go back again and again from what came of a moment, and run on, against the unbroken run: the same trace."""
     expected = disturb(*busy(5, kafka, None), 3_600 * SECOND, 0)
@@ -249,7 +249,7 @@ TELLING = ["0.8.2", "0.10.2", "1.1", "2.4", "2.7", "3.3", "3.7", "4.1"]
 def test_every_profile_survives_a_crash_of_its_leader_with_acks_all(kafka: str) -> None:
     for mode in modes_of(kafka):
         cluster = Cluster.build(small(kafka, mode, each_us=80_000), 11)
-        board = FaultBoard(cluster)
+        board = FaultInjector(cluster)
         cluster.run(SECOND)
         inject(board, "crash", f"leader({P})", 24)
         cluster.run(22 * SECOND)

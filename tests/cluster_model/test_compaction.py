@@ -10,7 +10,7 @@ from cluster_model.broker.storage.log_manager import run_cleaner
 from cluster_model.client_factory import FIRST_CONSUMER
 from cluster_model.cluster import Cluster
 from cluster_model.controller.cluster_parts import build_parts
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.log.record_keys import Key, keys_of
 from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.protocol.errors import KafkaError, ModelError
@@ -19,7 +19,7 @@ from cluster_model.protocol.records import Batch
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.hands import Hands
-from tests.support.breadth import EVENING, some
+from tests.support.breadth import EVENING, spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -346,7 +346,7 @@ def test_a_truncation_takes_the_cleaners_checkpoint_along() -> None:
 def test_the_dirtiest_log_goes_first() -> None:
     topics = tuple(TopicSpec(name, 1, 1, ((1,),), COMPACT) for name in ("some", "most", "few"))
     spec = ClusterSpec("3.9", None, (BrokerSpec(1),), topics)
-    parts = build_parts(spec, Streams(1), lambda _event: None, {1: 0})
+    parts = build_parts(spec, RandomStreams(1), lambda _event: None, {1: 0})
     replicas = {name: parts.replicas[f"{name}-0"][1] for name in ("some", "most", "few")}
     for name, replica in replicas.items():
         log_branch = replica.log.lineages.begin(1, 0, 0)
@@ -395,8 +395,8 @@ def test_compaction_survives_a_change_of_leader_in_every_release(kafka: str) -> 
         assert table(log_of(cluster, broker)) == table(log_of(cluster, broker), whole=True)
 
 
-@pytest.mark.parametrize("kafka", some(["2.1", "2.8", "3.9", "4.1"], 2))
-@pytest.mark.parametrize("seed", some([1, 2], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["2.1", "2.8", "3.9", "4.1"], 2))
+@pytest.mark.parametrize("seed", spread_sample([1, 2], 1))
 def test_one_broker_after_the_other_in_any_way_costs_nothing(kafka: str, seed: int) -> None:
     drawn = Random(seed)
     cluster = build(kafka, broker={"log.cleaner.backoff.ms": 2_000}, topic={"min.cleanable.dirty.ratio": "0.2"})

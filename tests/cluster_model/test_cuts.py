@@ -11,7 +11,7 @@ from cluster_model.protocol.events import IsrChanged, ProduceRefused, TraceEvent
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, World
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 MS = 1_000
 SECOND = 1_000_000
@@ -308,7 +308,7 @@ def tell(cluster: Cluster, since: int = 0, until: int = 80) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("middle", some([7, 10, 20, 42, 47], 2))
+@pytest.mark.parametrize("middle", spread_sample([7, 10, 20, 42, 47], 2))
 def test_a_keyframe_from_the_middle_of_a_cut_goes_on_as_the_first_time(middle: int) -> None:
     straight = cluster_of()
     tell(straight)

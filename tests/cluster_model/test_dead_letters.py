@@ -17,7 +17,7 @@ from cluster_model.protocol.events import (
     RecordsUnknown,
 )
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
-from tests.support.breadth import met, some
+from tests.support.breadth import covering_cases, spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,9 @@ class Desk:
         return self.cluster.checker.ledger.books.totals[LETTERS]
 
 
-@pytest.mark.parametrize(("kafka", "commit"), met(["0.9", "2.0", "3.9", "4.1"], ["auto", "sync", "async", "before"]))
+@pytest.mark.parametrize(
+    ("kafka", "commit"), covering_cases(["0.9", "2.0", "3.9", "4.1"], ["auto", "sync", "async", "before"])
+)
 def test_every_record_that_cannot_be_processed_is_in_the_topic_once(kafka: str, commit: str) -> None:
     desk = Desk(kafka=kafka, commit=commit)
     desk.run(6 * SECOND)
@@ -273,7 +275,7 @@ def test_a_fault_of_a_members_links_is_one_of_its_letters_too(how: str) -> None:
     assert set(desk.letters()) == set(desk.expected())
 
 
-@pytest.mark.parametrize("at", some([30 * MS, 2, 900], 2))
+@pytest.mark.parametrize("at", spread_sample([30 * MS, 2, 900], 2))
 def test_a_keyframe_in_the_middle_of_a_letter_goes_on_as_before(at: int) -> None:
     desk = Desk()
     desk.run(5 * SECOND)

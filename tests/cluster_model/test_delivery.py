@@ -14,8 +14,8 @@ from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import ProduceRefused
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
-from tests.support.breadth import met
+from faults.injector import FaultInjector
+from tests.support.breadth import covering_cases
 from tests.support.releases import those_of
 
 pytestmark = pytest.mark.slow
@@ -77,7 +77,7 @@ class Run:
         brokers = tuple(BrokerSpec(broker) for broker in (1, 2, 3))
         network = NetworkSpec(6_000, 2_000)
         self.cluster = Cluster.build(ClusterSpec(kafka, None, brokers, (orders,), (producer,), network=network), 3)  # type: ignore[arg-type]
-        self.board = FaultBoard(self.cluster)
+        self.board = FaultInjector(self.cluster)
         self.cluster.run(3 * SECOND)
 
     def inject(self, name: str, target: str, for_ms: int = -1, **params: Any) -> "Run":
@@ -276,7 +276,7 @@ def test_acks_all_without_retries_neither_repeats_nor_loses(fault: str) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "kafka"),
-    met(["ack_lost", "leader_changes", "leader_crashes", "leader_pauses"], ["1.1", "2.5", "3.9", "4.1"]),
+    covering_cases(["ack_lost", "leader_changes", "leader_crashes", "leader_pauses"], ["1.1", "2.5", "3.9", "4.1"]),
 )
 def test_an_idempotent_producer_sees_nothing_of_a_single_fault(fault: str, kafka: str) -> None:
     config: dict[str, ConfigValue] = {"enable.idempotence": True, "retries": 1_000}

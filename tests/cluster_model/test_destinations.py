@@ -9,19 +9,19 @@ import pytest
 from cluster_model.cluster import Cluster
 from cluster_model.log.record_keys import keys_of
 from cluster_model.protocol.events import RecordsFailed, RecordsSent
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec.cluster_spec import (
     BrokerSpec,
     ClusterSpec,
+    CustomPartitioner,
     HotKeys,
     NetworkSpec,
-    OwnPartitioner,
     ProducerSpec,
     TopicSpec,
 )
 from cluster_model.util.deterministic_math import partition_for_key
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.cluster_model.rigs import MS, ProducerRig
 
 SECOND = 1_000_000
@@ -123,14 +123,14 @@ def test_a_batch_that_lingers_holds_the_switch_up_until_it_is_full() -> None:
 
 @pytest.mark.parametrize("kafka", ["2.3", "2.8", "3.9"])
 def test_records_without_keys_go_where_there_is_a_leader(kafka: str) -> None:
-    rig = rig_of(kafka=kafka, leaders=(1, NOBODY, 1, NOBODY), config={"batch.size": 400}, batches=30)
+    rig = rig_of(kafka=kafka, leaders=(1, NO_LEADER, 1, NO_LEADER), config={"batch.size": 400}, batches=30)
     rig.make_all()
     assert {partition for partition, _count in sent(rig)} == {0, 2}
 
 
 @pytest.mark.parametrize("kafka", ["2.3", "2.8", "3.9"])
 def test_a_key_goes_to_its_partition_whoever_leads(kafka: str) -> None:
-    rig = rig_of(kafka=kafka, leaders=(1, NOBODY, 1, NOBODY), batches=200, interval=MS, keys=100)
+    rig = rig_of(kafka=kafka, leaders=(1, NO_LEADER, 1, NO_LEADER), batches=200, interval=MS, keys=100)
     rig.make_all()
     counts = Counter(partition for partition, _count in sent(rig))
     share = Counter(partition_for_key(b"key-%d" % key, 4) for key in range(100))
@@ -168,10 +168,10 @@ def test_records_handed_over_together_go_each_by_its_key() -> None:
 
 
 def test_an_applications_own_partitioner() -> None:
-    rig = rig_of(batches=60, keys=50, partitioner=OwnPartitioner((), 3))
+    rig = rig_of(batches=60, keys=50, partitioner=CustomPartitioner((), 3))
     rig.make_all()
     assert {partition for partition, _count in sent(rig)} == {3}
-    hot = rig_of(batches=60, keys=50, skew=HotKeys(999_999), partitioner=OwnPartitioner(((0, 2),)))
+    hot = rig_of(batches=60, keys=50, skew=HotKeys(999_999), partitioner=CustomPartitioner(((0, 2),)))
     hot.make_all()
     assert {partition for partition, _count in sent(hot)} == {2}
 
@@ -189,7 +189,7 @@ def test_a_partition_that_does_not_exist_is_waited_for() -> None:
 
 def test_a_partitioner_that_names_one_has_its_records_wait_until_they_expire() -> None:
     config = {"delivery.timeout.ms": 2_000, "request.timeout.ms": 1_000}
-    rig = rig_of(config=config, batches=2, keys=5, partitioner=OwnPartitioner((), 9))
+    rig = rig_of(config=config, batches=2, keys=5, partitioner=CustomPartitioner((), 9))
     rig.make_all()
     rig.run(3 * SECOND)
     assert sent(rig) == [(9, 1)] * 2
@@ -217,7 +217,7 @@ def keys_in(cluster: Cluster, partition: str) -> list[int]:
 def test_a_topic_that_grows_takes_its_keys_elsewhere_from_then_on() -> None:
     cluster = cluster_of(ProducerSpec("p", "t", 2_000, 1, keys=300, config={"metadata.max.age.ms": 500}), 3)
     cluster.run(4 * SECOND)
-    FaultBoard(cluster).admin(Action("admin", "add_partitions", params={"topic": "t", "total": 8}))
+    FaultInjector(cluster).admin(Action("admin", "add_partitions", params={"topic": "t", "total": 8}))
     cluster.run(6 * SECOND)
     cluster.stop_producers()
     cluster.run(8 * SECOND)
@@ -244,7 +244,7 @@ def test_what_keys_are_is_gone_back_on_with_everything_else() -> None:
     early = cluster.save()
     model = cluster.lineages["t-0"].keys["p"].of
     placed = model.placed
-    FaultBoard(cluster).admin(Action("admin", "add_partitions", params={"topic": "t", "total": 8}))
+    FaultInjector(cluster).admin(Action("admin", "add_partitions", params={"topic": "t", "total": 8}))
     cluster.run(4 * SECOND)
     assert [total for total, _starts in model.placed] == [3, 8]
     cluster.load(early)

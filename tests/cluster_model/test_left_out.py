@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import long_poll
-from cluster_model.kernel.link import Shape
+from cluster_model.kernel.link import LinkCondition
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.cluster_model.shaking import (
@@ -24,7 +24,7 @@ from tests.cluster_model.shaking import (
     seen,
     state,
 )
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ def compare(seed: int, spec: ClusterSpec, plan: list[Step]) -> tuple[int, int]:
     return left_out.executed, naive.executed
 
 
-@pytest.mark.parametrize("seed", range(1, 1 + many(9, 40)))
+@pytest.mark.parametrize("seed", range(1, 1 + sample_count(9, 40)))
 def test_idle_exchanges_are_left_out_without_a_trace(seed: int) -> None:
     few, most = compare(seed, *drawn(seed))
     assert few * 10 <= most * 11, "exchanges that are woken all the time cost a little for every wakening"
@@ -79,7 +79,7 @@ def test_whatever_ends_a_process_wakes_its_exchanges(verb: str) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_troubled_links_keep_exchanges_awake_and_nothing_is_left_out_of_what_passes(shape: Shape) -> None:
+def test_troubled_links_keep_exchanges_awake_and_nothing_is_left_out_of_what_passes(shape: LinkCondition) -> None:
     number = 4 * SHAPES.index(shape) + 1
     plan = [
         Step(7 * SECOND + 123, 0, "shape", 2, 1, number),
@@ -95,17 +95,17 @@ def test_troubled_links_keep_exchanges_awake_and_nothing_is_left_out_of_what_pas
 
 def test_a_sleeper_that_lost_count_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check can fail: one cycle too many slept is another history."""
-    honest = long_poll.Exchange._slept_us
+    honest = long_poll.LongPoll._slept_us
 
-    def one_more(self: long_poll.Exchange, first: int, cycles: int) -> int:
+    def one_more(self: long_poll.LongPoll, first: int, cycles: int) -> int:
         return honest(self, first, cycles) + (1_000 if cycles else 0)
 
-    monkeypatch.setattr(long_poll.Exchange, "_slept_us", one_more)
+    monkeypatch.setattr(long_poll.LongPoll, "_slept_us", one_more)
     with pytest.raises(AssertionError):
         compare(0, CALM, [Step(7 * SECOND + 123, 0, "crash", 2, 1, 0), Step(9 * SECOND, 0, "nothing", 1, 2, 0)])
 
 
-@settings(max_examples=many(3, 8))
+@settings(max_examples=sample_count(3, 8))
 @given(seed=st.integers(0, 1 << 30), place=st.integers(0, 99))
 def test_keyframes_of_sleepers_change_nothing_and_go_on_as_the_first_time(seed: int, place: int) -> None:
     spec, plan = drawn(seed)

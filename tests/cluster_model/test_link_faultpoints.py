@@ -9,8 +9,8 @@ import pytest
 import cluster_model
 from cluster_model.broker.fetch.replication_quota import slice_bytes
 from cluster_model.cluster import Cluster
-from cluster_model.faultpoints import ENTRY, ENVELOPE, MESSAGE_KINDS, QUESTIONS, kind_of, size_of
-from cluster_model.kernel.link import ANSWER, OTHER, REQUEST, STRICT_ANSWER
+from cluster_model.faultpoints import ENTRY, ENVELOPE, MESSAGE_KINDS, RESPONSE_OF, kind_of, size_of
+from cluster_model.kernel.link import OTHER, REQUEST, RESPONSE, STRICT_RESPONSE
 from cluster_model.kernel.process import DISCONNECTED, HANDSHAKES
 from cluster_model.protocol.messages import FetchResponse, MetadataRequest, MetadataResponse, ProduceRequest
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
@@ -33,15 +33,15 @@ def test_every_request_has_its_response_and_none_is_missing() -> None:
     classes = message_classes()
     assert len(classes) > 90
     of_zookeeper = {zookeeper.ConnectRequest, zookeeper.ConnectResponse, zookeeper.ClientRequest}
-    assert {*QUESTIONS, *QUESTIONS.values()} == set(classes.values()) - of_zookeeper
-    for question, answer in QUESTIONS.items():
+    assert {*RESPONSE_OF, *RESPONSE_OF.values()} == set(classes.values()) - of_zookeeper
+    for question, answer in RESPONSE_OF.items():
         assert answer.__name__ == question.__name__.removesuffix("Request") + "Response"
 
 
 def test_kinds_of_messages() -> None:
     assert kind_of(MetadataRequest(1)) == REQUEST
-    assert kind_of(MetadataResponse(1, (), ())) == STRICT_ANSWER
-    assert kind_of(zookeeper.ClientPong(1, 2)) == ANSWER
+    assert kind_of(MetadataResponse(1, (), ())) == STRICT_RESPONSE
+    assert kind_of(zookeeper.ClientPong(1, 2)) == RESPONSE
     assert kind_of(zookeeper.ClientPing(1)) == kind_of("no message") == OTHER
 
 

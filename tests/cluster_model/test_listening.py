@@ -4,7 +4,7 @@ import pytest
 
 from cluster_model.broker.control_plane_client import ListenerState
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.broker_side import KraftControl
+from cluster_model.controller.kraft.broker_side import KraftBrokerClient
 from cluster_model.protocol.events import BrokerFenced
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
@@ -40,7 +40,7 @@ def life(cluster: Cluster, *, until_open: bool = False) -> list[tuple[ListenerSt
 def test_a_kraft_broker_refuses_connections_until_it_is_unfenced(version: str) -> None:
     cluster = restarted(version, "kraft")
     control = cluster.brokers[2].control
-    assert isinstance(control, KraftControl)
+    assert isinstance(control, KraftBrokerClient)
     opened = life(cluster, until_open=True)
     assert (opened, control.state) == ([(CLOSED, False), (OPEN, True)], "RUNNING")
 

@@ -7,8 +7,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.inspection.log_inspector import copies, inspect, lane_marks
-from cluster_model.kernel.network import flights
-from cluster_model.observation.inflight_fetches import FetchWire, fetch_wires
+from cluster_model.kernel.network import in_flight_messages
+from cluster_model.observation.inflight_fetches import InflightFetch, inflight_fetches
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.messages import FetchRequest
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec, TransactionPlan
@@ -31,8 +31,8 @@ def spec(*producers: ProducerSpec, **config: object) -> ClusterSpec:
 SLOW = ProducerSpec("slow", "t", 700 * MS, config={"acks": "1", "linger.ms": 0})
 
 
-def wire(cluster: Cluster, follower: int) -> FetchWire:
-    return next(each for each in fetch_wires(cluster, ONE) if each.follower == follower)
+def wire(cluster: Cluster, follower: int) -> InflightFetch:
+    return next(each for each in inflight_fetches(cluster, ONE) if each.follower == follower)
 
 
 def test_a_cluster_that_leaves_idle_fetches_out_shows_the_same_wires_as_one_that_does_not() -> None:
@@ -41,7 +41,7 @@ def test_a_cluster_that_leaves_idle_fetches_out_shows_the_same_wires_as_one_that
     for at in range(2_000_003, 3_600_000, 1_499):
         left_out.run(at)
         naive.run(at)
-        for one, other in zip(fetch_wires(left_out, ONE), fetch_wires(naive, ONE), strict=True):
+        for one, other in zip(inflight_fetches(left_out, ONE), inflight_fetches(naive, ONE), strict=True):
             states.add(one.state)
             # An idle request's arrival is not drawn while the exchange sleeps.
             assert one == (replace(other, until_us=-1) if one.until_us < 0 else other), at
@@ -53,7 +53,7 @@ def test_looking_on_leaves_no_mark() -> None:
     for at in range(0, 3 * SECOND, 41 * MS):
         watched.run(at)
         alone.run(at)
-        fetch_wires(watched, ONE)
+        inflight_fetches(watched, ONE)
         lane_marks(watched.world, ONE, 0, 1_000)
         for offset in range(3):
             inspect(watched.world, watched.checker, ONE, offset)
@@ -67,7 +67,7 @@ def test_a_fetch_that_waits_tells_its_offset_and_how_long_it_may_wait() -> None:
     found = wire(cluster, 2)
     assert (found.state, found.leader, found.question, found.offset) == ("waits", 1, "fetch", 0)
     assert found.sent_us < cluster.now_us <= found.until_us <= found.sent_us + 510 * MS
-    assert {each.follower for each in fetch_wires(cluster, ONE)} == {2, 3}
+    assert {each.follower for each in inflight_fetches(cluster, ONE)} == {2, 3}
 
 
 def test_a_reply_tells_what_it_brings() -> None:
@@ -75,7 +75,7 @@ def test_a_reply_tells_what_it_brings() -> None:
     brought = []
     while not brought:
         cluster.run(cluster.next_event_us(), 1)
-        brought = [each for each in fetch_wires(cluster, ONE) if each.state == "reply" and each.records > 0]
+        brought = [each for each in inflight_fetches(cluster, ONE) if each.state == "reply" and each.records > 0]
     (first, *_rest) = brought
     assert (first.offset, first.records, first.hw) == (0, 1, 0)
     assert cluster.now_us < first.until_us
@@ -119,12 +119,14 @@ def test_a_follower_that_is_down_asks_nothing_and_one_without_a_leader_backs_off
 
 def test_flights_are_the_messages_between_two_living_processes() -> None:
     cluster = Cluster.build(spec(), 5, naive=True)
-    while not (asked := [each for each in flights(cluster.network, 2, 1) if isinstance(each.message, FetchRequest)]):
+    while not (
+        asked := [each for each in in_flight_messages(cluster.network, 2, 1) if isinstance(each.message, FetchRequest)]
+    ):
         cluster.run(cluster.next_event_us(), 1)
     assert asked[0].place == "wire"
     assert asked[0].arrives_us > cluster.now_us
     cluster.network.power_off(2)
-    assert not list(flights(cluster.network, 2, 1))
+    assert not list(in_flight_messages(cluster.network, 2, 1))
 
 
 def transactional() -> Cluster:
@@ -189,7 +191,7 @@ def test_every_replica_has_its_place_for_a_record() -> None:
 def test_an_unknown_partition_is_refused_by_name(snapshot: SnapshotAssertion) -> None:
     cluster = Cluster.build(spec(), 5)
     for ask in (
-        lambda: fetch_wires(cluster, "x-1"),
+        lambda: inflight_fetches(cluster, "x-1"),
         lambda: lane_marks(cluster.world, "x-1", 0, 1),
         lambda: inspect(cluster.world, cluster.checker, "x-1", 0),
     ):

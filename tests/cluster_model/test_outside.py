@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.external_clients import NAME, OUTSIDE
+from cluster_model.external_clients import EXTERNAL_CLIENTS, NAME
 from cluster_model.protocol.events import (
     ProduceRefused,
     ProduceRetried,
@@ -75,7 +75,7 @@ def test_its_links_have_no_latency_but_what_faults_add() -> None:
     before = stage.cluster.now_us
     token = stage.write(b"one", acks=1, span_us=0)
     assert stage.answers[token].log_offset == 0
-    stage.cluster.add_lag(OUTSIDE, stage.leader, 1, 400_000, 0)
+    stage.cluster.add_lag(EXTERNAL_CLIENTS, stage.leader, 1, 400_000, 0)
     late = stage.write(b"two", acks=1, span_us=399_000)
     assert late not in stage.answers
     stage.run(1_000)
@@ -163,12 +163,12 @@ def test_a_keyframe_has_the_outside_too() -> None:
     twin.load(keyframe)
     twin.run(cluster.now_us)
     assert twin.digest() == digest
-    assert OUTSIDE in twin.nodes()
-    assert twin.name_of(OUTSIDE) == NAME
+    assert EXTERNAL_CLIENTS in twin.nodes()
+    assert twin.name_of(EXTERNAL_CLIENTS) == NAME
 
 
 def test_nobody_is_there_until_somebody_comes() -> None:
     spec = ClusterSpec("3.9", "kraft", (BrokerSpec(1),), (TopicSpec("orders", 1, 1),))
     cluster = Cluster.build(spec, 3)
-    assert OUTSIDE not in cluster.nodes()
+    assert EXTERNAL_CLIENTS not in cluster.nodes()
     assert cluster.outside.save() == ()

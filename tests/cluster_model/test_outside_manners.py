@@ -1,7 +1,7 @@
 """What clients outside may see goes by the weakest of what they asked for, and is the same from a keyframe on."""
 
 from cluster_model.cluster import Cluster
-from cluster_model.external_clients import Manners
+from cluster_model.external_clients import ExternalClientSettings
 from cluster_model.protocol.messages import FetchPartition, FetchRequest, InitProducerIdRequest, ProduceRequest
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
@@ -14,14 +14,14 @@ def batch(acks: int = -1, pid: int = -1, kind: int = 0) -> ProduceRequest:
 
 def test_the_weakest_acks_count() -> None:
     for first, second, found in ((-1, 1, 1), (1, -1, 1), (1, 0, 0), (0, -1, 0), (-1, -1, -1)):
-        manners = Manners()
+        manners = ExternalClientSettings()
         manners.wrote(batch(first))
         manners.wrote(batch(second))
         assert manners.producers["app"].acks == found
 
 
 def test_who_comes_with_another_producer_id_may_send_again() -> None:
-    manners = Manners()
+    manners = ExternalClientSettings()
     manners.wrote(batch(pid=7))
     manners.wrote(batch(pid=7))
     assert (manners.producers["app"].idempotent, manners.producers["app"].resends) == (True, False)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from tests.cluster_model.hands import Hands, P
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 
 pytestmark = pytest.mark.slow
 
-SCHEDULES = many(250, 4_000)
-PARTED_BY_KIP_101 = many(135, 2_316)
+SCHEDULES = sample_count(250, 4_000)
+PARTED_BY_KIP_101 = sample_count(135, 2_316)
 """Of that many; exact, because a schedule's draws come from its number alone."""
 STEPS = 30
 
@@ -23,7 +23,7 @@ def synced_pairs_that_differ(kafka: str, schedule: int) -> int:
     hands = Hands(kafka)
     hands.cluster.trace.set_observer(lambda _event: None, {})  # the logs themselves are compared here
     hands.tell(1, 2, 3)
-    draw = Stream(schedule, "schedule")
+    draw = RandomStream(schedule, "schedule")
     for _step in range(STEPS):
         choice = draw.below(10)
         broker = 1 + draw.below(3)

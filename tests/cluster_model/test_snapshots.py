@@ -9,11 +9,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster, StopReason
 from cluster_model.kernel.process import DISCONNECTED
-from cluster_model.snapshots import ColumnTable, Keyframe, columns, pack, rows, unpack
+from cluster_model.snapshots import ColumnTable, Snapshot, columns, pack, rows, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action, FaultError
-from faults.injector import FaultBoard
-from tests.support.breadth import many
+from faults.injector import FaultInjector
+from tests.support.breadth import sample_count
 from tests.support.releases import those_of
 
 pytestmark = pytest.mark.slow
@@ -78,7 +78,7 @@ class Run:
 
     def __init__(self, cluster: Cluster, schedule: list[tuple[int, Action]]) -> None:
         self.cluster = cluster
-        self.board = FaultBoard(cluster)
+        self.board = FaultInjector(cluster)
         self.waiting: list[tuple[int, Action]] = []
         at_us = 0
         for gap_ms, action in schedule:
@@ -109,10 +109,10 @@ class Run:
         except FaultError:
             return
 
-    def save(self) -> tuple[Keyframe, tuple[Any, ...]]:
+    def save(self) -> tuple[Snapshot, tuple[Any, ...]]:
         return self.cluster.save(), (self.board.save(), self.done)
 
-    def load(self, keyframe: Keyframe, rest: tuple[Any, ...]) -> "Run":
+    def load(self, keyframe: Snapshot, rest: tuple[Any, ...]) -> "Run":
         self.cluster.load(keyframe)
         board, self.done = rest
         self.board.load(board)
@@ -125,7 +125,7 @@ class Run:
         return (cluster.digest(), cluster.view(), logs, self.board.active(), cluster.drain())
 
 
-@settings(max_examples=many(8, max(20, settings.default.max_examples // 5)))
+@settings(max_examples=sample_count(8, max(20, settings.default.max_examples // 5)))
 @given(kafka=KAFKA, seed=st.integers(0, 99), schedule=SCHEDULES, early=st.integers(0, 999), late=st.integers(0, 999))
 def test_from_any_event_on_a_run_goes_on_as_it_did(
     kafka: tuple[str, str | None], seed: int, schedule: list[tuple[int, Action]], early: int, late: int
@@ -229,7 +229,7 @@ _TREES = st.recursive(
 )
 
 
-@settings(max_examples=many(40, settings.default.max_examples))
+@settings(max_examples=sample_count(40, settings.default.max_examples))
 @given(_TREES)
 def test_columns_become_rows_again(tree: Any) -> None:
     assert repr(rows(columns(tree))) == repr(tree)

@@ -12,14 +12,14 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import READ_COMMITTED, READ_UNCOMMITTED, FetchRequest, ListOffsetsRequest
 from cluster_model.spec.cluster_spec import GroupSpec, ProducerSpec, TransactionPlan
 from tests.cluster_model.transacting import ANYTHING, COMMITTED, MS, SECOND, P, Run, producer, spec
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
 VERSIONS = ("0.11", "2.4", "2.6", "3.5", "3.9", "4.0")
 
 
-@pytest.mark.parametrize("kafka", some(VERSIONS, 3))
+@pytest.mark.parametrize("kafka", spread_sample(VERSIONS, 3))
 def test_readers_of_committed_data_get_every_committed_record_once_and_no_aborted_one(kafka: str) -> None:
     run = Run.of(kafka, [producer(plan=TransactionPlan(20, abort=4))]).run(5).end(5)
     query = run.cluster.query
@@ -115,7 +115,7 @@ def zombies(kafka: str) -> Run:
     return Run.of(kafka, [first, second]).run(5)
 
 
-@pytest.mark.parametrize("kafka", some(VERSIONS, 3))
+@pytest.mark.parametrize("kafka", spread_sample(VERSIONS, 3))
 def test_who_comes_later_with_an_id_fences_who_had_it(kafka: str) -> None:
     run = zombies(kafka)
     (fenced,) = run.told("producer_fenced")
@@ -130,7 +130,7 @@ def test_who_comes_later_with_an_id_fences_who_had_it(kafka: str) -> None:
     assert sorted(run.read(COMMITTED)) == sorted(run.acked)
 
 
-@pytest.mark.parametrize("kafka", some(VERSIONS, 3))
+@pytest.mark.parametrize("kafka", spread_sample(VERSIONS, 3))
 def test_a_transaction_that_is_left_open_is_aborted_when_its_time_is_over(kafka: str) -> None:
     hanging = producer(plan=TransactionPlan(20, hang=4), config={"transaction.timeout.ms": 2_000})
     other = ProducerSpec("plain", "orders", 10 * MS, keys=50)
@@ -166,7 +166,7 @@ def test_the_owner_of_a_transaction_that_took_too_long_is_fenced() -> None:
     assert run.cluster.query.acked() == 0
 
 
-@pytest.mark.parametrize("kafka", some(["2.4", "3.5", "3.9", "4.0"], 2))
+@pytest.mark.parametrize("kafka", spread_sample(["2.4", "3.5", "3.9", "4.0"], 2))
 def test_a_coordinator_that_dies_after_the_decision_is_replaced_and_the_commit_completed(kafka: str) -> None:
     run = Run.of(kafka)
     run.run(3)

@@ -10,7 +10,7 @@ from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
 from playbooks.results.result import SessionResult
-from tui.output.result import ledger_words, legend_lines, loss_lines, trace_lines
+from tui.output.result import ledger_text, legend_lines, loss_lines, trace_lines
 
 TRACES: Final[dict[str, tuple[str, ...]]] = {
     "two-round-hw": ("0.10.2", "2.5", "3.9"),
@@ -83,7 +83,7 @@ def as_text(name: str, kafka: str) -> str:
         lines += [f"       {words}{f'  -> {error}' if error else ''}" for words, error in row.steps]
     lines += told.table(WIDTH)
     lines.append(f"verdict  {told.result.verdict} ({told.result.profile})")
-    lines.append(f"ledger   {ledger_words(told.result)}")
+    lines.append(f"ledger   {ledger_text(told.result)}")
     lines += [f"lost     {line}" for line in loss_lines(told.result.losses)]
     lines.append(f"broken   {', '.join(sorted(told.broken())) or 'nothing'}")
     return "\n".join(lines) + "\n"

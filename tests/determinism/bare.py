@@ -12,7 +12,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.support.breadth import EVENING
 from tests.support.releases import those_of
 
@@ -46,7 +46,7 @@ FAULTS = (
 """At which second what is done; what cannot be done then is refused, which is part of the run."""
 
 
-def cluster_of(kafka: str) -> tuple[Cluster, FaultBoard]:
+def cluster_of(kafka: str) -> tuple[Cluster, FaultInjector]:
     bounded = {"request.timeout.ms": 3_000, "delivery.timeout.ms": 5_000} if kafka >= "2.1" else {}
     spec = ClusterSpec(
         kafka=kafka,
@@ -62,15 +62,15 @@ def cluster_of(kafka: str) -> tuple[Cluster, FaultBoard]:
         config=those_of("broker", kafka, SOON),
     )
     cluster = Cluster.build(spec, 11)
-    return cluster, FaultBoard(cluster)
+    return cluster, FaultInjector(cluster)
 
 
-def advance(cluster: Cluster, board: FaultBoard, until_us: int, slices: str) -> tuple[Cluster, FaultBoard]:
+def advance(cluster: Cluster, board: FaultInjector, until_us: int, slices: str) -> tuple[Cluster, FaultInjector]:
     """Run to a time in such slices, and drain now and then."""
     if slices == "keyframes" and until_us - cluster.now_us > 2 * SECOND:  # after each fault and admin's act but a few
         cluster.run((cluster.now_us + until_us) // 2)
         twin = cluster.twin()
-        other = FaultBoard(twin)
+        other = FaultInjector(twin)
         keyframe, (faults,) = unpack(pack(cluster.save(), (board.save(),)))
         twin.load(keyframe)
         other.load(faults)

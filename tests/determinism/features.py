@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.link import INTO, OUT, Shape
+from cluster_model.kernel.link import INTO, OUT, LinkCondition
 from cluster_model.protocol.admin_messages import DeleteTopicsRequest
 from cluster_model.spec.cluster_spec import (
     OFFSETS,
@@ -135,9 +135,9 @@ def build(name: str) -> Cluster:
 def trouble(cluster: Cluster) -> None:
     """Some of everything that faults do to links, by two of them."""
     shapes = (
-        Shape(rate=90_000, loss=20_000),
-        Shape(answer_us=30_000, answer_jitter_us=20_000, repeats=20_000),
-        Shape(rate=200_000, cards=OUT | INTO, close_us=2 * SECOND),
+        LinkCondition(rate=90_000, loss=20_000),
+        LinkCondition(answer_us=30_000, answer_jitter_us=20_000, repeats=20_000),
+        LinkCondition(rate=200_000, cards=OUT | INTO, close_us=2 * SECOND),
     )
     nodes = cluster.nodes()
     pairs = [(one, other) for one in nodes for other in nodes if one != other]

@@ -5,7 +5,7 @@ import pytest
 from playbooks.library.bundled import names
 from tests.determinism import elsewhere as other
 from tests.determinism.driver import digest
-from tests.support.breadth import EVENING, some
+from tests.support.breadth import EVENING, spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -29,5 +29,5 @@ def test_there_are_playbooks_to_compare() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_processes_hash_seeds_slices_order_and_assertions_do_not_matter(name: str) -> None:
     here = digest(name, "slice")
-    for slices, hash_seed, *flags in some((("event", "4242", "-O"), ("whole", "1")), 1):
+    for slices, hash_seed, *flags in spread_sample((("event", "4242", "-O"), ("whole", "1")), 1):
         assert elsewhere(slices, hash_seed, *flags)[name] == here

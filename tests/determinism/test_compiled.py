@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.tree import modules
-from tests.support.breadth import many, some
+from tests.support.breadth import sample_count, spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -112,7 +112,7 @@ def test_the_compiled_model_has_the_same_history(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, *pip, "--target", target, source],
         # To look for what to warn of takes three times as long as to compile.
-        env={**os.environ, "FLOODMARK_COMPILE": "1", "FLOODMARK_OPTIMIZE": str(many(0, 3)), "CFLAGS": "-w"},
+        env={**os.environ, "FLOODMARK_COMPILE": "1", "FLOODMARK_OPTIMIZE": str(sample_count(0, 3)), "CFLAGS": "-w"},
         capture_output=True,
         text=True,
         check=False,
@@ -123,8 +123,8 @@ def test_the_compiled_model_has_the_same_history(tmp_path: Path) -> None:
     assert where.startswith(str(target))
     assert not where.endswith(".py"), "this one is compiled"
     plain = json.loads(answer(str(ROOT), "-m", "tests.determinism.bare", "slice"))
-    for slices in some(("keyframes", "slice"), 1):  # the first one loads them into twins
+    for slices in spread_sample(("keyframes", "slice"), 1):  # the first one loads them into twins
         assert json.loads(answer(paths, "-m", "tests.determinism.bare", slices)) == plain
-    for program, *words in some(PROGRAMS, 2):
+    for program, *words in spread_sample(PROGRAMS, 2):
         ran = ("-m", f"tests.determinism.{program}", *words)
         assert json.loads(answer(paths, *ran)) == json.loads(answer(str(ROOT), *ran))

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.snapshots import pack, unpack
 from tests.determinism.copying import FEATURES, STEPS, build, digest, play
 from tests.determinism.elsewhere import elsewhere
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ def here(name: str) -> str:
     return digest(name, STEPS["whole"])
 
 
-@pytest.mark.parametrize(("slices", "hash_seed"), some([("slice", "1"), ("whole", "4242")], 1))
+@pytest.mark.parametrize(("slices", "hash_seed"), spread_sample([("slice", "1"), ("whole", "4242")], 1))
 def test_a_digest_is_the_same_everywhere(slices: str, hash_seed: str) -> None:
     expected = {name: here(name) for name in FEATURES}
     assert elsewhere("copying", slices, hash_seed=hash_seed) == expected
@@ -30,7 +30,7 @@ def test_from_any_moment_on_a_run_goes_on_as_it_did(name: str) -> None:
     cluster = build(name)
     kept = []
     # In other stages of a transaction each.
-    for moment in some((0, 3, 6), 2):
+    for moment in spread_sample((0, 3, 6), 2):
         cluster.run(1_500_000 + moment * 1_700)
         kept.append(pack(cluster.save()))
     play(cluster, start=1_500_000)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.determinism.elsewhere import elsewhere
 from tests.determinism.features import FEATURES, STEPS, digest
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ def here(name: str) -> str:
     return digest(name, STEPS["whole"])
 
 
-@pytest.mark.parametrize(("slices", "hash_seed"), some([("slice", "1"), ("whole", "4242")], 1))
+@pytest.mark.parametrize(("slices", "hash_seed"), spread_sample([("slice", "1"), ("whole", "4242")], 1))
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_digest_is_the_same_everywhere(name: str, slices: str, hash_seed: str) -> None:
     assert elsewhere("features", slices, hash_seed=hash_seed)[name] == here(name)

@@ -8,7 +8,7 @@ from cluster_model.protocol.events import ControllerChanged, Event, FaultInjecte
 from faults.declarations.operation import OPERATIONS
 from tests.determinism.elsewhere import elsewhere
 from tests.determinism.planes import PLANES, operations, run
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ def here(plane: str) -> tuple[list[Event], str]:
     return events, text
 
 
-@pytest.mark.parametrize(("slices", "hash_seed"), some([("event", "4242"), ("whole", "0"), ("slice", "1")], 1))
+@pytest.mark.parametrize(("slices", "hash_seed"), spread_sample([("event", "4242"), ("whole", "0"), ("slice", "1")], 1))
 @pytest.mark.parametrize("plane", PLANES)
 def test_a_digest_is_the_same_everywhere(plane: str, slices: str, hash_seed: str) -> None:
     assert elsewhere("planes", slices, hash_seed=hash_seed)[plane] == here(plane)[1]

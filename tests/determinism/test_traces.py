@@ -7,7 +7,7 @@ import pytest
 from tests.cluster_model.tracing import CASES
 from tests.determinism.elsewhere import elsewhere
 from tests.determinism.traces import digest
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ def here(name: str) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_processes_hash_seeds_and_steps_at_a_time_do_not_matter(name: str) -> None:
-    for steps, hash_seed, *flags in some((("1", "4242"), ("3", "1", "-O"), ("1", "0")), 1):
+    for steps, hash_seed, *flags in spread_sample((("1", "4242"), ("3", "1", "-O"), ("1", "0")), 1):
         assert elsewhere("traces", steps, hash_seed=hash_seed, flags=tuple(flags))[name] == here(name)
 
 

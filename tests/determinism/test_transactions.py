@@ -9,7 +9,7 @@ from cluster_model.snapshots import pack, unpack
 from tests.cluster_model.transacting import SECOND
 from tests.determinism.elsewhere import elsewhere
 from tests.determinism.transactions import END, FEATURES, STEPS, build, digest
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ def here(name: str) -> str:
     return digest(name, STEPS["whole"])
 
 
-@pytest.mark.parametrize(("slices", "hash_seed"), some([("slice", "1"), ("whole", "4242")], 1))
+@pytest.mark.parametrize(("slices", "hash_seed"), spread_sample([("slice", "1"), ("whole", "4242")], 1))
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_digest_is_the_same_everywhere(name: str, slices: str, hash_seed: str) -> None:
     assert elsewhere("transactions", slices, hash_seed=hash_seed)[name] == here(name)
@@ -34,7 +34,7 @@ def test_each_generation_is_one_of_its_own() -> None:
 def test_from_any_moment_on_a_run_goes_on_as_it_did(name: str) -> None:
     cluster = build(name)
     kept = []
-    for moment in some((1, 2, 4, 7, 10), 2):
+    for moment in spread_sample((1, 2, 4, 7, 10), 2):
         cluster.run(moment * (SECOND + 37_123))
         kept.append(pack(cluster.save()))
     cluster.run(END)

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import SECOND, begun, board_of, busy_cluster
 
 
@@ -14,6 +14,6 @@ def cluster() -> Cluster:
 
 
 @pytest.fixture
-def board(cluster: Cluster) -> FaultBoard:
+def board(cluster: Cluster) -> FaultInjector:
     """Its board, with nothing on it."""
     return board_of(cluster)

@@ -6,7 +6,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.events import Appended, TraceEvent
 from cluster_model.protocol.messages import MetadataRequest, ProduceRequest
-from cluster_model.protocol.records import UNTOLD
+from cluster_model.protocol.records import NO_TIMESTAMP
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.transacting import producer
 from tests.faults.rigs import MS, SECOND
@@ -37,7 +37,9 @@ class Probe:
     def on_disconnect(self, peer: int) -> None:
         self.answers.append((self.cluster.now_us, f"disconnected from {peer}"))
 
-    def produce(self, size: int, *, broker: int = 1, acks: int = 1, records: int = 1, stamp: int = UNTOLD) -> None:
+    def produce(
+        self, size: int, *, broker: int = 1, acks: int = 1, records: int = 1, stamp: int = NO_TIMESTAMP
+    ) -> None:
         number = len(self.answers) + 100
         request = ProduceRequest(number, "orders-0", acks, SECOND, "probe", -1, -1, records, size, (), stamp)
         self.port.send(broker, request)

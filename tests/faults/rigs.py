@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.versions import parse_version
-from cluster_model.snapshots import Keyframe
+from cluster_model.snapshots import Snapshot
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.support.releases import those_of
 
 MS = 1_000
@@ -48,11 +48,11 @@ def busy_cluster(seed: int = 7, *, kafka: str = "3.9", mode: str | None = None) 
     return Cluster.build(spec, seed)
 
 
-_KEPT: Final[dict[str, tuple[Cluster, Keyframe]]] = {}
+_KEPT: Final[dict[str, tuple[Cluster, Snapshot]]] = {}
 """What :func:`begun` gave last."""
 
 
-def begun(until_us: int, build: Callable[..., Cluster], **how: Any) -> tuple[Cluster, FaultBoard]:
+def begun(until_us: int, build: Callable[..., Cluster], **how: Any) -> tuple[Cluster, FaultInjector]:
     """A cluster at that time, drained, with an empty board.
 
     Asked for the same again, it is the same cluster, gone back to that time: two of a kind cannot be used at once.
@@ -85,11 +85,11 @@ def until_well(cluster: Cluster, wrong: Callable[[Cluster], list[str]], most_us:
     cluster.run(cluster.now_us + 6 * SECOND)
 
 
-def board_of(cluster: Cluster) -> FaultBoard:
-    return FaultBoard(cluster)
+def board_of(cluster: Cluster) -> FaultInjector:
+    return FaultInjector(cluster)
 
 
-def inject(board: FaultBoard, name: str, target: str, for_us: int = -1, **params: Any) -> int:
+def inject(board: FaultInjector, name: str, target: str, for_us: int = -1, **params: Any) -> int:
     return board.inject(Action("inject", name, target, params, for_us))
 
 

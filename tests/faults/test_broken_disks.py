@@ -8,7 +8,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import NodeDown, NodeUp, Truncated
 from cluster_model.protocol.messages import CONSUMER, FetchPartition, FetchRequest
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.disks import MIB, Probe, quiet, told
 from tests.faults.rigs import MS, SECOND, board_of, inject, unsettled
 
@@ -41,7 +41,7 @@ def test_an_idle_broker_halts_at_its_next_checkpoint(snapshot: SnapshotAssertion
 
 
 def test_a_follower_halts_too_and_acks_all_goes_on(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "full_disk", "broker(3)")
     cluster.run(cluster.now_us + 100 * MS)
@@ -52,7 +52,7 @@ def test_a_follower_halts_too_and_acks_all_goes_on(
     assert cluster.query.acked() > acked + 150
 
 
-def test_a_restart_ends_again_and_healing_starts_it(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_restart_ends_again_and_healing_starts_it(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "full_disk", "broker(1)")
     cluster.run(2 * SECOND)
     assert not cluster.is_up(1)
@@ -69,7 +69,7 @@ def test_a_restart_ends_again_and_healing_starts_it(cluster: Cluster, board: Fau
     assert 1 in cluster.query.isr("orders-0")
 
 
-def test_only_the_last_of_two_broken_disks_starts_it(cluster: Cluster, board: FaultBoard) -> None:
+def test_only_the_last_of_two_broken_disks_starts_it(cluster: Cluster, board: FaultInjector) -> None:
     first = inject(board, "full_disk", "broker(1)")
     second = inject(board, "read_only_disk", "broker(1)")
     cluster.run(2 * SECOND)
@@ -81,7 +81,7 @@ def test_only_the_last_of_two_broken_disks_starts_it(cluster: Cluster, board: Fa
     assert cluster.is_up(1)
 
 
-def test_healing_starts_nothing_that_something_else_has_ended(cluster: Cluster, board: FaultBoard) -> None:
+def test_healing_starts_nothing_that_something_else_has_ended(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "full_disk", "broker(1)", free=MIB)
     crash = inject(board, "crash", "broker(1)")
     board.heal("full_disk")
@@ -171,7 +171,7 @@ def test_other_tasks_of_the_log_manager_end_it_too(task: str, snapshot: Snapshot
 
 @pytest.mark.slow
 def test_a_failed_directory_ends_the_broker_at_once_and_keeps_what_it_held(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     leo = cluster.query.leo("orders-0", 1)
     inject(board, "log_dir_failure", "broker(1)", 6 * SECOND)
@@ -184,7 +184,7 @@ def test_a_failed_directory_ends_the_broker_at_once_and_keeps_what_it_held(
 
 
 @pytest.mark.slow
-def test_a_lost_directory_comes_back_empty(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_lost_directory_comes_back_empty(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "log_dir_failure", "broker(1)", 6 * SECOND, lost=True)
     cut = [event for event in told(cluster, Truncated) if event.rule == "disk loss"]
     assert [(event.partition, event.broker, event.log_offset) for event in cut] == [("orders-0", 1, 0)]

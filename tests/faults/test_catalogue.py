@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.versions import Version
-from faults.catalogue import CATALOGUE, FAULT_LETTERS, check_declarations, nearest
+from faults.catalogue import CATALOGUE, FAULT_LETTERS, check_declarations, fault_hint
 from faults.declarations.fault import (
     ACCEPTS,
     FAMILIES,
@@ -276,7 +276,7 @@ def test_a_parameter_is_described_and_its_default_is_allowed(param: Param) -> No
 
 @pytest.mark.parametrize(("typed", "meant"), [("crsh", "crash"), ("powerloss", "power_loss"), ("gc", ""), ("qqq", "")])
 def test_a_misspelt_fault_gets_a_hint(typed: str, meant: str, snapshot: SnapshotAssertion) -> None:
-    hint = nearest(typed)
+    hint = fault_hint(typed)
     assert bool(hint) == bool(meant)
     assert meant in re.findall(r"\w+", hint) or not meant
     assert hint == snapshot

@@ -9,10 +9,10 @@ from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import ProduceRetried, ProducerFenced
 from cluster_model.spec.cluster_spec import TransactionPlan
 from faults.declarations.fault import Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.client_rigs import CHECKOUT, client_cluster, whole
 from tests.faults.rigs import SECOND, begun, board_of, inject, until_well
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ TARGET = "client(checkout)"
 PLAIN = {"acks": "all", "enable.idempotence": False, "retries": 100, "max.in.flight.requests.per.connection": 1}
 
 
-def started(**how: Any) -> tuple[Cluster, FaultBoard]:
+def started(**how: Any) -> tuple[Cluster, FaultInjector]:
     return begun(10 * SECOND, client_cluster, **how)
 
 
@@ -147,12 +147,13 @@ TRANSACTIONAL = {"config": {"transactional.id": "pay", "acks": "all"}, "transact
 COMMITTED = {"coordinated": False, "config": {"isolation.level": "read_committed"}}
 
 
-def zombie(kafka: str, mode: str) -> tuple[Cluster, FaultBoard]:
+def zombie(kafka: str, mode: str) -> tuple[Cluster, FaultInjector]:
     return started(kafka=kafka, mode=mode, producer=TRANSACTIONAL, group=COMMITTED)
 
 
 @pytest.mark.parametrize(
-    ("kafka", "mode"), some([("3.9", "kraft"), ("4.1", "kraft"), ("2.8", "zookeeper"), ("1.1", "zookeeper")], 2)
+    ("kafka", "mode"),
+    spread_sample([("3.9", "kraft"), ("4.1", "kraft"), ("2.8", "zookeeper"), ("1.1", "zookeeper")], 2),
 )
 def test_a_zombie_is_fenced_and_readers_see_each_record_once(kafka: str, mode: str) -> None:
     cluster, board = zombie(kafka, mode)
@@ -186,7 +187,7 @@ def test_a_second_process_comes_and_goes_with_keyframes() -> None:
     cluster.run(11 * SECOND)
     saved = cluster.save(), board.save()
 
-    def go_on(other: Cluster, desk: FaultBoard) -> str:
+    def go_on(other: Cluster, desk: FaultInjector) -> str:
         other.run(14 * SECOND)
         desk.heal("all")
         other.run(18 * SECOND)

@@ -11,9 +11,9 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FaultError
 from faults.declarations.targets import resolve
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import MS, SECOND, begun, board_of, inject
-from tests.support.breadth import met
+from tests.support.breadth import covering_cases
 
 CHECKOUT, BILLING_0, BILLING_1 = 2_000, 3_000, 3_001
 
@@ -41,7 +41,7 @@ def cluster() -> Cluster:
 
 
 @pytest.fixture
-def board(cluster: Cluster) -> FaultBoard:
+def board(cluster: Cluster) -> FaultInjector:
     return board_of(cluster)
 
 
@@ -70,7 +70,7 @@ def test_members_are_those_of_the_group(cluster: Cluster, snapshot: SnapshotAsse
     ],
 )
 def test_faults_have_their_targets(
-    board: FaultBoard, fault: str, target: str, code: str, snapshot: SnapshotAssertion
+    board: FaultInjector, fault: str, target: str, code: str, snapshot: SnapshotAssertion
 ) -> None:
     with pytest.raises(FaultError) as caught:
         inject(board, fault, target)
@@ -80,7 +80,7 @@ def test_faults_have_their_targets(
 
 
 def test_a_client_that_is_down_or_paused_is_struck_no_more(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "crash", "client(checkout)")
     for fault in ("crash", "gc_pause", "clean_shutdown"):
@@ -97,7 +97,7 @@ def test_a_client_that_is_down_or_paused_is_struck_no_more(
     assert cluster.state_of(BILLING_0) is ProcessState.DOWN
 
 
-def test_healing_a_crash_starts_the_client(cluster: Cluster, board: FaultBoard) -> None:
+def test_healing_a_crash_starts_the_client(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "crash", "clients", 2 * SECOND)
     assert [cluster.state_of(node) for node in (CHECKOUT, BILLING_0, BILLING_1)] == [ProcessState.DOWN] * 3
     sent = cluster.query.sent()
@@ -110,7 +110,7 @@ def test_healing_a_crash_starts_the_client(cluster: Cluster, board: FaultBoard) 
     assert kinds == ["node_down"] * 4 + ["node_up"] * 4
 
 
-def test_a_closed_consumer_leaves_its_group_at_once(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_closed_consumer_leaves_its_group_at_once(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "clean_shutdown", "client(billing/1)")
     cluster.run(cluster.now_us + 4 * SECOND)
     assert cluster.state_of(BILLING_1) is ProcessState.DOWN
@@ -122,7 +122,7 @@ def test_a_closed_consumer_leaves_its_group_at_once(cluster: Cluster, board: Fau
     assert cluster.query.members("billing") == 2
 
 
-def test_a_crashed_consumer_is_missed_only_when_its_session_is_over(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_crashed_consumer_is_missed_only_when_its_session_is_over(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "crash", "client(billing/1)")
     cluster.run(cluster.now_us + 6 * SECOND)
     assert cluster.query.members("billing") == 2
@@ -146,7 +146,7 @@ def test_a_close_that_takes_longer_than_its_time_ends_in_a_start() -> None:
     assert events[0].at_us == events[1].at_us > 10 * SECOND + 1  # type: ignore[attr-defined]
 
 
-def test_a_crash_ends_a_close(cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion) -> None:
+def test_a_crash_ends_a_close(cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion) -> None:
     cluster.cut(BILLING_0, 1, 99)
     cluster.cut(BILLING_0, 2, 99)
     cluster.cut(BILLING_0, 3, 99)
@@ -162,7 +162,7 @@ def test_a_crash_ends_a_close(cluster: Cluster, board: FaultBoard, snapshot: Sna
 
 
 @pytest.mark.slow
-def test_a_stall_breaks_the_poll_interval_and_healing_ends_it(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_stall_breaks_the_poll_interval_and_healing_ends_it(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "poll_stall", "client(billing/0)", extra=20 * SECOND)
     cluster.run(cluster.now_us + 18 * SECOND)
     assert cluster.query.members("billing") == 1
@@ -174,7 +174,7 @@ def test_a_stall_breaks_the_poll_interval_and_healing_ends_it(cluster: Cluster, 
     assert (cluster.query.members("billing"), cluster.consumers["billing/0"].handling.stall_us) == (2, 0)
 
 
-def test_stalls_add_up_and_stay_with_the_node(cluster: Cluster, board: FaultBoard) -> None:
+def test_stalls_add_up_and_stay_with_the_node(cluster: Cluster, board: FaultInjector) -> None:
     first = inject(board, "poll_stall", "members(billing)", extra=SECOND)
     inject(board, "poll_stall", "client(billing/0)", extra=2 * SECOND)
     assert [cluster.consumers[f"billing/{number}"].handling.stall_us for number in (0, 1)] == [3 * SECOND, SECOND]
@@ -201,9 +201,9 @@ def test_a_consumer_whose_application_throws_is_down_and_can_be_started() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fault", "node"), met(CATALOGUE, [CHECKOUT, BILLING_0, 3_002, ADMIN]))
+@pytest.mark.parametrize(("fault", "node"), covering_cases(CATALOGUE, [CHECKOUT, BILLING_0, 3_002, ADMIN]))
 def test_every_fault_tells_what_it_would_do_to_a_client(
-    cluster: Cluster, board: FaultBoard, fault: str, node: int
+    cluster: Cluster, board: FaultInjector, fault: str, node: int
 ) -> None:
     before = board.expectation(fault, node)
     who = cluster.name_of(node)
@@ -218,7 +218,7 @@ def test_every_fault_tells_what_it_would_do_to_a_client(
 
 
 def test_what_a_fault_would_do_goes_by_the_clients_settings(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     asked = (
         ("crash", BILLING_0),

@@ -9,10 +9,10 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import ConsumerFailed, FaultHealed, NodeDown
 from faults.declarations.fault import Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.client_rigs import BILLING_0, BILLING_1, BILLING_2, MODERN, client_cluster, whole
 from tests.faults.rigs import SECOND, begun, inject, until_well
-from tests.support.breadth import many, met
+from tests.support.breadth import covering_cases, sample_count
 
 pytestmark = pytest.mark.slow
 
@@ -25,18 +25,18 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 STATIC = {"instances": ("desk", "till", "shop")}
 
 
-def started(**how: Any) -> tuple[Cluster, FaultBoard]:
+def started(**how: Any) -> tuple[Cluster, FaultInjector]:
     return begun(12 * SECOND, client_cluster, **how)
 
 
-def settle(cluster: Cluster, board: FaultBoard) -> None:
+def settle(cluster: Cluster, board: FaultInjector) -> None:
     board.heal("all")
-    cluster.run(cluster.now_us + many(5, 60) * SECOND)
+    cluster.run(cluster.now_us + sample_count(5, 60) * SECOND)
     cluster.stop_producers()
     until_well(cluster, whole)
 
 
-@pytest.mark.parametrize(("how", "protocol"), met(["leave", "restart"], PROTOCOLS))
+@pytest.mark.parametrize(("how", "protocol"), covering_cases(["leave", "restart"], PROTOCOLS))
 def test_a_storm_rebalances_again_and_again_until_it_is_over(protocol: str, how: str) -> None:
     cluster, board = started(**PROTOCOLS[protocol])
     before = cluster.query.generation("billing")

@@ -8,15 +8,15 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
-from cluster_model.log.record_keys import drawn, key_model
+from cluster_model.log.record_keys import key_model, keys_of_numbers
 from cluster_model.protocol.events import RecordsSent
-from cluster_model.spec.cluster_spec import ClosedLoop, OwnPartitioner, ProducerSpec, RateProfile, Stretch
+from cluster_model.spec.cluster_spec import ClosedLoop, CustomPartitioner, ProducerSpec, RateProfile, RateSegment
 from cluster_model.util.deterministic_math import partition_for_key
 from faults.declarations.fault import PERCENT, Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.client_rigs import CHECKOUT, client_cluster, whole
 from tests.faults.rigs import MS, SECOND, begun, board_of, inject, until_well
-from tests.support.breadth import met
+from tests.support.breadth import covering_cases
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def made(cluster: Cluster, until_us: int) -> int:
     return cluster.query.sent() - before
 
 
-def started(**how: Any) -> tuple[Cluster, FaultBoard]:
+def started(**how: Any) -> tuple[Cluster, FaultInjector]:
     return begun(10 * SECOND, client_cluster, **how)
 
 
@@ -65,7 +65,7 @@ def test_two_changes_multiply_and_each_heals_for_itself() -> None:
 
 def test_a_rate_that_changes_with_time_is_changed_as_a_whole() -> None:
     an_hour = 3_600_000_000
-    profile = RateProfile((Stretch(20 * SECOND, 0, an_hour * 60), Stretch(-1, an_hour * 20, an_hour * 20)))
+    profile = RateProfile((RateSegment(20 * SECOND, 0, an_hour * 60), RateSegment(-1, an_hour * 20, an_hour * 20)))
     cluster, board = started(producer={"profile": profile})
     inject(board, "rate_change", TARGET)
     # A ramp from 0 to 60 a second in 20 s has made 3 * t^2 / 2 by t: 450 of them between 10 s and 20 s.
@@ -104,7 +104,7 @@ def test_in_a_closed_loop_as_many_more_are_in_flight() -> None:
     assert most(2) == 10
 
 
-def closed(**loop: Any) -> tuple[Cluster, FaultBoard]:
+def closed(**loop: Any) -> tuple[Cluster, FaultInjector]:
     base = client_cluster()
     spec = ProducerSpec("loop", "bills", **loop)
     cluster = Cluster.build(_with(base, spec), 7)
@@ -205,7 +205,7 @@ def keys_between(cluster: Cluster, number: int, start: int, end: int) -> list[in
     log = cluster.world.replica(f"orders-{number}", cluster.query.leader(f"orders-{number}")).log
     found: list[int] = []
     for _lineage, batch, low, high in log.batches():
-        drawn_keys = drawn(key_model("checkout", "orders", number, keys), batch.sequence, batch.records).keys
+        drawn_keys = keys_of_numbers(key_model("checkout", "orders", number, keys), batch.sequence, batch.records).keys
         found += [int(drawn_keys[at - batch.base] or 0) for at in range(max(low, start), min(high, end))]
     return found
 
@@ -266,7 +266,7 @@ def test_there_must_be_keys_to_be_hot(
 
 
 def test_an_applications_own_partitioner_takes_hot_keys_where_it_says() -> None:
-    cluster, board = started(producer={"partitioner": OwnPartitioner(((5, 3),))})
+    cluster, board = started(producer={"partitioner": CustomPartitioner(((5, 3),))})
     inject(board, "hot_key", TARGET, share=100 * PERCENT, key=5)
     cluster.run(11 * SECOND)
     gained = gains(cluster, 21 * SECOND)
@@ -284,7 +284,7 @@ def test_a_hot_key_outlives_the_process() -> None:
 
 @pytest.mark.parametrize(
     ("kafka", "mode", "fault"),
-    met([("3.9", "kraft"), ("2.8", "zookeeper")], ["rate_change", "traffic_spike", "hot_key"]),
+    covering_cases([("3.9", "kraft"), ("2.8", "zookeeper")], ["rate_change", "traffic_spike", "hot_key"]),
 )
 def test_all_is_well_after_it(kafka: str, mode: str, fault: str) -> None:
     cluster, board = started(kafka=kafka, mode=mode)

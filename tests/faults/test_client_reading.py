@@ -19,10 +19,10 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.spec.cluster_spec import GroupSpec
 from faults.declarations.fault import PERCENT, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.client_rigs import BILLING_0, BILLING_1, client_cluster, whole
 from tests.faults.rigs import MS, SECOND, begun, inject, until, until_well
-from tests.support.breadth import many, met
+from tests.support.breadth import covering_cases, sample_count
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ ALL = "members(billing)"
 FIRST = "client(billing/0)"
 
 
-def started(**how: Any) -> tuple[Cluster, FaultBoard]:
+def started(**how: Any) -> tuple[Cluster, FaultInjector]:
     return begun(10 * SECOND, client_cluster, **how)
 
 
@@ -38,7 +38,7 @@ def told(cluster: Cluster, *kinds: type[TraceEvent]) -> list[Any]:
     return [event for event in cluster.drain() if isinstance(event, kinds)]
 
 
-def settle(cluster: Cluster, board: FaultBoard, seconds: int = many(5, 60)) -> None:
+def settle(cluster: Cluster, board: FaultInjector, seconds: int = sample_count(5, 60)) -> None:
     """Healed, it goes on as usual for so long, and then as long as it takes until all is whole."""
     board.heal("all")
     cluster.run(cluster.now_us + seconds * SECOND)
@@ -297,7 +297,7 @@ def test_healing_starts_only_who_has_ended_by_it() -> None:
     assert [view.id for view in board.active()] == [crash]
 
 
-def closing(**how: Any) -> tuple[Cluster, FaultBoard]:
+def closing(**how: Any) -> tuple[Cluster, FaultInjector]:
     """The first member's handler has thrown, and it is at its last commit: its coordinator is paused."""
     cluster, board = started(**how)
     inject(board, "failing_handler", FIRST, percent=5 * PERCENT, then="close")
@@ -308,7 +308,7 @@ def closing(**how: Any) -> tuple[Cluster, FaultBoard]:
     return cluster, board
 
 
-@pytest.mark.parametrize(("protocol", "loaded"), met(["classic", "consumer"], [False, True]))
+@pytest.mark.parametrize(("protocol", "loaded"), covering_cases(["classic", "consumer"], [False, True]))
 def test_who_is_still_closing_when_it_heals_starts_as_soon_as_it_has_ended(protocol: str, loaded: bool) -> None:
     modern = {"config": {"auto.offset.reset": "earliest", "group.protocol": "consumer"}}
     cluster, board = closing(kafka="4.0", group=modern if protocol == "consumer" else {})
@@ -373,7 +373,7 @@ def test_failing_records_go_to_the_dead_letter_topic(then: str) -> None:
     assert whole(cluster) == []
 
 
-@pytest.mark.parametrize(("commit", "then"), met(["transaction", "sync"], ["retry", "crash", "skip"]))
+@pytest.mark.parametrize(("commit", "then"), covering_cases(["transaction", "sync"], ["retry", "crash", "skip"]))
 def test_who_reads_processes_and_writes_does_it_again(commit: str, then: str) -> None:
     audit = GroupSpec("audit", ("bills",), config={"isolation.level": "read_committed"}, coordinated=False)
     cluster, board = started(group={"to": "bills", "commit": commit}, more=(audit,))
@@ -410,7 +410,9 @@ def test_what_cannot_be_is_refused(snapshot: SnapshotAssertion) -> None:
     assert str(caught.value) == snapshot
 
 
-@pytest.mark.parametrize(("then", "poison"), met(["usual", "retry", "skip", "crash", "close"], [False, True]))
+@pytest.mark.parametrize(
+    ("then", "poison"), covering_cases(["usual", "retry", "skip", "crash", "close"], [False, True])
+)
 def test_a_keyframe_in_the_middle_holds_all_of_it(then: str, poison: bool) -> None:
     cluster, board = started(group={"retries": 1, "processing_us": 10 * MS})
     inject(board, "failing_handler", ALL, percent=5 * PERCENT, then=then, poison=poison)
@@ -431,7 +433,7 @@ def test_a_keyframe_in_the_middle_holds_all_of_it(then: str, poison: bool) -> No
 
 @pytest.mark.parametrize(
     ("kafka", "mode", "fault"),
-    met([("3.9", "kraft"), ("2.8", "zookeeper")], ["slow_processing", "paused_member", "failing_handler"]),
+    covering_cases([("3.9", "kraft"), ("2.8", "zookeeper")], ["slow_processing", "paused_member", "failing_handler"]),
 )
 def test_all_is_well_after_it(kafka: str, mode: str, fault: str) -> None:
     cluster, board = started(kafka=kafka, mode=mode)

@@ -20,7 +20,7 @@ from cluster_model.protocol.events import (
 from cluster_model.protocol.records import Batch
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
 from faults.declarations.fault import Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 from tests.support.releases import those_of
 
@@ -64,7 +64,7 @@ def small(kafka: str = "3.9", topic: dict[str, Any] | None = None, **more: Any) 
     return Cluster.build(replace(spec, **more), 3)
 
 
-def skewed(cluster: Cluster, target: str, by: int, at: int = 5 * SECOND, **params: Any) -> FaultBoard:
+def skewed(cluster: Cluster, target: str, by: int, at: int = 5 * SECOND, **params: Any) -> FaultInjector:
     board = board_of(cluster)
     cluster.run(at)
     cluster.drain()

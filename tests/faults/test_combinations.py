@@ -21,7 +21,7 @@ from tests.faults.whole import (
     settle,
     whole_cluster,
 )
-from tests.support.breadth import EVENING, many
+from tests.support.breadth import EVENING, sample_count
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +91,7 @@ def _budget(examples: int) -> Any:
     )
 
 
-@_budget(many(2, 8))
+@_budget(sample_count(2, 8))
 @given(st.data())
 @pytest.mark.parametrize("plane", ["kraft", "zookeeper"])
 def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> None:
@@ -99,7 +99,7 @@ def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> Non
     _survives(plane, blows, promises=True)
 
 
-@_budget(many(2, 40))
+@_budget(sample_count(2, 40))
 @given(st.data())
 @pytest.mark.parametrize("plane", list(PLANES) if EVENING else ["old"])
 def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> None:
@@ -107,7 +107,7 @@ def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> 
     _survives(plane, blows, promises=True)
 
 
-@_budget(many(2, 25))
+@_budget(sample_count(2, 25))
 @given(st.data())
 @pytest.mark.parametrize("plane", ["kraft", "zookeeper"])
 def test_books_are_settled_whatever_disks_lose(plane: str, data: st.DataObject) -> None:

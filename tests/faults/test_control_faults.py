@@ -21,9 +21,9 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.spec.cluster_spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
 from faults.declarations.fault import Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until, until_well
-from tests.support.breadth import met
+from tests.support.breadth import covering_cases
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ modes = pytest.mark.parametrize(("kafka", "mode"), MODES)
 EXPIRY = Action("inject", "session_expiry", "leader(orders-0)")
 
 
-def started(kafka: str, mode: str, seed: int = 7) -> tuple[Cluster, FaultBoard]:
+def started(kafka: str, mode: str, seed: int = 7) -> tuple[Cluster, FaultInjector]:
     """Two seconds into its life."""
     return begun(2 * SECOND, busy_cluster, seed=seed, kafka=kafka, mode=mode)
 
@@ -51,7 +51,7 @@ def of(events: list[TraceEvent], kind: type[TraceEvent], **fields: Any) -> list[
     ]
 
 
-def settled(cluster: Cluster, board: FaultBoard) -> list[str]:
+def settled(cluster: Cluster, board: FaultInjector) -> list[str]:
     board.heal("all")
     cluster.run(cluster.now_us + 5 * SECOND)
     cluster.stop_producers()
@@ -185,7 +185,7 @@ def test_only_the_active_controller_can_lose_the_office(kafka: str, mode: str, s
 
 @pytest.mark.parametrize(
     ("how", "kafka", "mode"),
-    met(["crash", "pause", "partition"], [("3.9", "kraft"), ("0.11", "zookeeper"), ("2.8", "zookeeper")]),
+    covering_cases(["crash", "pause", "partition"], [("3.9", "kraft"), ("0.11", "zookeeper"), ("2.8", "zookeeper")]),
 )
 def test_without_a_majority_nothing_is_decided_and_records_go_on(kafka: str, mode: str, how: str) -> None:
     cluster, board = started(kafka, mode)
@@ -446,7 +446,7 @@ def test_of_two_that_hold_metadata_each_heals_alone(kafka: str, mode: str, what:
 
 
 @pytest.mark.parametrize(
-    ("how", "kafka", "mode"), met(["pause", "partition"], [("3.9", "kraft"), ("2.8", "zookeeper")])
+    ("how", "kafka", "mode"), covering_cases(["pause", "partition"], [("3.9", "kraft"), ("2.8", "zookeeper")])
 )
 def test_of_two_that_take_the_majority_each_heals_alone(kafka: str, mode: str, how: str) -> None:
     cluster, board = started(kafka, mode)

@@ -7,10 +7,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import NodeDown
 from faults.declarations.fault import FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.disks import MIB, coordinated, told
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until_well
-from tests.support.breadth import met
+from tests.support.breadth import covering_cases
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize(("era", "history"), met([(("3.9", "kraft"),), (("2.8", "zookeeper"),)], HISTORIES))
+@pytest.mark.parametrize(("era", "history"), covering_cases([(("3.9", "kraft"),), (("2.8", "zookeeper"),)], HISTORIES))
 def test_the_cluster_is_whole_again_after(history: str, era: tuple[str, str]) -> None:
     cluster, board = begun(SECOND, busy_cluster, kafka=era[0], mode=era[1])
     for name, target, params in HISTORIES[history]:
@@ -121,7 +121,7 @@ def test_slices_make_no_difference(step: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["slow_disk", "full_disk", "read_only_disk", "log_dir_failure"])
-def test_disks_are_brokers(board: FaultBoard, name: str, snapshot: SnapshotAssertion) -> None:
+def test_disks_are_brokers(board: FaultInjector, name: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(FaultError) as caught:
         inject(board, name, "client(checkout)")
     assert caught.value.code == "wrong_kind_of_target"
@@ -138,7 +138,7 @@ def test_disks_are_brokers(board: FaultBoard, name: str, snapshot: SnapshotAsser
     ],
 )
 def test_parameters_out_of_range_are_refused(
-    board: FaultBoard, name: str, params: dict[str, Any], code: str, snapshot: SnapshotAssertion
+    board: FaultInjector, name: str, params: dict[str, Any], code: str, snapshot: SnapshotAssertion
 ) -> None:
     with pytest.raises(FaultError) as caught:
         inject(board, name, "broker(1)", **params)
@@ -147,5 +147,5 @@ def test_parameters_out_of_range_are_refused(
     assert board.active() == ()
 
 
-def test_what_is_expected_of_them(board: FaultBoard, snapshot: SnapshotAssertion) -> None:
+def test_what_is_expected_of_them(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
     assert {name: board.expectation(name, 1) for name in ("slow_disk", "full_disk")} == snapshot

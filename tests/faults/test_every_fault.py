@@ -5,10 +5,10 @@ import pytest
 from cluster_model.cluster import Cluster
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import Behaviour, Fault
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import unsettled
 from tests.faults.whole import SECOND, elsewhere, fits_plane, ledger_faults, settle, struck
-from tests.support.breadth import EVENING, some
+from tests.support.breadth import EVENING, spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -32,14 +32,14 @@ CASES = [
 ]
 ELSEWHERE = [
     pytest.param(fault, target, id=f"{fault.name}-{target}")
-    for number, fault in some([*enumerate(CATALOGUE.values())], 12)
+    for number, fault in spread_sample([*enumerate(CATALOGUE.values())], 12)
     if fits_plane(fault, "kraft")
-    for target in some(_turned(elsewhere(fault), number), 1)
+    for target in spread_sample(_turned(elsewhere(fault), number), 1)
 ]
 """Faults on another than their usual target."""
 
 
-def _all_is_well(cluster: Cluster, board: FaultBoard) -> None:
+def _all_is_well(cluster: Cluster, board: FaultInjector) -> None:
     acked = cluster.query.acked()
     settle(cluster, board)
     assert board.active() == ()

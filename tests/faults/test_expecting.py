@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from faults.declarations.fault import Action, ExpectedImpact
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import CONFIG, MS, SECOND, board_of, busy_cluster, inject
 
 BROKERS = (1, 2, 3, 4)
@@ -92,20 +92,20 @@ def spec_with_readers() -> ClusterSpec:
 
 
 @pytest.fixture
-def board() -> FaultBoard:
+def board() -> FaultInjector:
     cluster = Cluster.build(spec_with_readers(), 7)
     cluster.run(SECOND)
     return board_of(cluster)
 
 
-def expected(board: FaultBoard, fault: str, target: str, for_us: int = -1, **params: str) -> ExpectedImpact:
+def expected(board: FaultInjector, fault: str, target: str, for_us: int = -1, **params: str) -> ExpectedImpact:
     return board.expect(Action("inject", fault, target, dict(params), for_us))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["both", "in", "out"])
 def test_a_follower_cut_from_its_leader_leaves_the_isr_and_no_leader_moves(
-    board: FaultBoard, direction: str, snapshot: SnapshotAssertion
+    board: FaultInjector, direction: str, snapshot: SnapshotAssertion
 ) -> None:
     cluster = board.cluster
     before = leaders_and_isrs(cluster)
@@ -120,7 +120,7 @@ def test_a_follower_cut_from_its_leader_leaves_the_isr_and_no_leader_moves(
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["both", "out"])
 def test_a_broker_that_the_controllers_do_not_hear_is_fenced(
-    board: FaultBoard, direction: str, snapshot: SnapshotAssertion
+    board: FaultInjector, direction: str, snapshot: SnapshotAssertion
 ) -> None:
     cluster = board.cluster
     before = leaders_and_isrs(cluster)
@@ -153,7 +153,7 @@ def test_a_broker_that_is_heard_and_does_not_hear_keeps_a_session_with_zookeeper
 
 
 def test_a_broker_cut_from_one_controller_that_is_not_the_active_one_is_not_missed(
-    board: FaultBoard, snapshot: SnapshotAssertion
+    board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     active = board.cluster.plane.active()
     other = next(node for node in board.cluster.plane.controllers() if node != active)
@@ -162,7 +162,7 @@ def test_a_broker_cut_from_one_controller_that_is_not_the_active_one_is_not_miss
     assert found.sentence == snapshot
 
 
-def test_two_brokers_cut_from_the_others_lose_what_they_lead(board: FaultBoard) -> None:
+def test_two_brokers_cut_from_the_others_lose_what_they_lead(board: FaultInjector) -> None:
     cluster = board.cluster
     before = leaders_and_isrs(cluster)
     found = expected(board, "partition", "broker(1) + broker(2)")
@@ -175,7 +175,7 @@ def test_two_brokers_cut_from_the_others_lose_what_they_lead(board: FaultBoard) 
 
 
 def test_a_client_cut_from_a_leader_notices_and_nobody_else_does(
-    board: FaultBoard, snapshot: SnapshotAssertion
+    board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     found = expected(board, "partition", "client(checkout)", to="broker(2)")
     assert found == ExpectedImpact(found.sentence, clients=("checkout",))
@@ -184,7 +184,7 @@ def test_a_client_cut_from_a_leader_notices_and_nobody_else_does(
 
 @pytest.mark.parametrize("fault", ["gc_pause", "partition"])
 def test_what_is_shorter_than_a_session_moves_no_leader(
-    board: FaultBoard, fault: str, snapshot: SnapshotAssertion
+    board: FaultInjector, fault: str, snapshot: SnapshotAssertion
 ) -> None:
     found = expected(board, fault, "broker(1)", 2_500 * MS)
     assert found.sentence == snapshot
@@ -192,13 +192,13 @@ def test_what_is_shorter_than_a_session_moves_no_leader(
     assert expected(board, fault, "broker(1)", 3 * SECOND).leaders_moved == ("orders-0",)
 
 
-def test_a_short_cut_that_leaves_the_controllers_in_reach_takes_no_broker_down(board: FaultBoard) -> None:
+def test_a_short_cut_that_leaves_the_controllers_in_reach_takes_no_broker_down(board: FaultInjector) -> None:
     found = expected(board, "partition", "broker(1)", SECOND, to="broker(2)")
     assert (found.down, found.leaders_moved) == ((), ())
     assert expected(board, "partition", "broker(1)", SECOND, to="controllers").down == (1,)
 
 
-def test_what_would_be_refused_is_not_foretold(board: FaultBoard, snapshot: SnapshotAssertion) -> None:
+def test_what_would_be_refused_is_not_foretold(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
     active = board.cluster.plane.active()
     idle = next(node for node in board.cluster.plane.controllers() if node != active)
     assert (active, idle) == (1001, 1002)
@@ -208,7 +208,7 @@ def test_what_would_be_refused_is_not_foretold(board: FaultBoard, snapshot: Snap
     assert board.expectation("session_expiry", 2) == snapshot
 
 
-def test_the_controller_alone_moves_and_a_majority_is_missed(board: FaultBoard, snapshot: SnapshotAssertion) -> None:
+def test_the_controller_alone_moves_and_a_majority_is_missed(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
     assert expected(board, "crash", "controller").controller_moves
     active = board.cluster.plane.active()
     others = [node for node in board.cluster.plane.controllers() if node != active]
@@ -250,7 +250,7 @@ def test_zookeepers_broker_is_the_controller_and_its_ensemble_the_majority() -> 
     assert expected(board, "crash", "zookeeper(1)").quorum_lost is False
 
 
-def test_what_another_fault_does_already_is_not_told_again(board: FaultBoard) -> None:
+def test_what_another_fault_does_already_is_not_told_again(board: FaultInjector) -> None:
     inject(board, "crash", "broker(3)")
     found = expected(board, "crash", "broker(2)")
     assert found.down == (2,)

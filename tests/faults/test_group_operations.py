@@ -12,8 +12,8 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import AdminAnswered, AdminProgress
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action, FaultError, Value
-from faults.injector import FaultBoard
-from tests.support.breadth import some
+from faults.injector import FaultInjector
+from tests.support.breadth import spread_sample
 from tests.support.golden import GoldenFile
 
 pytestmark = pytest.mark.slow
@@ -48,7 +48,7 @@ class Rig:
             NetworkSpec(1_000, 300),
         )
         self.cluster = Cluster.build(spec, 5)
-        self.board = FaultBoard(self.cluster)
+        self.board = FaultInjector(self.cluster)
         self.events: list[Any] = []
 
     def run(self, seconds: float) -> None:
@@ -200,7 +200,7 @@ def test_members_read_from_where_a_reset_has_put_them() -> None:
     assert rig.cluster.query.lag("billing") == 0
 
 
-@pytest.mark.parametrize("at_us", some([0, 2_500, 5_000, 7_500, 12_000, 20_000], 3))
+@pytest.mark.parametrize("at_us", spread_sample([0, 2_500, 5_000, 7_500, 12_000, 20_000], 3))
 def test_a_reset_goes_on_from_a_keyframe_and_slices_do_not_matter(at_us: int) -> None:
     rig = Rig()
     rig.run(12)
@@ -208,7 +208,7 @@ def test_a_reset_goes_on_from_a_keyframe_and_slices_do_not_matter(at_us: int) ->
     rig.cluster.run(rig.cluster.now_us + at_us)
     frame, saved = rig.cluster.save(), rig.board.save()
     twin = rig.cluster.twin()
-    board = FaultBoard(twin)
+    board = FaultInjector(twin)
     twin.load(frame)
     board.load(saved)
     assert board.save() == saved

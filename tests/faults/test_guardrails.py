@@ -9,16 +9,16 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.events import FaultHealed, FaultInjected, GuardActed
 from faults.declarations.fault import FaultError
-from faults.declarations.targets import TARGETS
-from faults.guardrails import HEAL, GuardError, Guards, Limits
-from faults.injector import FaultBoard
+from faults.declarations.targets import TARGET_STREAM
+from faults.guardrails import HEAL, GuardError, Guardrails, Limits
+from faults.injector import FaultInjector
 from tests.faults.rigs import SECOND, board_of, busy_cluster, inject
 
 
-def guarded(stop: Any = None, kafka: str = "3.9", mode: str = "kraft", **limits: Any) -> FaultBoard:
+def guarded(stop: Any = None, kafka: str = "3.9", mode: str = "kraft", **limits: Any) -> FaultInjector:
     cluster = busy_cluster(kafka=kafka, mode=mode)
     board = board_of(cluster)
-    board.guards = Guards(Limits(**limits), board, stop, "enough")
+    board.guards = Guardrails(Limits(**limits), board, stop, "enough")
     cluster.run(SECOND)
     cluster.drain()
     return board
@@ -28,7 +28,7 @@ def acted(cluster: Cluster) -> list[GuardActed]:
     return [event for event in cluster.drain() if isinstance(event, GuardActed)]
 
 
-def refusal(board: FaultBoard, fault: str, target: str, for_us: int = -1, **params: Any) -> GuardActed:
+def refusal(board: FaultInjector, fault: str, target: str, for_us: int = -1, **params: Any) -> GuardActed:
     """The event of a fault that is refused; nothing else happens."""
     board.cluster.drain()
     before = board.cluster.digest()
@@ -146,9 +146,9 @@ def test_no_more_faults_are_active_than_may(snapshot: SnapshotAssertion) -> None
 
 def test_a_refusal_takes_random_draws_back() -> None:
     board = guarded(max_brokers_down=0)
-    before = board.cluster.stream(TARGETS).position
+    before = board.cluster.stream(TARGET_STREAM).position
     refusal(board, "crash", "random(2, all)")
-    assert board.cluster.stream(TARGETS).position == before
+    assert board.cluster.stream(TARGET_STREAM).position == before
 
 
 def test_what_cannot_be_done_is_no_guards_business(snapshot: SnapshotAssertion) -> None:
@@ -246,7 +246,7 @@ def test_a_board_without_guards_is_as_it_was() -> None:
         cluster = busy_cluster()
         board = board_of(cluster)
         if limits:
-            board.guards = Guards(Limits(**limits), board)
+            board.guards = Guardrails(Limits(**limits), board)
         cluster.run(SECOND)
         inject(board, "crash", "random(isr(orders-0))", 2 * SECOND)
         cluster.run(8 * SECOND)

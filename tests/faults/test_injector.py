@@ -21,9 +21,9 @@ from cluster_model.protocol.events import (
 from cluster_model.spec.cluster_spec import FIRST_CONTROLLER
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
-from tests.support.breadth import EVENING, met
+from tests.support.breadth import EVENING, covering_cases
 
 VOTERS = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + 3))
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
@@ -85,7 +85,7 @@ ELSEWHERE = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("history", [each for each in HISTORIES if EVENING or each not in ELSEWHERE])
-def test_the_cluster_is_whole_again_after(cluster: Cluster, board: FaultBoard, history: str) -> None:
+def test_the_cluster_is_whole_again_after(cluster: Cluster, board: FaultInjector, history: str) -> None:
     for name, target, params in HISTORIES[history]:
         inject(board, name, target, **params)
         cluster.run(cluster.now_us + 400 * MS)
@@ -135,7 +135,7 @@ def test_faults_of_every_kind_recorded_twice_give_one_digest() -> None:
 # --- what each fault does -------------------------------------------------------------------------------------------
 
 
-def test_a_crash_takes_the_process_and_healing_starts_it(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_crash_takes_the_process_and_healing_starts_it(cluster: Cluster, board: FaultInjector) -> None:
     leo = cluster.query.leo("orders-0", 1)
     inject(board, "crash", "broker(1)")
     assert (cluster.state_of(1), cluster.query.up(1)) == (DOWN, False)
@@ -147,29 +147,29 @@ def test_a_crash_takes_the_process_and_healing_starts_it(cluster: Cluster, board
     ]  # fmt: skip
 
 
-def test_a_power_loss_takes_what_was_not_on_disk(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_power_loss_takes_what_was_not_on_disk(cluster: Cluster, board: FaultInjector) -> None:
     assert cluster.query.leo("orders-0", 1) > 0
     inject(board, "power_loss", "broker(1)")
     assert (cluster.state_of(1), cluster.query.leo("orders-0", 1)) == (OFF, 0)
 
 
-def test_a_power_loss_may_keep_some_records(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_power_loss_may_keep_some_records(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "power_loss", "broker(1)", keep=4)
     assert cluster.query.leo("orders-0", 1) == 4
 
 
-def test_a_power_loss_may_leave_a_torn_batch(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_power_loss_may_leave_a_torn_batch(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "power_loss", "broker(1)", keep=4, tail="torn")
     assert cluster.brokers[1].replicas["orders-0"].log.torn > 0
 
 
-def test_a_power_loss_does_not_make_records_that_were_not_there(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_power_loss_does_not_make_records_that_were_not_there(cluster: Cluster, board: FaultInjector) -> None:
     leo = cluster.query.leo("orders-0", 1)
     inject(board, "power_loss", "broker(1)", keep=1_000_000)
     assert cluster.query.leo("orders-0", 1) == leo
 
 
-def test_a_pause_shorter_than_the_session_changes_no_leader(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_pause_shorter_than_the_session_changes_no_leader(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "gc_pause", "broker(1)", 2 * SECOND)
     assert cluster.state_of(1) is PAUSED
     cluster.run(10 * SECOND)
@@ -177,13 +177,13 @@ def test_a_pause_shorter_than_the_session_changes_no_leader(cluster: Cluster, bo
     assert told(cluster, BrokerFenced) == []
 
 
-def test_a_pause_longer_than_the_session_does(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_pause_longer_than_the_session_does(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "gc_pause", "broker(1)", 6 * SECOND)
     cluster.run(6 * SECOND)
     assert (cluster.query.leader("orders-0"), cluster.query.epoch("orders-0")) == (2, 1)
 
 
-def test_lag_slows_the_links_it_names_and_no_others(cluster: Cluster, board: FaultBoard) -> None:
+def test_lag_slows_the_links_it_names_and_no_others(cluster: Cluster, board: FaultInjector) -> None:
     number = inject(board, "lag", "broker(1)", latency=70 * MS, jitter=MS, to="broker(2)", direction="out")
     assert cluster.network.link(1, 2).lag == ((number, 70 * MS, MS),)
     others = [pair for pair in cluster.network._links if pair != (1, 2)]
@@ -195,20 +195,20 @@ def test_lag_slows_the_links_it_names_and_no_others(cluster: Cluster, board: Fau
 @pytest.mark.parametrize(
     ("direction", "out", "into"), [("both", True, True), ("out", True, False), ("in", False, True)]
 )
-def test_lag_has_a_direction(cluster: Cluster, board: FaultBoard, direction: str, out: bool, into: bool) -> None:
+def test_lag_has_a_direction(cluster: Cluster, board: FaultInjector, direction: str, out: bool, into: bool) -> None:
     inject(board, "lag", "broker(1)", direction=direction)
     for other in (2, 3, 4, 5, *VOTERS, 2_000, 3_000, 3_001):
         assert bool(cluster.network.link(1, other).lag) is out
         assert bool(cluster.network.link(other, 1).lag) is into
 
 
-def test_lag_between_several_does_not_count_a_node_against_itself(cluster: Cluster, board: FaultBoard) -> None:
+def test_lag_between_several_does_not_count_a_node_against_itself(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "lag", "followers(orders-0)", to="replicas(orders-0)")
     slow = {pair for pair, link in cluster.network._links.items() if link.lag}
     assert slow == {(2, 1), (2, 3), (3, 1), (3, 2), (1, 2), (1, 3)}
 
 
-def test_lags_on_one_link_end_each_by_itself(cluster: Cluster, board: FaultBoard) -> None:
+def test_lags_on_one_link_end_each_by_itself(cluster: Cluster, board: FaultInjector) -> None:
     first = inject(board, "lag", "broker(1)", to="broker(2)", latency=10 * MS)
     second = inject(board, "lag", "broker(2)", to="broker(1)", latency=20 * MS)
     assert [entry[0] for entry in cluster.network.link(1, 2).lag] == [first, second]
@@ -228,7 +228,7 @@ ALL = (*VOTERS, 1, 2, 3, 4, 5, 2_000, 3_000, 3_001, 4_000)
     ("direction", "out", "into"), [("both", True, True), ("out", True, False), ("in", False, True)]
 )
 def test_a_partition_is_between_its_targets_and_everybody_else(
-    cluster: Cluster, board: FaultBoard, direction: str, out: bool, into: bool
+    cluster: Cluster, board: FaultInjector, direction: str, out: bool, into: bool
 ) -> None:
     inject(board, "partition", "broker(1) + broker(3)", direction=direction)
     others = [node for node in ALL if node not in (1, 3)]
@@ -238,14 +238,14 @@ def test_a_partition_is_between_its_targets_and_everybody_else(
     assert cuts(cluster) == set()
 
 
-def test_a_partition_may_name_the_other_side(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_partition_may_name_the_other_side(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "partition", "broker(1)", to="broker(2) + controller", direction="out")
     assert cuts(cluster) == {(1, 2), (1, VOTERS[0])}
     (view,) = board.active()
     assert view.detail == "to=broker(2)+controller->broker2,controller1001 direction=out"
 
 
-def test_partitions_on_one_link_end_each_by_itself(cluster: Cluster, board: FaultBoard) -> None:
+def test_partitions_on_one_link_end_each_by_itself(cluster: Cluster, board: FaultInjector) -> None:
     first = inject(board, "partition", "broker(1)", to="broker(2)")
     second = inject(board, "partition", "broker(2)", 3 * SECOND, to="broker(1)", direction="out")
     assert cluster.network.link(2, 1).cuts == (first, second)
@@ -255,7 +255,7 @@ def test_partitions_on_one_link_end_each_by_itself(cluster: Cluster, board: Faul
     assert (cuts(cluster), board.active()) == (set(), ())
 
 
-def test_a_restart_does_not_end_a_partition(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_restart_does_not_end_a_partition(cluster: Cluster, board: FaultInjector) -> None:
     number = inject(board, "partition", "broker(1)")
     inject(board, "crash", "broker(1)")
     inject(board, "restart", "broker(1)")
@@ -263,7 +263,7 @@ def test_a_restart_does_not_end_a_partition(cluster: Cluster, board: FaultBoard)
     assert (1, 2) in cuts(cluster)
 
 
-def test_restart_ends_the_crash_of_that_node_only(cluster: Cluster, board: FaultBoard) -> None:
+def test_restart_ends_the_crash_of_that_node_only(cluster: Cluster, board: FaultInjector) -> None:
     number = inject(board, "crash", "followers(orders-0)", 5 * SECOND)
     inject(board, "restart", "broker(2)")
     assert (cluster.state_of(2), cluster.state_of(3)) == (RUNNING, DOWN)
@@ -274,7 +274,7 @@ def test_restart_ends_the_crash_of_that_node_only(cluster: Cluster, board: Fault
     assert [event.fault_id for event in told(cluster, FaultHealed)] == [number]  # type: ignore[attr-defined]
 
 
-def test_restart_itself_does_not_last(cluster: Cluster, board: FaultBoard) -> None:
+def test_restart_itself_does_not_last(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "crash", "broker(1)")
     inject(board, "restart", "broker(1)", 5 * SECOND)
     assert board.active() == ()
@@ -282,7 +282,7 @@ def test_restart_itself_does_not_last(cluster: Cluster, board: FaultBoard) -> No
     assert restart[0].until_us == -1  # type: ignore[attr-defined]
 
 
-def test_power_loss_during_a_pause_ends_the_pause(cluster: Cluster, board: FaultBoard) -> None:
+def test_power_loss_during_a_pause_ends_the_pause(cluster: Cluster, board: FaultInjector) -> None:
     pause = inject(board, "gc_pause", "replicas(orders-0)", 4 * SECOND)
     loss = inject(board, "power_loss", "broker(2)")
     assert (cluster.state_of(1), cluster.state_of(2)) == (PAUSED, OFF)
@@ -306,10 +306,10 @@ def as_it_is(name: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("fault", "for_us"), met([name for name in CATALOGUE if as_it_is(name)], [1, 777_777, 2 * SECOND + 1])
+    ("fault", "for_us"), covering_cases([name for name in CATALOGUE if as_it_is(name)], [1, 777_777, 2 * SECOND + 1])
 )
 def test_a_fault_with_a_time_heals_at_the_exact_microsecond(
-    cluster: Cluster, board: FaultBoard, fault: str, for_us: int
+    cluster: Cluster, board: FaultInjector, fault: str, for_us: int
 ) -> None:
     client = CATALOGUE[fault].accepts in ("clients", "consumers")
     target = CATALOGUE[fault].target or ("client(billing/0)" if client else "broker(3)")
@@ -325,7 +325,7 @@ def test_a_fault_with_a_time_heals_at_the_exact_microsecond(
     assert cluster.state_of(3) is RUNNING
 
 
-def test_a_time_that_was_cut_short_does_not_heal_the_next_fault(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_time_that_was_cut_short_does_not_heal_the_next_fault(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "gc_pause", "broker(3)", 3 * SECOND)
     board.heal("gc_pause")
     second = inject(board, "gc_pause", "broker(3)")
@@ -334,7 +334,7 @@ def test_a_time_that_was_cut_short_does_not_heal_the_next_fault(cluster: Cluster
     assert cluster.state_of(3) is PAUSED
 
 
-def test_healing_by_number_by_name_and_all(cluster: Cluster, board: FaultBoard) -> None:
+def test_healing_by_number_by_name_and_all(cluster: Cluster, board: FaultInjector) -> None:
     first = inject(board, "lag", "broker(1)")
     second = inject(board, "lag", "broker(2)")
     third = inject(board, "crash", "broker(3)")
@@ -349,7 +349,7 @@ def test_healing_by_number_by_name_and_all(cluster: Cluster, board: FaultBoard) 
     assert [cluster.state_of(broker) for broker in (1, 2, 3, 4)] == [RUNNING] * 4
 
 
-def test_healing_what_is_not_there_heals_nothing(cluster: Cluster, board: FaultBoard) -> None:
+def test_healing_what_is_not_there_heals_nothing(cluster: Cluster, board: FaultInjector) -> None:
     digest = cluster.digest()
     assert (board.heal("all"), board.heal("crash"), board.heal("restart")) == (0, 0, 0)
     assert cluster.digest() == digest
@@ -366,7 +366,7 @@ def test_healing_what_is_not_there_heals_nothing(cluster: Cluster, board: FaultB
     ],
 )
 def test_healing_something_unknown_is_refused(
-    board: FaultBoard, name: str, code: str, snapshot: SnapshotAssertion
+    board: FaultInjector, name: str, code: str, snapshot: SnapshotAssertion
 ) -> None:
     with pytest.raises(FaultError) as caught:
         board.heal(name)
@@ -416,7 +416,7 @@ def test_a_partition_needs_somebody_on_the_other_side(snapshot: SnapshotAssertio
 @pytest.mark.parametrize(("name", "target", "params", "code"), REFUSALS)
 def test_the_impossible_is_refused_and_nothing_has_changed(
     cluster: Cluster,
-    board: FaultBoard,
+    board: FaultInjector,
     name: str,
     target: str,
     params: dict[str, Any],
@@ -442,7 +442,7 @@ def test_the_impossible_is_refused_and_nothing_has_changed(
 
 
 def test_a_refusal_takes_its_random_draws_back(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "crash", "broker(5)")
     position = cluster.stream("targets").position
@@ -459,7 +459,7 @@ def test_a_refusal_takes_its_random_draws_back(
     assert cluster.stream("targets").position == position + 1
 
 
-def test_two_pauses_of_one_process_end_each_for_itself(cluster: Cluster, board: FaultBoard) -> None:
+def test_two_pauses_of_one_process_end_each_for_itself(cluster: Cluster, board: FaultInjector) -> None:
     first = inject(board, "gc_pause", "broker(3)", 2 * SECOND)
     second = inject(board, "gc_pause", "broker(3) + broker(4)")
     cluster.run(cluster.now_us + 3 * SECOND)
@@ -471,7 +471,7 @@ def test_two_pauses_of_one_process_end_each_for_itself(cluster: Cluster, board: 
     assert [cluster.state_of(node) for node in (3, 4)] == [ProcessState.RUNNING] * 2
 
 
-def test_a_pause_ends_with_its_process(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_pause_ends_with_its_process(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "gc_pause", "broker(3)")
     inject(board, "gc_pause", "broker(3)")
     inject(board, "crash", "broker(3)", SECOND)
@@ -483,7 +483,7 @@ def test_a_pause_ends_with_its_process(cluster: Cluster, board: FaultBoard) -> N
 # --- what is shown --------------------------------------------------------------------------------------------------
 
 
-def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultBoard) -> None:
+def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultInjector) -> None:
     number = inject(board, "lag", "leader(orders-1)", 4 * SECOND, latency=30 * MS)
     (view,) = board.active()
     assert (view.id, view.name, view.target) == (number, "lag", "broker 2")
@@ -507,13 +507,13 @@ def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultBoard) ->
     ],
 )
 def test_what_is_expected_of_a_fault_is_one_line_from_the_state_of_things(
-    cluster: Cluster, board: FaultBoard, fault: str, node: int, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, fault: str, node: int, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "crash", "broker(5)")
     assert board.expectation(fault, node) == snapshot
 
 
-def test_a_key_that_cannot_mean_the_node_strikes_what_the_fault_is_for(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_key_that_cannot_mean_the_node_strikes_what_the_fault_is_for(cluster: Cluster, board: FaultInjector) -> None:
     assert board.own_target("quorum_loss", 1) == "controllers"
     assert board.own_target("quorum_loss", FIRST_CONTROLLER) == ""
     assert (board.own_target("crash", 1), board.own_target("majority_ring", 1)) == ("", "brokers")
@@ -528,14 +528,14 @@ def test_a_key_that_cannot_mean_the_node_strikes_what_the_fault_is_for(cluster: 
 
 
 def test_an_expectation_warns_of_min_insync_replicas(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "crash", "broker(3)")
     cluster.run(8 * SECOND)
     assert board.expectation("crash", 2) == snapshot
 
 
-def test_every_fault_has_an_expectation_for_every_node(cluster: Cluster, board: FaultBoard) -> None:
+def test_every_fault_has_an_expectation_for_every_node(cluster: Cluster, board: FaultInjector) -> None:
     for name in CATALOGUE:
         for node in cluster.nodes():
             line = board.expectation(name, node)
@@ -547,7 +547,7 @@ def test_every_fault_has_an_expectation_for_every_node(cluster: Cluster, board: 
 
 
 @pytest.mark.slow
-def test_a_board_goes_back_with_its_cluster(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_board_goes_back_with_its_cluster(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "gc_pause", "broker(3)", 3 * SECOND)
     lag = inject(board, "lag", "broker(1)")
     saved = cluster.save(), board.save()

@@ -15,7 +15,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 from faults.declarations.fault import PERCENT, Action, FaultError
 from tests.faults.client_rigs import BILLING_0, client_cluster
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled
-from tests.support.breadth import EVENING, met
+from tests.support.breadth import EVENING, covering_cases
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def settle(cluster: Cluster, most_s: int = 60) -> None:
     assert query.unexpected_violations() == 0
 
 
-@pytest.mark.parametrize(("kafka", "mode", "fault", "target", "params"), met(MODES, STRIKES))
+@pytest.mark.parametrize(("kafka", "mode", "fault", "target", "params"), covering_cases(MODES, STRIKES))
 def test_a_busy_cluster_is_whole_again_and_nothing_acknowledged_is_lost(
     fault: str, target: str, params: dict[str, Any], kafka: str, mode: str
 ) -> None:

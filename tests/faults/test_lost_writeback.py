@@ -10,7 +10,7 @@ from cluster_model.protocol.events import RecoveryFinished, Truncated
 from cluster_model.protocol.records import Batch
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import EVENING
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 ERAS = pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper"), ("0.11", "zookeeper")])
 
 
-def alone(kafka: str = "3.9", mode: str = "kraft", **topic: Any) -> tuple[Cluster, FaultBoard]:
+def alone(kafka: str = "3.9", mode: str = "kraft", **topic: Any) -> tuple[Cluster, FaultInjector]:
     """One broker, one partition, every record flushed before it is acknowledged."""
     spec = ClusterSpec(
         kafka=kafka,

@@ -13,11 +13,11 @@ from cluster_model.protocol.events import (
     PartitionCreated,
     PartitionDeleted,
 )
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from faults.declarations.fault import Action, Value
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject
-from tests.support.breadth import met, some
+from tests.support.breadth import covering_cases, spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ class Rig:
 
     def __init__(self, mode: str) -> None:
         self.cluster: Cluster
-        self.board: FaultBoard
+        self.board: FaultInjector
         self.cluster, self.board = begun(2 * SECOND, busy_cluster, mode=mode)
 
     def begin(self, name: str, **params: Value) -> int:
@@ -90,7 +90,7 @@ ANSWERS: list[tuple[str, dict[str, Value], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "name", "params", "error"), met(MODES, ANSWERS))
+@pytest.mark.parametrize(("mode", "name", "params", "error"), covering_cases(MODES, ANSWERS))
 def test_answers(name: str, params: dict[str, Value], error: str, mode: str) -> None:
     rig = Rig(mode)
     assert rig.do(name, **params) == error
@@ -213,7 +213,7 @@ def test_without_a_controller_the_client_gives_up_after_a_minute(rig: Rig) -> No
     assert answered.latency_us == 60 * SECOND
 
 
-@pytest.mark.parametrize("at", some([12_000, 12_020, 14_000, 17_000, 17_500], 2))
+@pytest.mark.parametrize("at", spread_sample([12_000, 12_020, 14_000, 17_000, 17_500], 2))
 def test_a_throttled_move_goes_on_from_a_keyframe(rig: Rig, at: int) -> None:
     cluster, board = rig.cluster, rig.board
     cluster.run(12 * SECOND)
@@ -226,8 +226,8 @@ def test_a_throttled_move_goes_on_from_a_keyframe(rig: Rig, at: int) -> None:
     twin.load(cluster.save())
     other.load(board.save())
 
-    def rest(cluster: Cluster, board: FaultBoard) -> tuple[Any, ...]:
+    def rest(cluster: Cluster, board: FaultInjector) -> tuple[Any, ...]:
         cluster.run(24 * SECOND)
-        return cluster.digest(), board.save(), cluster.query.leader("orders-0") != NOBODY
+        return cluster.digest(), board.save(), cluster.query.leader("orders-0") != NO_LEADER
 
     assert rest(twin, other) == rest(cluster, board)

@@ -18,10 +18,10 @@ from cluster_model.protocol.events import (
     TraceEvent,
 )
 from faults.declarations.fault import FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from faults.kinds.process import LOOK_US
 from tests.faults.rigs import MS, SECOND, backlog, begun, board_of, busy_cluster, inject, unsettled, until_well
-from tests.support.breadth import EVENING, met
+from tests.support.breadth import EVENING, covering_cases
 
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
 KINDS = ("broker(1)", "broker(5)", "controller", "client(checkout)", "client(billing/0)")
@@ -35,7 +35,7 @@ def told(cluster: Cluster, *kinds: type[TraceEvent]) -> list[Any]:
     return [event for event in cluster.drain() if isinstance(event, kinds)]
 
 
-def settle(cluster: Cluster, board: FaultBoard) -> None:
+def settle(cluster: Cluster, board: FaultInjector) -> None:
     board.heal("all")
     cluster.run(cluster.now_us + 5 * SECOND)
     cluster.stop_producers()
@@ -47,7 +47,7 @@ def settle(cluster: Cluster, board: FaultBoard) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fault", "target", "kafka", "mode"), met(STRUCK, CLUSTERS))
+@pytest.mark.parametrize(("fault", "target", "kafka", "mode"), covering_cases(STRUCK, CLUSTERS))
 def test_every_kind_of_process_is_struck_and_all_is_whole_again(kafka: str, mode: str, fault: str, target: str) -> None:
     cluster, board = begun(2 * SECOND, busy_cluster, kafka=kafka, mode=mode)
     inject(board, fault, target, **({"thrash": 3 * SECOND} if fault == "out_of_memory" else {}))
@@ -74,7 +74,7 @@ def test_servers_of_zookeeper_are_struck_too(kafka: str, mode: str, fault: str) 
 # --- bounce -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_bounce_ends_in_order_stays_down_and_is_over_by_itself(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_bounce_ends_in_order_stays_down_and_is_over_by_itself(cluster: Cluster, board: FaultInjector) -> None:
     number = inject(board, "bounce", "broker(1)", down=3 * SECOND)
     cluster.run(20 * SECOND)
     assert board.active() == ()
@@ -86,7 +86,7 @@ def test_a_bounce_ends_in_order_stays_down_and_is_over_by_itself(cluster: Cluste
     assert cluster.query.isr("orders-0") == [1, 2, 3]
 
 
-def test_a_bounce_may_kill(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_bounce_may_kill(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "bounce", "broker(1)", down=2 * SECOND, kill=True)
     assert cluster.state_of(1) is DOWN
     assert [view.detail for view in board.active()] == [f"down={2 * SECOND} kill=True"]
@@ -97,7 +97,7 @@ def test_a_bounce_may_kill(cluster: Cluster, board: FaultBoard) -> None:
     assert [event.detail for event in told(cluster, NodeDown)] == ["crash"]
 
 
-def test_several_bounce_at_once_each_in_its_own_time(cluster: Cluster, board: FaultBoard) -> None:
+def test_several_bounce_at_once_each_in_its_own_time(cluster: Cluster, board: FaultInjector) -> None:
     number = inject(board, "bounce", "broker(5) + client(checkout) + controller + client(billing/0)", down=2 * SECOND)
     cluster.run(20 * SECOND)
     events = told(cluster, NodeDown, NodeUp, FaultHealed)
@@ -112,7 +112,7 @@ def test_several_bounce_at_once_each_in_its_own_time(cluster: Cluster, board: Fa
 
 
 def test_healing_a_bounce_starts_what_is_down_and_what_is_still_ending_as_soon_as_it_has(
-    cluster: Cluster, board: FaultBoard
+    cluster: Cluster, board: FaultInjector
 ) -> None:
     inject(board, "bounce", "broker(1) + controller", down=60 * SECOND)
     while cluster.is_up(1001):
@@ -128,7 +128,7 @@ def test_healing_a_bounce_starts_what_is_down_and_what_is_still_ending_as_soon_a
 
 
 @pytest.mark.slow
-def test_who_bounces_and_is_started_by_somebody_else_bounces_no_more(cluster: Cluster, board: FaultBoard) -> None:
+def test_who_bounces_and_is_started_by_somebody_else_bounces_no_more(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "bounce", "broker(3) + broker(5)", down=30 * SECOND, kill=True)
     inject(board, "restart", "broker(3)")
     assert [view.target for view in board.active()] == ["broker 5"]
@@ -140,7 +140,7 @@ def test_who_bounces_and_is_started_by_somebody_else_bounces_no_more(cluster: Cl
     ]  # fmt: skip
 
 
-def test_a_crash_takes_the_place_of_a_bounce_that_is_still_ending(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_crash_takes_the_place_of_a_bounce_that_is_still_ending(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "bounce", "broker(1)", down=SECOND)
     crash = inject(board, "crash", "broker(1)")
     assert [view.id for view in board.active()] == [crash]
@@ -148,7 +148,7 @@ def test_a_crash_takes_the_place_of_a_bounce_that_is_still_ending(cluster: Clust
     assert cluster.state_of(1) is DOWN
 
 
-def test_a_bounce_in_the_middle_of_a_pause(cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion) -> None:
+def test_a_bounce_in_the_middle_of_a_pause(cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion) -> None:
     inject(board, "gc_pause", "broker(5)")
     with pytest.raises(FaultError) as caught:
         inject(board, "bounce", "broker(5)")
@@ -171,7 +171,7 @@ def spans(cluster: Cluster, node: str) -> list[tuple[int, int]]:
     ]  # fmt: skip
 
 
-def test_a_train_pauses_at_its_period(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_train_pauses_at_its_period(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "pause_train", "broker(5)", pause=300 * MS, every=2 * SECOND)
     cluster.run(SECOND + 300 * MS - 1)
     assert cluster.state_of(5) is PAUSED
@@ -182,13 +182,13 @@ def test_a_train_pauses_at_its_period(cluster: Cluster, board: FaultBoard) -> No
     assert spans(cluster, "broker 5") == []
 
 
-def test_healing_in_the_middle_of_a_pause_ends_it(cluster: Cluster, board: FaultBoard) -> None:
+def test_healing_in_the_middle_of_a_pause_ends_it(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "pause_train", "broker(5)", 5 * SECOND, pause=4 * SECOND, every=4 * SECOND + 500 * MS)
     cluster.run(20 * SECOND)
     assert spans(cluster, "broker 5") == [(SECOND, 4 * SECOND), (5 * SECOND + 500 * MS, 500 * MS)]
 
 
-def test_a_train_may_have_an_end(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_train_may_have_an_end(cluster: Cluster, board: FaultInjector) -> None:
     number = inject(board, "pause_train", "broker(5) + client(checkout)", pause=100 * MS, every=SECOND, count=3)
     cluster.run(20 * SECOND)
     events = told(cluster, NodePaused, FaultHealed)
@@ -199,7 +199,7 @@ def test_a_train_may_have_an_end(cluster: Cluster, board: FaultBoard) -> None:
 
 
 @pytest.mark.slow
-def test_a_random_train_is_drawn_around_its_means_for_each_process(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_random_train_is_drawn_around_its_means_for_each_process(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "pause_train", "broker(5) + client(checkout)", pause=20 * MS, every=100 * MS, random=True)
     cluster.stop_producers()
     cluster.run(61 * SECOND)
@@ -217,7 +217,7 @@ def test_a_random_train_is_drawn_around_its_means_for_each_process(cluster: Clus
     assert times["broker 5"] != times["checkout"]
 
 
-def test_trains_and_pauses_on_one_process_hold_it_each_for_itself(cluster: Cluster, board: FaultBoard) -> None:
+def test_trains_and_pauses_on_one_process_hold_it_each_for_itself(cluster: Cluster, board: FaultInjector) -> None:
     first = inject(board, "pause_train", "broker(5)", pause=SECOND, every=10 * SECOND)
     inject(board, "gc_pause", "broker(5)", 3 * SECOND)
     second = inject(board, "pause_train", "broker(5)", pause=5 * SECOND, every=10 * SECOND)
@@ -230,7 +230,9 @@ def test_trains_and_pauses_on_one_process_hold_it_each_for_itself(cluster: Clust
     assert spans(cluster, "broker 5") == [(SECOND, 5 * SECOND)]
 
 
-def test_a_train_outlasts_the_process_and_passes_over_it_while_it_is_down(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_train_outlasts_the_process_and_passes_over_it_while_it_is_down(
+    cluster: Cluster, board: FaultInjector
+) -> None:
     inject(board, "pause_train", "broker(5)", pause=500 * MS, every=2 * SECOND, count=3)
     inject(board, "crash", "broker(5)", 3 * SECOND)
     cluster.run(20 * SECOND)
@@ -242,7 +244,7 @@ def test_a_train_outlasts_the_process_and_passes_over_it_while_it_is_down(cluste
 # --- slow CPU ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_slow_broker_answers_later_by_what_it_handles(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_slow_broker_answers_later_by_what_it_handles(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "slow_cpu", "leader(orders-0)", cost=30 * MS)
     cluster.run(11 * SECOND)
     assert cluster.query.isr("orders-0") == [1, 2, 3]
@@ -254,7 +256,7 @@ def test_a_slow_broker_answers_later_by_what_it_handles(cluster: Cluster, board:
 
 @pytest.mark.slow
 def test_a_cpu_that_is_too_slow_for_what_comes_falls_behind_until_its_session_is_over(
-    cluster: Cluster, board: FaultBoard
+    cluster: Cluster, board: FaultInjector
 ) -> None:
     inject(board, "slow_cpu", "leader(orders-0)", cost=400 * MS)
     backlogs = []
@@ -270,7 +272,7 @@ def test_a_cpu_that_is_too_slow_for_what_comes_falls_behind_until_its_session_is
     assert cluster.query.acked_lost() == 0
 
 
-def test_two_slow_cpus_on_one_process_add_up_and_end_each_for_itself(cluster: Cluster, board: FaultBoard) -> None:
+def test_two_slow_cpus_on_one_process_add_up_and_end_each_for_itself(cluster: Cluster, board: FaultInjector) -> None:
     first = inject(board, "slow_cpu", "broker(3)", cost=MS)
     second = inject(board, "slow_cpu", "broker(3) + broker(5)", cost=2 * MS)
     assert cluster.network.processes[3].cpu.costs == ((first, MS), (second, 2 * MS))  # type: ignore[union-attr]
@@ -280,7 +282,7 @@ def test_two_slow_cpus_on_one_process_add_up_and_end_each_for_itself(cluster: Cl
     assert [cluster.network.processes[node].cpu for node in (3, 5)] == [None, None]
 
 
-def test_a_restart_does_not_make_a_machine_quicker(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_restart_does_not_make_a_machine_quicker(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "slow_cpu", "broker(5)")
     inject(board, "crash", "broker(5)", SECOND)
     cluster.run(5 * SECOND)
@@ -288,7 +290,7 @@ def test_a_restart_does_not_make_a_machine_quicker(cluster: Cluster, board: Faul
     assert cluster.network.processes[5].cpu is not None
 
 
-def test_a_slow_client_is_slow_in_its_next_life_too(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_slow_client_is_slow_in_its_next_life_too(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "slow_cpu", "client(checkout)", cost=100 * MS)
     cluster.run(6 * SECOND)
     before = cluster.query.sent()
@@ -306,7 +308,7 @@ def test_a_slow_client_is_slow_in_its_next_life_too(cluster: Cluster, board: Fau
 
 
 @pytest.mark.slow
-def test_an_exhausted_heap_pauses_ever_longer_and_ends_the_process(cluster: Cluster, board: FaultBoard) -> None:
+def test_an_exhausted_heap_pauses_ever_longer_and_ends_the_process(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "out_of_memory", "broker(5)", thrash=10 * SECOND)
     cluster.run(30 * SECOND)
     events = told(cluster, NodePaused, NodeResumed, NodeDown)
@@ -319,7 +321,7 @@ def test_an_exhausted_heap_pauses_ever_longer_and_ends_the_process(cluster: Clus
 
 
 @pytest.mark.slow
-def test_healing_it_in_time_saves_the_process(cluster: Cluster, board: FaultBoard) -> None:
+def test_healing_it_in_time_saves_the_process(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "out_of_memory", "broker(5)", 8 * SECOND + 500 * MS, thrash=10 * SECOND)
     cluster.run(9 * SECOND + 400 * MS)
     assert cluster.state_of(5) is PAUSED
@@ -327,12 +329,12 @@ def test_healing_it_in_time_saves_the_process(cluster: Cluster, board: FaultBoar
     assert (cluster.state_of(5), told(cluster, NodeDown), board.active()) == (RUNNING, [], ())
 
 
-def test_without_a_struggle_it_ends_at_once(cluster: Cluster, board: FaultBoard) -> None:
+def test_without_a_struggle_it_ends_at_once(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "out_of_memory", "client(billing/0)", thrash=0)
     assert [event.detail for event in told(cluster, NodeDown)] == ["out_of_memory"]
 
 
-def test_a_process_that_something_else_holds_cannot_even_exit(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_process_that_something_else_holds_cannot_even_exit(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "gc_pause", "broker(5)", 5 * SECOND)
     inject(board, "out_of_memory", "broker(5) + broker(3)", thrash=2 * SECOND)
     cluster.run(5 * SECOND)
@@ -346,7 +348,7 @@ def test_a_process_that_something_else_holds_cannot_even_exit(cluster: Cluster, 
 
 
 @pytest.mark.slow
-def test_a_crash_while_it_collects_takes_its_place(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_crash_while_it_collects_takes_its_place(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "out_of_memory", "broker(5)")
     cluster.run(6 * SECOND)
     crash = inject(board, "crash", "broker(5)")
@@ -356,7 +358,7 @@ def test_a_crash_while_it_collects_takes_its_place(cluster: Cluster, board: Faul
     assert [event.detail for event in told(cluster, NodeDown)] == ["crash"]
 
 
-def test_healing_it_leaves_down_what_was_shut_down_meanwhile(cluster: Cluster, board: FaultBoard) -> None:
+def test_healing_it_leaves_down_what_was_shut_down_meanwhile(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "out_of_memory", "client(billing/0)", thrash=20 * SECOND)
     cluster.run(2 * SECOND + 800 * MS)
     inject(board, "clean_shutdown", "client(billing/0)")
@@ -374,7 +376,7 @@ def test_healing_it_leaves_down_what_was_shut_down_meanwhile(cluster: Cluster, b
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["broker(1)", "controller", "client(checkout)", "client(billing/0)"])
 def test_a_clean_shutdown_that_is_healed_before_its_end_starts_again(
-    cluster: Cluster, board: FaultBoard, target: str
+    cluster: Cluster, board: FaultInjector, target: str
 ) -> None:
     inject(board, "clean_shutdown", target, 1)
     cluster.run(20 * SECOND)
@@ -384,7 +386,7 @@ def test_a_clean_shutdown_that_is_healed_before_its_end_starts_again(
 
 
 def test_a_shutdown_under_way_is_not_begun_again(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "clean_shutdown", "broker(1)")
     for fault in ("clean_shutdown", "bounce"):
@@ -394,7 +396,7 @@ def test_a_shutdown_under_way_is_not_begun_again(
         assert str(caught.value) == snapshot
 
 
-def test_a_crash_may_leave_half_a_batch(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_crash_may_leave_half_a_batch(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "crash", "broker(1)", torn=True)
     logs = [replica.log.torn for replica in cluster.brokers[1].replicas.values()]
     assert sorted(logs)[-1] > 0
@@ -405,13 +407,13 @@ def test_a_crash_may_leave_half_a_batch(cluster: Cluster, board: FaultBoard) -> 
     assert [event.detail for event in told(cluster, FaultInjected)] == ["torn=True"]
 
 
-def test_what_is_not_asked_for_is_not_told(cluster: Cluster, board: FaultBoard) -> None:
+def test_what_is_not_asked_for_is_not_told(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "crash", "broker(1)")
     assert [event.detail for event in told(cluster, FaultInjected)] == [""]
 
 
 @pytest.mark.slow
-def test_a_power_loss_of_everybody(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_power_loss_of_everybody(cluster: Cluster, board: FaultInjector) -> None:
     everybody = "brokers + clients + controllers"
     inject(board, "power_loss", everybody, 5 * SECOND)
     assert [cluster.state_of(node) for node in (1, 5, 1001, 2_000, 3_000)] == [OFF] * 5
@@ -443,7 +445,7 @@ def test_a_power_loss_of_everybody(cluster: Cluster, board: FaultBoard) -> None:
 )
 def test_the_impossible_is_refused(
     cluster: Cluster,
-    board: FaultBoard,
+    board: FaultInjector,
     fault: str,
     target: str,
     params: dict[str, Any],
@@ -474,7 +476,7 @@ def test_the_impossible_is_refused(
     ],
 )
 def test_what_is_expected_of_each(
-    cluster: Cluster, board: FaultBoard, fault: str, node: int, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, fault: str, node: int, snapshot: SnapshotAssertion
 ) -> None:
     assert board.expectation(fault, node) == snapshot
 
@@ -491,7 +493,7 @@ PLAN = (
 )
 
 
-def play(step: int, *, stop_us: int = -1) -> tuple[Cluster, FaultBoard]:
+def play(step: int, *, stop_us: int = -1) -> tuple[Cluster, FaultInjector]:
     cluster = busy_cluster(seed=3)
     board = board_of(cluster)
 

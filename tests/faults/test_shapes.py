@@ -8,11 +8,11 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import FaultInjected
 from faults.declarations.fault import Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from faults.kinds.partition import neighbours
 from tests.faults.rigs import MS, SECOND, begun, board_of, busy_cluster, inject, unsettled, until_well
 from tests.faults.test_expecting import leaders_and_isrs, seen, told
-from tests.support.breadth import met
+from tests.support.breadth import covering_cases
 
 BROKERS = (1, 2, 3, 4, 5)
 VOTERS = (1_001, 1_002, 1_003)
@@ -40,7 +40,7 @@ def details(cluster: Cluster) -> dict[str, str]:
 # --- isolation ------------------------------------------------------------------------------------------------------
 
 
-def test_each_isolated_node_is_alone(cluster: Cluster, board: FaultBoard) -> None:
+def test_each_isolated_node_is_alone(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "isolate", "broker(1) + broker(3) + client(checkout)")
     for node in (1, 3, 2_000):
         assert hears(cluster, node, EVERYBODY) == {node}
@@ -50,7 +50,9 @@ def test_each_isolated_node_is_alone(cluster: Cluster, board: FaultBoard) -> Non
 
 
 @pytest.mark.parametrize(("direction", "out", "into"), [("out", True, False), ("in", False, True)])
-def test_isolation_has_a_direction(cluster: Cluster, board: FaultBoard, direction: str, out: bool, into: bool) -> None:
+def test_isolation_has_a_direction(
+    cluster: Cluster, board: FaultInjector, direction: str, out: bool, into: bool
+) -> None:
     inject(board, "isolate", "broker(1)", direction=direction)
     assert cuts(cluster) == {
         pair
@@ -60,7 +62,7 @@ def test_isolation_has_a_direction(cluster: Cluster, board: FaultBoard, directio
     }
 
 
-def test_isolation_may_be_from_some_only(cluster: Cluster, board: FaultBoard) -> None:
+def test_isolation_may_be_from_some_only(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "isolate", "rack(a)", to="brokers")
     assert hears(cluster, 1, EVERYBODY) == {1, *VOTERS, *CLIENTS}
     assert hears(cluster, 4, BROKERS) == {4}
@@ -83,7 +85,7 @@ RINGS = {
 @pytest.mark.parametrize("order", ["drawn", "given"])
 @pytest.mark.parametrize("count", RINGS)
 def test_everybody_on_a_ring_hears_a_majority_and_no_two_the_same(
-    cluster: Cluster, board: FaultBoard, count: int, order: str
+    cluster: Cluster, board: FaultInjector, count: int, order: str
 ) -> None:
     inject(board, "majority_ring", RINGS[count], order=order)
     targets = board._active[1].nodes
@@ -100,7 +102,7 @@ def test_everybody_on_a_ring_hears_a_majority_and_no_two_the_same(
     assert cuts(cluster) == set()
 
 
-def test_on_a_ring_of_five_each_hears_one_to_each_side(cluster: Cluster, board: FaultBoard) -> None:
+def test_on_a_ring_of_five_each_hears_one_to_each_side(cluster: Cluster, board: FaultInjector) -> None:
     assert [neighbours(count) for count in (5, 6, 7, 8, 9, 10)] == [1, 2, 2, 2, 2, 3]
     inject(board, "majority_ring", "", order="given")
     assert [sorted(hears(cluster, node, BROKERS)) for node in BROKERS] == [
@@ -134,7 +136,7 @@ def sides(told: str) -> tuple[list[str], list[str]]:
     [("", 2, 3), ("all + controllers", 4, 4), ("all + controller + producers", 3, 4), ("1 + 2", 1, 1)],
 )
 def test_halves_do_not_hear_each_other(
-    cluster: Cluster, board: FaultBoard, target: str, small: int, large: int
+    cluster: Cluster, board: FaultInjector, target: str, small: int, large: int
 ) -> None:
     inject(board, "halves", target)
     nodes = board._active[1].nodes
@@ -157,7 +159,7 @@ def test_the_seed_draws_the_halves() -> None:
 
 
 @pytest.mark.parametrize("direction", ["out", "in"])
-def test_halves_have_a_direction(cluster: Cluster, board: FaultBoard, direction: str) -> None:
+def test_halves_have_a_direction(cluster: Cluster, board: FaultInjector, direction: str) -> None:
     inject(board, "halves", "", direction=direction)
     one, other = ([int(name.removeprefix("broker")) for name in side] for side in sides(details(cluster)["sides"]))
     outward = {(source, target) for source in one for target in other}
@@ -165,7 +167,7 @@ def test_halves_have_a_direction(cluster: Cluster, board: FaultBoard, direction:
 
 
 @pytest.mark.parametrize("bridge", ["", "leader(orders-1)"])
-def test_the_bridge_hears_both_halves(cluster: Cluster, board: FaultBoard, bridge: str) -> None:
+def test_the_bridge_hears_both_halves(cluster: Cluster, board: FaultInjector, bridge: str) -> None:
     inject(board, "bridge", "", bridge=bridge)
     found = details(cluster)
     middle = int(found["bridge"].removeprefix("broker"))
@@ -202,7 +204,7 @@ def flaps(cluster: Cluster, until_us: int, link: tuple[int, int] = (3, 1)) -> li
     return found
 
 
-def test_links_go_down_and_up_by_their_times(cluster: Cluster, board: FaultBoard) -> None:
+def test_links_go_down_and_up_by_their_times(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "flapping", "broker(3)", down=300 * MS, up=500 * MS)
     assert (3, 2_000) in cuts(cluster)
     assert (2, 1) not in cuts(cluster)
@@ -219,7 +221,7 @@ def test_links_go_down_and_up_by_their_times(cluster: Cluster, board: FaultBoard
     assert len(changes) == 8
 
 
-def test_flapping_may_be_of_one_link_and_one_way(cluster: Cluster, board: FaultBoard) -> None:
+def test_flapping_may_be_of_one_link_and_one_way(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "flapping", "link(broker(3), leader(orders-0))", direction="out")
     assert cuts(cluster) == {(3, 1)}
     cluster.run(cluster.now_us + 2 * SECOND)
@@ -249,7 +251,7 @@ def test_by_chance_a_phase_lasts_up_to_twice_as_long() -> None:
 
 
 @pytest.mark.parametrize("after_us", [100 * MS, 400 * MS])
-def test_healing_mends_in_either_phase(cluster: Cluster, board: FaultBoard, after_us: int) -> None:
+def test_healing_mends_in_either_phase(cluster: Cluster, board: FaultInjector, after_us: int) -> None:
     inject(board, "flapping", "broker(3)", down=300 * MS, up=300 * MS)
     cluster.run(cluster.now_us + after_us)
     assert bool(cuts(cluster)) is (after_us < 300 * MS)
@@ -257,7 +259,7 @@ def test_healing_mends_in_either_phase(cluster: Cluster, board: FaultBoard, afte
     assert flaps(cluster, 4 * SECOND) == [(SECOND + after_us, False)]
 
 
-def test_two_that_flap_on_one_link_go_each_by_its_own_times(cluster: Cluster, board: FaultBoard) -> None:
+def test_two_that_flap_on_one_link_go_each_by_its_own_times(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "flapping", "broker(3)", down=200 * MS, up=800 * MS)
     cluster.run(cluster.now_us + 100 * MS)
     second = inject(board, "flapping", "broker(1)", down=200 * MS, up=800 * MS)
@@ -271,7 +273,7 @@ def test_two_that_flap_on_one_link_go_each_by_its_own_times(cluster: Cluster, bo
     assert flaps(cluster, 4 * SECOND) == [(3_000 * MS, True), (3_200 * MS, False)]
 
 
-def test_chance_draws_from_a_stream_for_each_fault(cluster: Cluster, board: FaultBoard) -> None:
+def test_chance_draws_from_a_stream_for_each_fault(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "flapping", "broker(3)", random=True)
     inject(board, "flapping", "broker(4)")
     assert cluster.stream("targets").position == 0
@@ -309,7 +311,7 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shape", "kafka", "mode"), met(SHAPES, [("3.9", "kraft"), ("2.8", "zookeeper")]))
+@pytest.mark.parametrize(("shape", "kafka", "mode"), covering_cases(SHAPES, [("3.9", "kraft"), ("2.8", "zookeeper")]))
 def test_the_cluster_is_whole_after_each_shape(kafka: str, mode: str, shape: str) -> None:
     cluster, board = begun(SECOND, busy_cluster, kafka=kafka, mode=mode)
     target, params = SHAPES[shape]
@@ -367,7 +369,7 @@ def test_chance_comes_out_the_same_in_any_slices_and_from_a_keyframe() -> None:
 )
 def test_what_cannot_be_is_refused_and_draws_nothing(
     cluster: Cluster,
-    board: FaultBoard,
+    board: FaultInjector,
     fault: str,
     target: str,
     params: dict[str, Any],
@@ -386,7 +388,7 @@ def test_what_cannot_be_is_refused_and_draws_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(('seed', 'shape', 'target'), met(range(3), [
+@pytest.mark.parametrize(('seed', 'shape', 'target'), covering_cases(range(3), [
         ("isolate", "leader(orders-0)"), ("isolate", "followers(orders-1)"), ("isolate", "controllers"),
         ("halves", "brokers"), ("halves", "brokers + controllers"), ("bridge", "brokers"), ("majority_ring", "brokers"),
     ]))  # fmt: skip
@@ -405,7 +407,7 @@ def test_a_shape_does_what_was_expected_of_it(shape: str, target: str, seed: int
 
 
 def test_a_key_asks_for_the_usual_target_of_what_takes_many(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     position = cluster.stream("targets").position
     lines = {name: board.expectation(name, 1) for name in ("halves", "bridge", "majority_ring")}

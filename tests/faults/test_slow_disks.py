@@ -15,7 +15,7 @@ from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import ClusterSpec, NetworkSpec, ProducerSpec
 from tests.faults.disks import MIB, Probe, appended, coordinated, quiet, told
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 
 def test_writes_of_several_connections_queue_behind_each_other() -> None:
@@ -227,7 +227,7 @@ def test_the_isr_sheds_a_follower_that_cannot_keep_up() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kafka", "mode"), some([("3.9", "kraft"), ("4.1", "kraft"), ("2.8", "zookeeper"), ("0.11", None)], 2)
+    ("kafka", "mode"), spread_sample([("3.9", "kraft"), ("4.1", "kraft"), ("2.8", "zookeeper"), ("0.11", None)], 2)
 )
 def test_groups_and_transactions_go_on_over_slow_disks(kafka: str, mode: str | None) -> None:
     cluster = coordinated(kafka, mode or "zookeeper")

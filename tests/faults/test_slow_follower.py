@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.broker.fetch.replica_fetcher import Busy, busy_us
+from cluster_model.broker.fetch.replica_fetcher import FetcherDelay, busy_us
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import IsrChanged
 from cluster_model.protocol.messages import FetchData, FetchResponse
@@ -144,7 +144,7 @@ def test_busy_time_is_the_sum_of_what_faults_take() -> None:
     records = replica.log.read(0, 10, 1 << 20)
     size = replica.log.lineage_at(0).bytes_between(0, 10)
     data = FetchData("t-0", 0, 0, 10, 0, 0, records)
-    faults = {1: Busy(300, 0), 2: Busy(7, 1_000)}
+    faults = {1: FetcherDelay(300, 0), 2: FetcherDelay(7, 1_000)}
     assert busy_us(faults, FetchResponse(1, (data,)), cluster.brokers[3].replicas) == 307 + size * 1_000
     assert busy_us(faults, FetchResponse(1, ()), cluster.brokers[3].replicas) == 307
 

@@ -6,9 +6,9 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.metadata import MetadataLoader, Record
-from cluster_model.controller.zookeeper.controller_requests import Obedience
+from cluster_model.controller.zookeeper.controller_requests import ControllerRequestHandler
 from cluster_model.protocol.events import BecameFollower, TraceEvent
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled, until_well
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def run_for(cluster: Cluster, us: int) -> list[Any]:
     return [event for event in cluster.drain() if isinstance(event, TraceEvent)]
 
 
-def behind(kafka: str, mode: str, **params: Any) -> tuple[Cluster, FaultBoard]:
+def behind(kafka: str, mode: str, **params: Any) -> tuple[Cluster, FaultInjector]:
     """Broker 3 has not taken up that orders-0 is led by 2 now."""
     cluster = busy_cluster(kafka=kafka, mode=mode)
     board = board_of(cluster)
@@ -40,7 +40,7 @@ def knows(cluster: Cluster, broker: int = 3, partition: str = "orders-0") -> int
     return cluster.brokers[broker].states[partition].leader_epoch
 
 
-def settled(cluster: Cluster, board: FaultBoard) -> list[str]:
+def settled(cluster: Cluster, board: FaultInjector) -> list[str]:
     board.heal("all")
     cluster.run(cluster.now_us + 5 * SECOND)
     cluster.stop_producers()
@@ -110,13 +110,13 @@ def test_requests_do_not_overtake_those_that_wait(what: str, monkeypatch: pytest
     waits = [each[1] if what == "cache" else each[1][1] for each in held._waiting]
     taken: list[int] = []
     name = "_handle" if what == "all" else "_take_up"
-    handle: Any = getattr(Obedience, name)
+    handle: Any = getattr(ControllerRequestHandler, name)
 
-    def spy(self: Obedience, *given: Any) -> None:
+    def spy(self: ControllerRequestHandler, *given: Any) -> None:
         taken.append(given[-1].correlation)
         handle(self, *given)
 
-    monkeypatch.setattr(Obedience, name, spy)
+    monkeypatch.setattr(ControllerRequestHandler, name, spy)
     board.heal("stale_metadata")
     assert taken == []
     obedience.receive(2, waits[-1]._replace(correlation=1 << 40))

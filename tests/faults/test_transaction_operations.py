@@ -9,7 +9,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import AdminAnswered, AdminProgress
 from cluster_model.protocol.transaction_messages import DescribeTransactionsRequest
 from faults.declarations.fault import Action, Value
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.cluster_model.coordinators.transaction.talks import Script, Talk
 from tests.support.golden import GoldenFile
 
@@ -23,7 +23,7 @@ class Rig:
 
     def __init__(self, kafka: str = "3.5") -> None:
         self.talk = Talk(kafka)
-        self.board = FaultBoard(self.talk.cluster)
+        self.board = FaultInjector(self.talk.cluster)
         self.events: list[AdminAnswered | AdminProgress] = []
         self.talk.run(3)
 

@@ -11,7 +11,7 @@ from cluster_model.protocol.versions import parse_version
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
 from faults.declarations.fault import Action, Fault
 from faults.declarations.targets import selector_of
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import begun, unsettled, until_well
 
 MS: Final = 1_000
@@ -124,7 +124,7 @@ def action_of(fault: Fault, target: str = "", for_us: int = -1) -> Action:
     return Action("inject", fault.name, aimed, dict(params), for_us if fault.lasting else -1)
 
 
-def struck(plane: str, fault: Fault, target: str = "", seed: int = 7) -> tuple[Cluster, FaultBoard]:
+def struck(plane: str, fault: Fault, target: str = "", seed: int = 7) -> tuple[Cluster, FaultInjector]:
     """Ten seconds in, the fault has just been injected; ``restart`` finds somebody who is down."""
     cluster, board = begun(10 * SECOND, whole_cluster, plane=plane, seed=seed)
     action = action_of(fault, target)
@@ -137,7 +137,7 @@ def struck(plane: str, fault: Fault, target: str = "", seed: int = 7) -> tuple[C
     return cluster, board
 
 
-def settle(cluster: Cluster, board: FaultBoard, most_us: int = 120 * SECOND) -> None:
+def settle(cluster: Cluster, board: FaultInjector, most_us: int = 120 * SECOND) -> None:
     """Healed: let those who are down start again, stop making records, and wait until all is well and stays so."""
     cluster.run(cluster.now_us + 4 * SECOND)
     for node in cluster.nodes():

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from cluster_model.checker.anomalies.history_checker import Anomalies
+from cluster_model.checker.anomalies.history_checker import HistoryChecker
 from cluster_model.checker.anomalies.operations import (
     ASSIGN,
     INFO,
@@ -29,7 +29,7 @@ class OwnHistory:
 
     def __init__(self, writers: Mapping[str, Log], readers: Mapping[str, Log], last: list[Told]) -> None:
         self._strands: dict[tuple[str, int], dict[int, bytes]] = {}
-        self.anomalies = Anomalies(self._payload)
+        self.anomalies = HistoryChecker(self._payload)
         for name, log in writers.items():
             self._sends(name, log)
         for name, log in readers.items():

@@ -13,10 +13,10 @@ from gateway.protocol.record_batches import (
     BatchError,
     BatchProducer,
     code_of,
-    made,
-    marker,
-    placed,
-    read_head,
+    encode_batch,
+    encode_marker,
+    validate_batch,
+    with_offset_and_epoch,
 )
 
 
@@ -57,23 +57,23 @@ def test_zstd_is_taken_from_version_7_on(version: int, code: int) -> None:
     data = with_codec(built(), 4)
     found = 0
     try:
-        read_head(data, version)
+        validate_batch(data, version)
     except BatchError as refused:
         found = refused.code
     assert found == code
 
 
 def test_the_header_of_a_clients_batch_is_read() -> None:
-    head = read_head(built(1, transactional=True, producer=(7, 2, 40)))
+    head = validate_batch(built(1, transactional=True, producer=(7, 2, 40)))
     assert head[:1] + head[2:] == (3, 1, 1_002, 7, 2, 40, True)
     assert OVERHEAD == 61
 
 
 def test_a_batch_is_placed_without_its_checksum_changing() -> None:
-    data = bytes(placed(built(), 1_000_000, 9))
+    data = bytes(with_offset_and_epoch(built(), 1_000_000, 9))
     (batch,) = MemoryRecords(data)
     assert (batch.base_offset, batch.leader_epoch, batch.validate_crc()) == (1_000_000, 9, True)
-    assert read_head(data)._replace(size=0) == read_head(built())._replace(size=0)
+    assert validate_batch(data)._replace(size=0) == validate_batch(built())._replace(size=0)
 
 
 @pytest.mark.parametrize(
@@ -92,29 +92,29 @@ def test_a_batch_is_placed_without_its_checksum_changing() -> None:
 )
 def test_what_a_broker_refuses(change, code) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(BatchError) as refused:
-        read_head(change(built()))
+        validate_batch(change(built()))
     assert refused.value.code == code
 
 
 def test_a_client_may_not_write_markers_nor_count_wrongly(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(BatchError) as refused:
-        read_head(marker(0, 0, 5, BatchProducer(7, 1), 3, commit=True))
+        validate_batch(encode_marker(0, 0, 5, BatchProducer(7, 1), 3, commit=True))
     assert refused.value.code == 87
     assert str(refused.value) == snapshot
-    wrong = bytearray(made(0, 0, 5, [(b"k", b"v")]))
+    wrong = bytearray(encode_batch(0, 0, 5, [(b"k", b"v")]))
     struct.pack_into(">i", wrong, 57, 2)
     with pytest.raises(BatchError) as refused:
-        read_head(bytes(wrong))
+        validate_batch(bytes(wrong))
     assert refused.value.code == 2
 
 
 def test_what_is_made_here_is_read_by_clients() -> None:
-    (batch,) = MemoryRecords(made(40, 3, 1_234, [(b"k", b"v"), (None, None)], BatchProducer(9, 1, 5)))
+    (batch,) = MemoryRecords(encode_batch(40, 3, 1_234, [(b"k", b"v"), (None, None)], BatchProducer(9, 1, 5)))
     assert batch.validate_crc()
     assert [(each.offset, each.timestamp, each.key, each.value) for each in batch] == [
         (40, 1_234, b"k", b"v"), (41, 1_234, None, None),
     ]  # fmt: skip
-    written = marker(50, 3, 1_234, BatchProducer(9, 1), 2, commit=False)
+    written = encode_marker(50, 3, 1_234, BatchProducer(9, 1), 2, commit=False)
     assert len(written) == MARKER_BYTES, "as the model has it"
     (end,) = MemoryRecords(written)
     assert end.is_control_batch

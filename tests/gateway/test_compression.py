@@ -8,7 +8,15 @@ from aiokafka.record.memory_records import MemoryRecords
 from cluster_model.protocol.errors import KafkaError as E
 from gateway.handlers.configs import BOOLEAN, DEFAULT, OWN, STRING
 from gateway.protocol import api_versions as api
-from gateway.protocol.record_batches import NONE, OVERHEAD, UnreadableError, packed, read_head, recompressed, unpacked
+from gateway.protocol.record_batches import (
+    NONE,
+    OVERHEAD,
+    UnreadableError,
+    compress,
+    decompress,
+    recompress,
+    validate_batch,
+)
 from tests.gateway.hosting import playbook
 from tests.gateway.test_admin_wire import TOPIC, create
 from tests.gateway.test_batches import built, with_codec
@@ -24,25 +32,25 @@ BODIES = [b"", b"a" * 200_000, bytes(range(256)) * 300, b"x"]
 @pytest.mark.parametrize("codec", CODECS.values())
 @pytest.mark.parametrize("body", BODIES, ids=["nothing", "one letter", "all bytes", "one byte"])
 def test_what_is_packed_is_unpacked_to_the_same(codec: int, body: bytes) -> None:
-    data = packed(body, codec)
-    assert unpacked(data, codec) == body
-    assert packed(body, codec) == data
+    data = compress(body, codec)
+    assert decompress(data, codec) == body
+    assert compress(body, codec) == data
 
 
 @pytest.mark.parametrize("codec", CODECS.values())
 @pytest.mark.parametrize("before", [0, 1, 2, 3])
 def test_clients_read_what_is_compressed_anew(before: int, codec: int) -> None:
-    data = recompressed(built(before), codec)
-    head = read_head(data)
+    data = recompress(built(before), codec)
+    head = validate_batch(data)
     assert (head.codec, head.records, head.size) == (codec, 3, len(data))
     read = MemoryRecords(data).next_batch()
     assert [(each.key, each.value) for each in read] == [(b"key", b"value" * 20)] * 3
-    assert recompressed(data, NONE)[OVERHEAD:] == built()[OVERHEAD:]
+    assert recompress(data, NONE)[OVERHEAD:] == built()[OVERHEAD:]
 
 
 def test_records_that_are_none_are_refused() -> None:
     with pytest.raises(UnreadableError):
-        recompressed(with_codec(built(), 1), 4)
+        recompress(with_codec(built(), 1), 4)
 
 
 def fetched(wire: Wire, topic: str, version: int = 10) -> Any:
@@ -79,7 +87,7 @@ def test_batches_are_read_back_with_the_codec_of_their_topic(codec: str) -> None
     records, found = bytes(told.records), []
     while records:
         size = int.from_bytes(records[8:12], "big") + 12
-        found.append(read_head(records[:size]).codec)
+        found.append(validate_batch(records[:size]).codec)
         records = records[size:]
     assert found == ([0, 1, 2] if codec == "producer" else [CODECS[codec]] * 3)
     assert wire.session.cluster.brokers[1].replicas["packed-0"].log.segments.total == len(told.records)

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupType, Top
 from confluent_kafka.admin import AdminClient
 
 from cluster_model.cluster import Cluster
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ConsumerGroup
 from playbooks.engine.replay import replay
 from playbooks.recording.reader import read_session
 from tests.gateway import hosting
@@ -80,7 +80,7 @@ class Member:
         return self.log
 
 
-def known(cluster: Cluster) -> ModernGroup | None:
+def known(cluster: Cluster) -> ConsumerGroup | None:
     """The group at its coordinator."""
     found = [each.modern.groups["g"] for each in cluster.coordinators.values() if "g" in each.modern.groups]
     return found[0] if found else None

@@ -11,17 +11,17 @@ from kio.serial import entity_writer
 
 from gateway.protocol.api_versions import offered
 from gateway.protocol.codec import _maker
-from gateway.protocol.record_batches import made
+from gateway.protocol.record_batches import encode_batch
 from gateway.server import framed
 from tests.gateway.wire import Wire
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
 TURNS = 5
 """Steps that an answer gets: what is replicated first takes a few."""
 MOST_PARTITIONS = 200
-BATCH = made(0, 0, 1, [(b"k", b"v")])
+BATCH = encode_batch(0, 0, 1, [(b"k", b"v")])
 SAID: dict[int, dict[str, Any]] = {
     0: {"acks": -1, "timeout": 1000, "topic_data": [
         {"name": "orders", "partition_data": [{"index": 0, "records": BATCH}]}]},
@@ -98,6 +98,6 @@ def test_every_api_in_every_version_is_taken() -> None:
 
 
 def test_no_spoilt_request_gets_out_of_its_connection() -> None:
-    answered, broken, complaints = _fuzzed(len(some(range(40), 2)))
+    answered, broken, complaints = _fuzzed(len(spread_sample(range(40), 2)))
     assert answered > 160
     assert broken >= complaints > 20

@@ -12,7 +12,7 @@ from kio.index import load_request_schema
 from kio.serial import entity_writer
 
 from gateway.protocol.codec import _maker
-from gateway.protocol.record_batches import made
+from gateway.protocol.record_batches import encode_batch
 from gateway.server import framed
 from tests.gateway.hosting import Served, playbook, served, until
 
@@ -132,7 +132,7 @@ def test_answers_that_nobody_reads_are_not_heaped_up_and_others_are_served() -> 
         leader = host.asked(lambda cluster: cluster.query.leader("orders-0"))
         with connected(host, leader) as writer:
             for number in range(18):
-                records = made(0, 0, 1_700_000_000_000, [(None, bytes(batch))])
+                records = encode_batch(0, 0, 1_700_000_000_000, [(None, bytes(batch))])
                 writer.sendall(request(0, 3, number, transactional_id=None, acks=1, timeout=9_000, topic_data=[
                     {"name": "orders", "partition_data": [{"index": 0, "records": records}]}]))  # fmt: skip
                 assert answered(writer)[:4] == struct.pack(">i", number)

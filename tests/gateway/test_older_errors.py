@@ -4,7 +4,7 @@ import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
 from gateway.protocol import api_versions as api
-from gateway.protocol.api_versions import NEWER, as_known
+from gateway.protocol.api_versions import ERROR_REPLACEMENTS, with_known_errors
 from tests.gateway.test_transactions_wire import Shop
 
 CASES = [
@@ -21,7 +21,7 @@ CASES = [
 
 
 def test_nothing_else_is_changed() -> None:
-    assert sum(map(len, NEWER.values())) == len(CASES)
+    assert sum(map(len, ERROR_REPLACEMENTS.values())) == len(CASES)
 
 
 @pytest.mark.parametrize(("number", "since", "error", "before"), CASES)
@@ -31,10 +31,10 @@ def test_a_version_below_gets_another_and_from_there_on_the_error_itself(
     lowest, _ceilings = api.CEILINGS[number]
     assert lowest < since <= max(ceiling for _release, ceiling in _ceilings), "nobody would ever see the difference"
     said = {"error_code": error, "topics": [{"name": "t", "partitions": [{"partition_error_code": error}]}]}
-    told = as_known(number, since - 1, said)
+    told = with_known_errors(number, since - 1, said)
     assert told == {"error_code": before, "topics": [{"name": "t", "partitions": [{"partition_error_code": before}]}]}
-    assert as_known(number, since, said) is said
-    assert as_known(number, since - 1, {"error_code": E.NONE}) == {"error_code": E.NONE}
+    assert with_known_errors(number, since, said) is said
+    assert with_known_errors(number, since - 1, {"error_code": E.NONE}) == {"error_code": E.NONE}
 
 
 @pytest.mark.parametrize(("number", "fields"), [

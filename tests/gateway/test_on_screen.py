@@ -11,7 +11,7 @@ from faults.declarations.fault import Action, FaultError
 from gateway.server import Gateway
 from playbooks.engine.session import Session
 from tests.gateway.hosting import playbook
-from tui.gateway_session import COMPLAINTS, WITH_THE_WALL, ServingBridge
+from tui.gateway_session import COMPLAINTS, WALL_CLOCK_ONLY, GatewaySessionController
 from tui.terminal.frame_clock import MonotonicClock
 
 pytestmark = pytest.mark.sockets
@@ -24,13 +24,13 @@ async def _shown(what: Any) -> None:
     gateway.on_events = heard.extend
     await gateway.open(0)
     try:
-        await what(ServingBridge(session, gateway, heard, MonotonicClock()), gateway)
+        await what(GatewaySessionController(session, gateway, heard, MonotonicClock()), gateway)
     finally:
         await gateway.close()
 
 
 def test_a_fault_on_the_screen_closes_the_door() -> None:
-    async def what(bridge: ServingBridge, gateway: Gateway) -> None:
+    async def what(bridge: GatewaySessionController, gateway: Gateway) -> None:
         host, port = gateway.house.addresses[2]
         _reader, client = await asyncio.open_connection(host, port)
         bridge.act(Action("inject", "crash", "broker(2)"))
@@ -45,17 +45,17 @@ def test_a_fault_on_the_screen_closes_the_door() -> None:
 
 
 def test_time_goes_with_the_wall_whatever_is_pressed() -> None:
-    async def what(bridge: ServingBridge, gateway: Gateway) -> None:
+    async def what(bridge: GatewaySessionController, gateway: Gateway) -> None:
         for press in (lambda: bridge.pause(True), bridge.step, bridge.seek, bridge.back, bridge.previous, bridge.faster,
                       lambda: bridge.by(-1_000_000), lambda: bridge.to_time(0)):  # fmt: skip
             bridge.fired.clear()
             press()
-            assert bridge.fired == [(WITH_THE_WALL, False)]
+            assert bridge.fired == [(WALL_CLOCK_ONLY, False)]
         for branch in (bridge.fork, bridge.undo, bridge.redo, lambda: bridge.otherwise("", {})):
             with pytest.raises(FaultError) as caught:
                 branch()
             assert caught.value.code == "wall_clock"
-            assert str(caught.value) == WITH_THE_WALL
+            assert str(caught.value) == WALL_CLOCK_ONLY
         before = gateway.session.cluster.now_us
         while gateway.session.cluster.now_us == before:
             await asyncio.sleep(0.01)
@@ -67,7 +67,7 @@ def test_time_goes_with_the_wall_whatever_is_pressed() -> None:
 
 
 def test_noise_is_told_but_not_without_end() -> None:
-    async def what(bridge: ServingBridge, gateway: Gateway) -> None:
+    async def what(bridge: GatewaySessionController, gateway: Gateway) -> None:
         for number in range(COMPLAINTS + 5):
             gateway.doors.on_complaint(1, f"noise {number}")
         assert len(bridge.fired) == COMPLAINTS

@@ -6,12 +6,12 @@ import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
 from gateway.protocol import api_versions as api
-from gateway.protocol.record_batches import made
+from gateway.protocol.record_batches import encode_batch
 from tests.gateway.hosting import playbook
 from tests.gateway.test_admin_wire import create
 from tests.gateway.wire import Wire
 
-BATCH = made(0, 0, 1_700_000_000_000, [(None, b"v")])
+BATCH = encode_batch(0, 0, 1_700_000_000_000, [(None, b"v")])
 ELSEWHERE = "elsewhere"
 """A topic of broker 1 alone."""
 

@@ -10,7 +10,7 @@ from cluster_model.protocol.errors import KafkaError as E
 from cluster_model.protocol.versions import Version
 from gateway.protocol import api_versions
 from gateway.protocol.context import topic_uuid
-from gateway.protocol.record_batches import BatchProducer, made
+from gateway.protocol.record_batches import BatchProducer, encode_batch
 from playbooks.engine.replay import replay
 from playbooks.parser.steps.timed_steps import facts_in
 from playbooks.recording.reader import read_session
@@ -53,7 +53,7 @@ class Shop:
     def send(self, value: bytes, sequence: int, number: int = 0, *, version: int = 12, **said: Any) -> Any:
         """A record in the open transaction; its partition's answer."""
         epoch = said.pop("epoch", self.epoch)
-        batch = made(
+        batch = encode_batch(
             0, 0, 1_700_000_000_000, [(None, value)], BatchProducer(self.pid, epoch, sequence), transactional=True
         )
         topic = {"name": "orders", "topic_id": said.pop("topic_id", self.id)}
@@ -219,7 +219,7 @@ def test_topics_have_ids_in_produce_and_one_that_nobody_knows_is_refused() -> No
     states = wire.house.states(1)
     known, strange = topic_uuid("orders", states["orders-0"].topic_id), UUID(int=5)
     leader = wire.session.cluster.world.records["orders-0"].leader
-    batch = made(0, 0, 1, [(b"k", b"v")])
+    batch = encode_batch(0, 0, 1, [(b"k", b"v")])
     topics = [{"topic_id": each, "partition_data": [{"index": 0, "records": batch}]} for each in (known, strange)]
     asked: dict[str, Any] = {"transactional_id": None, "timeout": 9_000, "topic_data": topics}
     answer = wire.ask(leader, api_versions.PRODUCE, 13, acks=-1, **asked)

@@ -11,8 +11,8 @@ from kio.serial import entity_reader, entity_writer
 
 from gateway.protocol.api_versions import offered
 from gateway.protocol.codec import _maker
-from gateway.protocol.context import House
-from gateway.realtime_driver import Engine
+from gateway.protocol.context import GatewayCluster
+from gateway.realtime_driver import RealtimeDriver
 from gateway.server import PLAIN_HEADERS, KafkaConnection, framed
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
@@ -95,11 +95,13 @@ class Wire:
         self.session = Session.start(told or playbook("4.1"), recorder=recorder, open_ended=True)
         cluster = self.session.cluster
         addresses = dict.fromkeys(cluster.brokers, ("127.0.0.1", 9092))
-        self.house = House(cluster, BEGAN_MS, addresses, offered(cluster.profile.number, kraft=cluster.profile.kraft))
+        self.house = GatewayCluster(
+            cluster, BEGAN_MS, addresses, offered(cluster.profile.number, kraft=cluster.profile.kraft)
+        )
         self._wall = Wall()
         self._doors = {broker: Door(broker) for broker in cluster.brokers}
         self._loop = asyncio.new_event_loop()
-        self.engine = Engine(self.session, self._wall)
+        self.engine = RealtimeDriver(self.session, self._wall)
         self.engine.begin()
 
     def sent(self, broker: int, data: bytes, turns: int = PATIENCE) -> Pipe:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.broker.partition.partition import Leadership
-from cluster_model.broker.partition.producer_state_manager import ProducerMemory
+from cluster_model.broker.partition.partition import PartitionLeaderState
+from cluster_model.broker.partition.producer_state_manager import ProducerStateManager
 from cluster_model.protocol.errors import KafkaError
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
@@ -45,12 +45,12 @@ CUTS = "".join(f"  - {{at: {at}s, inject: partition, target: leader(orders-0), f
 
 def acknowledged_at_once(patch: pytest.MonkeyPatch) -> None:
     """A leader answers acks=all as soon as it has written."""
-    patch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+    patch.setattr(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE)
 
 
 def any_sequence(patch: pytest.MonkeyPatch) -> None:
     """A leader looks at no sequence number."""
-    patch.setattr(ProducerMemory, "judge", lambda *_args: (KafkaError.NONE, -1))
+    patch.setattr(ProducerStateManager, "judge", lambda *_args: (KafkaError.NONE, -1))
 
 
 def run(steps: str, expected: str, *, acks: str = "all", idempotence: bool = True) -> SessionResult:

@@ -13,7 +13,7 @@ from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from playbooks.timetravel.branches import Branches
-from playbooks.timetravel.history_view import Reopened
+from playbooks.timetravel.history_view import ReopenedSession
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.support.playbooks import CRASH
 from tests.support.sessions import unseal
@@ -49,7 +49,7 @@ def live(parent: Path) -> Path:
 def reopened(path: Path, parent: Path | None = None) -> Branches:
     recorded = read_session(path)
     beside = Recorder(parent, live=True, root=recorded.start.session_id) if parent is not None else None
-    return Branches(Reopened(recorded), beside)
+    return Branches(ReopenedSession(recorded), beside)
 
 
 def grown(branches: Branches, events: int = 100_000) -> RecordedSession:

@@ -9,7 +9,7 @@ from cluster_model.checker.ledger import ledger_report
 from cluster_model.checker.ledger.consumption import ReaderEvents
 from cluster_model.checker.ledger.duplicates import batches_backwards
 from cluster_model.checker.root_cause import report
-from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.batch_store import BatchStore, EpochBranch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.events import OffsetsCommitted
 from cluster_model.protocol.records import Batch
@@ -28,7 +28,7 @@ def test_a_condition_looked_at_after_every_event_goes_through_no_books(monkeypat
     cluster = session.cluster
     spelled: list[str] = []
     grouped: list[int] = []
-    cut, group = ledger_report.runs_of, report.grouped
+    cut, group = ledger_report.runs_of, report.group_findings
     monkeypatch.setattr(ledger_report, "runs_of", lambda *told: spelled.append("run") or cut(*told))
     monkeypatch.setattr(report, "grouped", lambda told: grouped.append(len(told)) or group(told))
     asked = 0
@@ -79,7 +79,7 @@ def test_a_committed_offset_is_no_rare_event(monkeypatch: pytest.MonkeyPatch) ->
     assert checker.history.save() is kept
 
 
-class Counted(Lineage):
+class Counted(EpochBranch):
     """Counts the batches that are looked at."""
 
     __slots__ = ()
@@ -95,7 +95,7 @@ def backwards(log: ReplicaLog) -> Iterator[tuple[int, int]]:
 
 
 def test_a_log_is_walked_backwards_as_far_as_is_asked_for() -> None:
-    lineages = Lineages()
+    lineages = BatchStore()
     log = ReplicaLog(lineages, uses_epochs=True, replaces=True)
     for epoch in range(3):
         log_branch = lineages.begin(1, epoch, log.leo)

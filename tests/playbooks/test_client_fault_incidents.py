@@ -4,7 +4,7 @@ import pytest
 
 from tests.playbooks.results.test_client_incidents import Heard, group, producer
 from tests.playbooks.test_incidents import SECOND, Thin, seeds
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def test_a_zombie_loses_its_open_transaction_and_no_more(seed: int) -> None:
     assert query.leaked() + query.undone() + query.duplicates() == 0
 
 
-@pytest.mark.parametrize("version", some(VERSIONS, 2))
+@pytest.mark.parametrize("version", spread_sample(VERSIONS, 2))
 def test_a_zombie_is_fenced_in_every_version(version: dict[str, str]) -> None:
     incident = Thin("zombie-producer", 103, **version)
     incident.finish()
@@ -72,7 +72,7 @@ def test_lag_is_what_came_and_was_not_processed(seed: int) -> None:
     assert incident.query.generation("billing") == incident.query.generation("stock")
 
 
-@pytest.mark.parametrize("version", some(VERSIONS, 1))
+@pytest.mark.parametrize("version", spread_sample(VERSIONS, 1))
 def test_a_spike_is_the_same_in_every_version(version: dict[str, str]) -> None:
     incident = Thin("traffic-spike", 103, **version)
     incident.until(35)
@@ -104,6 +104,6 @@ def test_each_lost_answer_is_one_more_record_or_none(seed: int) -> None:
     assert [fault.at_us // SECOND for fault in incident.of("fault_healed")] == [10, 21]
 
 
-@pytest.mark.parametrize("version", some(VERSIONS, 1))
+@pytest.mark.parametrize("version", spread_sample(VERSIONS, 1))
 def test_answers_get_lost_in_every_version(version: dict[str, str]) -> None:
     Thin("ack-reset", 103, **version).finish()

@@ -8,12 +8,12 @@ from cluster_model.broker.append_queue import DIRECTORIES_FAILED, DIRECTORY_ERRO
 from cluster_model.broker.storage.disk import FULL
 from cluster_model.protocol.events import TraceEvent
 from tests.playbooks.test_incidents import SECOND, Thin
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
 MS = 1_000
-seeds = pytest.mark.parametrize("seed", some([101, 102, 103], 1))
+seeds = pytest.mark.parametrize("seed", spread_sample([101, 102, 103], 1))
 
 
 class Acknowledged(Thin):
@@ -61,7 +61,7 @@ def test_acks_all_is_as_slow_as_a_followers_disk_until_the_isr_is_rid_of_it(seed
 @seeds
 @pytest.mark.parametrize(
     ("kafka", "mode", "why"),
-    some(
+    spread_sample(
         [
             ("3.9", "kraft", DIRECTORIES_FAILED),
             ("2.8", "zookeeper", DIRECTORIES_FAILED),

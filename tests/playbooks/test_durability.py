@@ -24,8 +24,8 @@ from playbooks.recording.recorder import SYNC_SECONDS, Recorder, RecordingError
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import FileSystem, Fsync
 from playbooks.session_format.session_files import SessionError
-from spark_report.input.sessions import look_at
-from tests.support.breadth import many
+from spark_report.input.sessions import check_session
+from tests.support.breadth import sample_count
 from tests.support.playbooks import timed
 
 ROOT = Path(__file__).parents[2]
@@ -156,7 +156,7 @@ def state_of(parent: Path, told: int, said: set[str]) -> str:
     (session,) = sessions
     if not (session / session_files.START).exists():
         assert told == 0
-        for read in (read_session, look_at):
+        for read in (read_session, check_session):
             with pytest.raises((SessionError, session_files.LayoutError), match=session_files.START) as unread:
                 read(session)
             said.add(_without_paths(str(unread.value), session, state="nothing"))
@@ -167,11 +167,11 @@ def state_of(parent: Path, told: int, said: set[str]) -> str:
         with pytest.raises(SessionError) as unplayed:
             replay.replay(recorded)
         with pytest.raises(session_files.LayoutError) as unreported:
-            look_at(session)
+            check_session(session)
         said |= {_without_paths(str(each.value), session, state="no event") for each in (unplayed, unreported)}
         return "no event"
     assert replay.replay(recorded).events == recorded.count
-    reported = look_at(session)
+    reported = check_session(session)
     assert reported.last_seq == recorded.count - 1
     if recorded.manifest is None:
         said |= {_without_paths(each, session, state="torn") for each in (*recorded.notes, *reported.problems)}
@@ -213,7 +213,7 @@ def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for number in range(many(15, 40)):
+        for number in range(sample_count(15, 40)):
             parent = tmp_path / str(number)
             print(parent, file=process.stdin, flush=True)
             recording = int(process.stdout.readline())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.checker.root_cause.finding_text import PROMISE
+from cluster_model.checker.root_cause.finding_text import ACKNOWLEDGED_KIND
 from cluster_model.checker.root_cause.findings import BY_CODE, CAUSES, KINDS, Finding, RecordBlock
 from docs.generate.reference_pages import cause_page
 from playbooks.engine.session_runner import start_session
@@ -21,7 +21,7 @@ from playbooks.library import bundled
 from playbooks.parser.loader import load, loads
 from playbooks.results.result import SessionResult
 from tests.playbooks.thinned import thinned
-from tests.support.breadth import met
+from tests.support.breadth import covering_cases
 from tests.support.chain_check import audit
 from tests.support.golden import GoldenFile
 from tui.output.result import LINKS_SHOWN, chain_lines, finding_lines
@@ -291,7 +291,7 @@ FAULTS = {"clean": CLEAN, "power": POWER, "unclean": UNCLEAN, "everybody": EVERY
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fault", "acks", "kafka"), met(EXPECTED, KAFKA))
+@pytest.mark.parametrize(("fault", "acks", "kafka"), covering_cases(EXPECTED, KAFKA))
 def test_findings_have_the_expected_kinds(fault: str, acks: str, kafka: str) -> None:
     unclean = "true" if fault == "unclean" else "false"
     text = MATRIX.format(kafka=kafka, min_isr=1, unclean=unclean, acks=acks, steps=FAULTS[fault])
@@ -328,10 +328,12 @@ BREAKAGES: dict[str, Breaking] = {
     "a cut that another broker made": lambda each: _changed(each, _link(each, "truncated"), broker=3),
     "a cut by a broker that is no replica": lambda each: _changed(each, _link(each, "truncated"), broker=9),
     "no election": lambda each: _without(each, "leader_elected"),
-    "no promise": lambda each: _without(each, PROMISE),
+    "no promise": lambda each: _without(each, ACKNOWLEDGED_KIND),
     "two promises": lambda each: replace(each, chain=(each.chain[0], *each.chain)),
     "an ISR that never stood": lambda each: _changed(
-        each, _link(each, PROMISE), words=each.chain[_link(each, PROMISE)].words.replace("[1, 2, 3]", "[1, 2]")
+        each,
+        _link(each, ACKNOWLEDGED_KIND),
+        words=each.chain[_link(each, ACKNOWLEDGED_KIND)].words.replace("[1, 2, 3]", "[1, 2]"),
     ),
     "times that go back": lambda each: replace(
         _changed(each, 0, at_us=9), chain=(replace(each.chain[0], at_us=9), *each.chain[1:])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -35,14 +35,14 @@ def test_what_a_bounce_costs_goes_by_the_kind_of_member(name: str, rebalances: i
     assert [event.detail for event in incident.of("node_down")] == ["close"] * 3
 
 
-@pytest.mark.parametrize("kafka", some(["2.5", "4.1"], 1))
-@pytest.mark.parametrize("name", some(BOUNCES[1:], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["2.5", "4.1"], 1))
+@pytest.mark.parametrize("name", spread_sample(BOUNCES[1:], 1))
 def test_bounces_are_the_same_in_other_versions(name: str, kafka: str) -> None:
     mode = "kraft" if kafka == "4.1" else "zookeeper"
     Thin(name, 102, **{"cluster.kafka": kafka, "cluster.mode": mode}).finish()
 
 
-@pytest.mark.parametrize("seed", some([101, 7], 1))
+@pytest.mark.parametrize("seed", spread_sample([101, 7], 1))
 def test_of_two_with_one_instance_id_one_is_fenced(seed: int) -> None:
     incident = Thin("instance-id-claimed-twice", seed)
     incident.finish()
@@ -59,7 +59,7 @@ def test_of_two_with_one_instance_id_one_is_fenced(seed: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("kafka", some(["3.9", "1.1"], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["3.9", "1.1"], 1))
 @pytest.mark.parametrize(("policy", "gap"), [("latest", 630), ("earliest", 423)])
 def test_what_is_missing_after_retention_goes_by_the_reset_policy(policy: str, gap: int, kafka: str) -> None:
     mode = "kraft" if kafka == "3.9" else "zookeeper"
@@ -71,7 +71,7 @@ def test_what_is_missing_after_retention_goes_by_the_reset_policy(policy: str, g
     assert incident.of("consumer_failed") == []
 
 
-@pytest.mark.parametrize("kafka", some(["3.9", "2.0"], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["3.9", "2.0"], 1))
 def test_a_killed_member_is_followed_by_at_least_once(kafka: str) -> None:
     mode = "kraft" if kafka == "3.9" else "zookeeper"
     incident = Thin("consumer-crash-auto-commit", 101, **{"cluster.kafka": kafka, "cluster.mode": mode})
@@ -91,7 +91,7 @@ def test_with_commits_after_processing_only_what_was_in_hand_is_read_again() -> 
     assert incident.query.skipped("billing") == 0
 
 
-@pytest.mark.parametrize(("seed", "kafka"), some([(101, "3.9"), (102, "1.1")], 1))
+@pytest.mark.parametrize(("seed", "kafka"), spread_sample([(101, "3.9"), (102, "1.1")], 1))
 def test_records_that_other_threads_had_die_with_the_process_though_they_are_committed(seed: int, kafka: str) -> None:
     mode = "kraft" if kafka == "3.9" else "zookeeper"
     incident = Thin("consumer-crash-handed-off", seed, **{"cluster.kafka": kafka, "cluster.mode": mode})

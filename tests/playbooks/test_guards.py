@@ -19,7 +19,7 @@ from playbooks.recording.recorder import Recorder
 from playbooks.results.result import SessionResult
 from playbooks.timetravel.timeline import Timeline
 from tests.playbooks.thinned import thinned
-from tests.support.breadth import met, some
+from tests.support.breadth import covering_cases, spread_sample
 from tests.support.playbooks import CLUSTER
 
 pytestmark = pytest.mark.slow
@@ -154,7 +154,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("case", "slice_"), met(CASES, [((7_000, 0),), ((1 << 60, 1),), ((913_000, 37),)]))
+@pytest.mark.parametrize(("case", "slice_"), covering_cases(CASES, [((7_000, 0),), ((1 << 60, 1),), ((913_000, 37),)]))
 def test_slices_of_any_size_give_one_digest(case: str, slice_: tuple[int, int]) -> None:
     whole = Session.start(CASES[case]).finish()
     session = Session.start(CASES[case])
@@ -203,7 +203,7 @@ def test_any_instant_of_the_past_is_as_it_was(case: str) -> None:
         assert (past.cluster.digest(), past.board.guards.save()) == (digest, saved)
 
 
-@pytest.mark.parametrize("seed", some([71, 101, 102], 1))
+@pytest.mark.parametrize("seed", spread_sample([71, 101, 102], 1))
 def test_the_bundled_drill_loses_nothing_and_ends_early(seed: int) -> None:
     session = Session.start(loads(thinned("guarded"), "guarded"), seed=seed)
     result = session.finish()

@@ -4,12 +4,12 @@ import pytest
 
 from cluster_model.util.deterministic_math import partition_for_key
 from tests.playbooks.test_incidents import Thin
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(("kafka", "seed"), some([("3.9", 101), ("2.3", 102)], 1))
+@pytest.mark.parametrize(("kafka", "seed"), spread_sample([("3.9", 101), ("2.3", 102)], 1))
 def test_one_partition_is_late_by_what_one_consumer_cannot_do(kafka: str, seed: int) -> None:
     incident = Thin("hot-key", seed, **{"cluster.kafka": kafka}).until(49)
     query = incident.query

@@ -14,7 +14,7 @@ from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
 from playbooks.results.result import SessionResult
 from tests.playbooks.thinned import thinned
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 from tests.support.chain_check import audit
 
 pytestmark = pytest.mark.slow
@@ -79,7 +79,7 @@ class Thin(Incident):
         return thinned(name)
 
 
-seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
+seeds = pytest.mark.parametrize("seed", spread_sample([101, 102], 1))
 
 
 @seeds

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine.session_runner import start_session
-from playbooks.engine.worker_pool import PlaybookJob, perform
+from playbooks.engine.worker_pool import PlaybookJob, execute
 from playbooks.errors import Problem
 from playbooks.library import bundled
 from playbooks.model.playbook import Playbook
@@ -47,7 +47,7 @@ def test_it_is_the_same_wherever_it_lies_and_in_another_process(shop: Path) -> N
     assert pickle.loads(pickle.dumps(whole)) == whole
     shutil.rmtree(shop / "parts")
     assert loads(whole.source, "elsewhere/x.yaml", whole.fragments).steps == whole.steps
-    outcome = perform(PlaybookJob(whole.source, "gone/main.yaml", fragments=whole.fragments), lambda _progress: None)
+    outcome = execute(PlaybookJob(whole.source, "gone/main.yaml", fragments=whole.fragments), lambda _progress: None)
     assert outcome.result is not None
     assert outcome.result.digest == start_session(whole).finish().digest
 

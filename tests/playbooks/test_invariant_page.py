@@ -6,10 +6,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.invariants.base import InvariantDefinition
-from cluster_model.checker.invariants.invariant_checker import PROMISES
+from cluster_model.checker.invariants.invariant_checker import DEFINITIONS
 from cluster_model.protocol.versions import Profile
 from docs.generate.reference_pages import invariant_page, invariant_section
-from playbooks.reference_text import PROFILES, known_words, promised_words, special_words
+from playbooks.reference_text import PROFILES, guaranteed_versions_text, known_violation_reasons, stricter_guarantees
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "reference" / "invariants.md"
 
@@ -19,7 +19,7 @@ def test_the_page_is_what_the_registry_says() -> None:
     assert PUBLISHED.read_text(encoding="utf-8") == invariant_page()
 
 
-@pytest.mark.parametrize("promise", PROMISES.values(), ids=list(PROMISES))
+@pytest.mark.parametrize("promise", DEFINITIONS.values(), ids=list(DEFINITIONS))
 def test_each_has_a_promise_of_one_sentence_and_a_source(promise: InvariantDefinition) -> None:
     assert promise.text.endswith(".")
     assert ". " not in promise.text
@@ -40,24 +40,24 @@ def test_each_has_a_promise_of_one_sentence_and_a_source(promise: InvariantDefin
     ],
 )
 def test_since_when_it_is_promised(name: str, since: str, snapshot: SnapshotAssertion) -> None:
-    words = promised_words(PROMISES[name])
+    words = guaranteed_versions_text(DEFINITIONS[name])
     assert words.split()[0] == since
     assert words == snapshot
 
 
 def test_more_is_asked_where_a_replica_lost_its_log_and_of_the_hw(snapshot: SnapshotAssertion) -> None:
     names = ("acks-all-durability", "min-isr", "leader-in-isr")
-    assert {name: special_words(PROMISES[name]) for name in names} == snapshot
-    assert special_words(PROMISES["log-bounds"]) == []
+    assert {name: stricter_guarantees(DEFINITIONS[name]) for name in names} == snapshot
+    assert stricter_guarantees(DEFINITIONS["log-bounds"]) == []
 
 
 def test_why_a_version_is_known_to_break_it(snapshot: SnapshotAssertion) -> None:
-    durable = PROMISES["acks-all-durability"]
-    assert known_words(durable, Profile.of("3.9")) == []
+    durable = DEFINITIONS["acks-all-durability"]
+    assert known_violation_reasons(durable, Profile.of("3.9")) == []
     breaking = (Profile.of("2.0"), Profile.of("3.9", "zookeeper"))
-    assert {kafka.name: known_words(durable, kafka) for kafka in breaking} == snapshot
+    assert {kafka.name: known_violation_reasons(durable, kafka) for kafka in breaking} == snapshot
 
 
 def test_the_newest_versions_promise_everything() -> None:
-    for promise in PROMISES.values():
-        assert known_words(promise, PROFILES[-1]) == []
+    for promise in DEFINITIONS.values():
+        assert known_violation_reasons(promise, PROFILES[-1]) == []

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
-seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
+seeds = pytest.mark.parametrize("seed", spread_sample([101, 102], 1))
 
 
 def read(incident: Incident, group: str) -> list[Any]:
@@ -50,7 +50,8 @@ def test_a_batch_just_above_the_poll_interval_is_processed_for_ever(seed: int) -
 
 
 @pytest.mark.parametrize(
-    ("version", "kafka"), some([("0.11", "zookeeper"), ("2.4", "zookeeper"), ("3.9", "kraft"), ("4.1", "kraft")], 2)
+    ("version", "kafka"),
+    spread_sample([("0.11", "zookeeper"), ("2.4", "zookeeper"), ("3.9", "kraft"), ("4.1", "kraft")], 2),
 )
 def test_what_is_written_before_a_group_notices_new_partitions_is_never_delivered(version: str, kafka: str) -> None:
     incident = Thin("partitions-added-latest", 103, **{"cluster.kafka": version, "cluster.mode": kafka})
@@ -67,7 +68,9 @@ def test_what_is_written_before_a_group_notices_new_partitions_is_never_delivere
 
 @pytest.mark.parametrize(
     ("reset", "kafka", "mode"),
-    some([("earliest", "2.4", "zookeeper"), ("earliest", "3.9", "kraft"), ("by_duration:PT5M", "4.1", "kraft")], 2),
+    spread_sample(
+        [("earliest", "2.4", "zookeeper"), ("earliest", "3.9", "kraft"), ("by_duration:PT5M", "4.1", "kraft")], 2
+    ),
 )
 def test_a_group_that_starts_at_the_beginning_misses_nothing_of_new_partitions(
     reset: str, kafka: str, mode: str

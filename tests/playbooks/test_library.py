@@ -19,7 +19,7 @@ from playbooks.results.result import SessionResult
 from tests.playbooks.test_matrices import TELLING as TELLING_GRIDS
 from tests.playbooks.thinned import THINNED, thinned
 from tests.support.adding_up import adds_up
-from tests.support.breadth import EVENING, many, some
+from tests.support.breadth import EVENING, sample_count, spread_sample
 from tests.support.chain_check import audit
 from tests.support.library import playbook_of
 
@@ -119,7 +119,7 @@ def test_what_is_not_run_here_is_run_where_its_numbers_or_findings_are() -> None
 
 
 def test_a_thinned_playbook_has_a_part_of_the_records_and_expects_all_else() -> None:
-    for name in some(list(THINNED), 16):
+    for name in spread_sample(list(THINNED), 16):
         whole, thin = playbook_of(name), loads(thinned(name), name)
         assert (len(whole.steps), len(whole.expectations)) == (len(thin.steps), len(thin.expectations))
         assert [each.name for each in whole.spec.producers] == [each.name for each in thin.spec.producers]
@@ -194,7 +194,7 @@ def test_scenario_2_leaves_logs_that_differ_only_before_kip_101(kafka: str, diff
     assert ("diverged" in statuses) is differ
 
 
-@pytest.mark.parametrize("seed", range(many(1, 5)))
+@pytest.mark.parametrize("seed", range(sample_count(1, 5)))
 def test_what_acks_decides_does_not_hang_on_the_seed(seed: int) -> None:
     one, everyone, crash = (run(name, seed) for name in ("gc-pause-acks-1", "gc-pause-acks-all", "leader-crash"))
     assert one.ledger.acked_lost > 0
@@ -202,7 +202,7 @@ def test_what_acks_decides_does_not_hang_on_the_seed(seed: int) -> None:
     assert {one.verdict, everyone.verdict, crash.verdict} == {"pass"}
 
 
-@pytest.mark.parametrize("seed", range(many(1, 3)))
+@pytest.mark.parametrize("seed", range(sample_count(1, 3)))
 def test_a_follower_that_is_cut_off_stalls_acks_all_for_its_lag_time_only(seed: int) -> None:
     session = start_session(loads(thinned("follower-partitioned"), "follower-partitioned"), seed=seed)
     cluster = session.cluster

@@ -6,12 +6,12 @@ from cluster_model.clients.workload import RateCurve
 from cluster_model.spec.cluster_spec import (
     RATE_UNITS,
     ClosedLoop,
+    CustomPartitioner,
     HotKeys,
-    OwnPartitioner,
     ProducerSpec,
     RateProfile,
+    RateSegment,
     SpreadSizes,
-    Stretch,
     TwoSizes,
     UniformSizes,
     ZipfKeys,
@@ -29,12 +29,12 @@ def per_second(number: int) -> int:
     return number * HOUR * RATE_UNITS
 
 
-def stretch(seconds: int, start: int, end: int | None = None) -> Stretch:
-    return Stretch(seconds * S, per_second(start), per_second(start if end is None else end))
+def stretch(seconds: int, start: int, end: int | None = None) -> RateSegment:
+    return RateSegment(seconds * S, per_second(start), per_second(start if end is None else end))
 
 
-def forever(rate: int) -> Stretch:
-    return Stretch(-1, per_second(rate), per_second(rate))
+def forever(rate: int) -> RateSegment:
+    return RateSegment(-1, per_second(rate), per_second(rate))
 
 
 def producer(keys: str) -> ProducerSpec:
@@ -108,9 +108,9 @@ def test_a_partition_and_a_partitioner_of_ones_own_become_what_the_model_takes()
     assert (producer("rate: 1/s").partition, producer("rate: 1/s").partitioner) == (-1, None)
     assert producer("rate: 1/s, partition: 0").partition == 0
     for text, own in (
-        ("{key-0: 0}", OwnPartitioner(((0, 0),))),
-        ("{others: 0}", OwnPartitioner((), 0)),
-        ("{key-12: 0, others: 0, key-3: 0}", OwnPartitioner(((12, 0), (3, 0)), 0)),
+        ("{key-0: 0}", CustomPartitioner(((0, 0),))),
+        ("{others: 0}", CustomPartitioner((), 0)),
+        ("{key-12: 0, others: 0, key-3: 0}", CustomPartitioner(((12, 0), (3, 0)), 0)),
     ):
         assert producer(f"rate: 1/s, keys: 20, partitioner: {text}").partitioner == own
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from playbooks.errors import PlaybookError, Problem, lines_of
 from playbooks.library import bundled
 from playbooks.library.bundled import FRAGMENTS
@@ -15,7 +15,7 @@ from playbooks.model.playbook import Playbook
 from playbooks.parser.document import yaml_source
 from playbooks.parser.document.yaml_source import Node, compose
 from playbooks.parser.loader import Fragment, fragment_of, load, loads
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 from tests.support.playbooks import CLUSTER
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ def mutated(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=many(150, 20_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=sample_count(150, 20_000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mutated())
 @example("a:\t1\n")
 @example("a: {b: , c: 1}\n")
@@ -124,7 +124,7 @@ def check(text: str) -> None:
             assert problem.column <= len(lines[problem.line - 1]) + 1, problem
 
 
-@settings(max_examples=many(60, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=sample_count(60, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mutated())
 def test_a_mutated_playbook_loads_or_is_refused(text: str) -> None:
     check(text)
@@ -147,7 +147,7 @@ VALUES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=many(40, 250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=sample_count(40, 250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(GRIDS), st.dictionaries(NAMES, st.lists(VALUES, max_size=3), max_size=3), st.booleans())
 def test_any_grid_loads_or_is_refused(text: str, axes: dict[str, list[str]], given_too: bool) -> None:
     listed = [f"  {name or repr('')}: [{', '.join(values)}]\n" for name, values in axes.items()]
@@ -176,7 +176,7 @@ def test_what_is_mutated_is_sound_at_first() -> None:
     assert len(loads(text, "v.yaml", KEPT).steps) == 9
 
 
-@settings(max_examples=many(60, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=sample_count(60, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(broken_fragments())
 def test_mutated_fragments_load_or_are_refused(texts: tuple[str, dict[str, str]]) -> None:
     text, fragments = texts
@@ -229,7 +229,7 @@ SEEDS = [*dict.fromkeys(TEXTS), GROUPED, *(path.read_text() for path in sorted(F
 _TOKEN = re.compile(r"[A-Za-z0-9_.$-]+|\s+|.", re.DOTALL)
 
 
-def shaken(text: str, draw: Stream) -> str:
+def shaken(text: str, draw: RandomStream) -> str:
     """A text with some of its tokens or lines left out, doubled, or in each other's place."""
     for _change in range(1 + draw.below(4)):
         parts = _TOKEN.findall(text) if draw.below(2) else text.splitlines(keepends=True)
@@ -249,7 +249,7 @@ def shaken(text: str, draw: Stream) -> str:
 
 
 def shake(rounds: int, name: str) -> None:
-    draw = Stream(11, name)
+    draw = RandomStream(11, name)
     for _round in range(rounds):
         for seed in SEEDS:
             check(shaken(seed, draw))
@@ -260,7 +260,7 @@ def test_playbooks_with_tokens_and_lines_moved_load_or_are_refused() -> None:
 
 
 def test_many_playbooks_with_tokens_and_lines_moved_load_or_are_refused() -> None:
-    shake(many(3, 60), "many")
+    shake(sample_count(3, 60), "many")
 
 
 def test_the_seed_with_groups_variables_and_fragments_is_sound() -> None:
@@ -269,7 +269,7 @@ def test_the_seed_with_groups_variables_and_fragments_is_sound() -> None:
 
 @pytest.mark.parametrize("path", sorted(FRAGMENTS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_a_fragment_with_tokens_and_lines_moved_is_read_or_refused(path: Path) -> None:
-    draw = Stream(11, path.stem)
+    draw = RandomStream(11, path.stem)
     source = path.read_text()
     for _round in range(40):
         text = shaken(source, draw)

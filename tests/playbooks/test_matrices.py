@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from playbooks.campaign.workloads.grid_workload import Varying, run_jobs
+from playbooks.campaign.workloads.grid_workload import GridRun, run_jobs
 from playbooks.engine.worker_pool import run_all
 from playbooks.library import bundled
 from playbooks.parser.loader import load, loads
@@ -28,7 +28,7 @@ def ran(name: str) -> SweepMatrix:
     """The matrix of a bundled grid, of fewer records."""
     playbook = loads(thinned(name), name)
     assert playbook.grid is not None
-    matrix, _outcomes = run_jobs(Varying(playbook, playbook.grid, playbook.seed, {}), partial(run_all, workers=1))
+    matrix, _outcomes = run_jobs(GridRun(playbook, playbook.grid, playbook.seed, {}), partial(run_all, workers=1))
     return matrix
 
 

@@ -8,11 +8,11 @@ from cluster_model.broker.partition.replication_rules import DIVERGING_EPOCH, LE
 from cluster_model.checker.root_cause.findings import POWER_LOSS_UNFLUSHED, RETRY_IN_FLIGHT
 from cluster_model.log.crash_recovery import POWER_LOSS
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
-seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
+seeds = pytest.mark.parametrize("seed", spread_sample([101, 102], 1))
 VERSIONS = {
     "3.9": "kraft",
     "0.10.2": "zookeeper",
@@ -25,8 +25,8 @@ everywhere = pytest.mark.parametrize(
     ("kafka", "seed"),
     [
         pytest.param(kafka, seed, marks=() if seed == 101 and kafka in ("3.9", "0.10.2") else pytest.mark.slow)
-        for kafka in some(list(VERSIONS), 4)
-        for seed in some((101, 102), 1)
+        for kafka in spread_sample(list(VERSIONS), 4)
+        for seed in spread_sample((101, 102), 1)
     ],
 )
 
@@ -89,7 +89,7 @@ def test_a_replica_that_had_more_gives_it_up(seed: int) -> None:
             assert (event.log_offset, event.end_offset) == (left[1].log_offset, left[broker].log_offset)
 
 
-@pytest.mark.parametrize(("seed", "messages"), some([(101, 1), (101, 10), (102, 100)], 2))
+@pytest.mark.parametrize(("seed", "messages"), spread_sample([(101, 1), (101, 10), (102, 100)], 2))
 def test_a_flush_bounds_what_is_lost(seed: int, messages: int) -> None:
     incident = Thin("power-cut-all", seed, **{"topics.orders.config.flush.messages": str(messages)})
     incident.until(139)
@@ -149,6 +149,6 @@ def test_only_elr_knows_who_stopped_in_order_with_everything(seed: int) -> None:
     assert recovered == {1: False, 2: True, 3: True}
 
 
-@pytest.mark.parametrize("kafka", some(["3.3", "3.6"], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["3.3", "3.6"], 1))
 def test_eligible_replicas_or_not_holds_under_other_versions(kafka: str) -> None:
     Thin("power-cut-elr", 103, **{"cluster.kafka": kafka}).finish()

@@ -16,7 +16,7 @@ from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.results.result import SessionResult
-from tests.support.breadth import EVENING, many
+from tests.support.breadth import EVENING, sample_count
 from tests.support.mistakes import keys, messages, mistakes_of
 from tests.support.playbooks import CLUSTER
 from tui.output.result import print_anomalies
@@ -78,7 +78,7 @@ def by_name(result: SessionResult) -> Counter[str]:
 
 CASES = [
     (seed, acks, unclean, txn)
-    for seed in range(many(2, 3))
+    for seed in range(sample_count(2, 3))
     for acks, unclean, txn in (("0", False, False), ("1", True, False), ("all", False, False), ("all", True, True))
 ]
 

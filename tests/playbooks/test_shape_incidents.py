@@ -9,11 +9,11 @@ from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
 from tests.playbooks.thinned import thinned
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
-seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
+seeds = pytest.mark.parametrize("seed", spread_sample([101, 102], 1))
 RING = range(5)
 FULL = [[1, 2, 3], [2, 3, 4], [3, 4, 5], [1, 4, 5], [1, 2, 5]]
 """Replicas of ``orders-0`` to ``orders-4``; the first in the order of the ring leads."""
@@ -32,7 +32,7 @@ def near(broker: int) -> set[int]:
     return {(broker + step - 1) % 5 + 1 for step in (-1, 0, 1)}
 
 
-@pytest.mark.parametrize("kafka", some(["3.3", "3.9"], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["3.3", "3.9"], 1))
 @seeds
 def test_before_pre_votes_a_ring_has_a_new_controller_every_few_seconds(kafka: str, seed: int) -> None:
     incident = Thin("majority-ring", seed, **{"cluster.kafka": kafka}).until(69.9)
@@ -71,7 +71,7 @@ def test_before_pre_votes_who_hears_none_that_governs_waits_and_the_others_go_on
     assert shrunk.at_us > 70 * SECOND
 
 
-@pytest.mark.parametrize("kafka", some(["4.0", "4.1"], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["4.0", "4.1"], 1))
 @seeds
 def test_with_pre_votes_the_controller_stays_and_fences_who_cannot_hear_it(kafka: str, seed: int) -> None:
     incident = Thin("majority-ring", seed, **{"cluster.kafka": kafka}).until(30)
@@ -93,7 +93,7 @@ def test_with_pre_votes_the_controller_stays_and_fences_who_cannot_hear_it(kafka
     assert max(event.at_us for event in incident.of("broker_registered")) < 73 * SECOND
 
 
-@pytest.mark.parametrize("seed", some([101, 102, 103], 1))
+@pytest.mark.parametrize("seed", spread_sample([101, 102, 103], 1))
 def test_a_follower_that_is_cut_off_leaves_the_isr_after_the_lag_time_and_comes_back(seed: int) -> None:
     incident = Thin("follower-partitioned", seed)
     incident.until(44.9)
@@ -108,7 +108,7 @@ def test_a_follower_that_is_cut_off_leaves_the_isr_after_the_lag_time_and_comes_
     assert incident.of("leader_elected") == incident.of("broker_fenced") == incident.of("truncated") == []
 
 
-@pytest.mark.parametrize("seed", some([101, 102], 1))
+@pytest.mark.parametrize("seed", spread_sample([101, 102], 1))
 def test_acks_all_has_one_spike_of_the_lag_time_and_is_as_fast_as_before(seed: int) -> None:
     session = Session.start(loads(thinned("follower-partitioned"), "follower-partitioned"), seed=seed)
     acked: list[Any] = []

@@ -22,7 +22,7 @@ from tests.support.playbooks import timed
 from tui.cli.runs.narration import predicted_lines
 from tui.cli.runs.suite import PlaybookOutcome
 from tui.cli.runs.summary_documents import junit
-from tui.output.result import skip_words
+from tui.output.result import skipped_faults_text
 from tui.viewmodel.timeline.event_text import FeedEntry, describe_event
 
 pytestmark = pytest.mark.slow
@@ -83,7 +83,7 @@ def test_a_skip_is_told_by_run_by_the_screen_and_in_junit(snapshot: SnapshotAsse
     case = suite.find("./testcase[skipped]")
     assert case is not None
     assert case.get("time") == "12.000000"
-    said = {"run": skip_words(result.skipped), "screen": words, "junit": case.get("name")}
+    said = {"run": skipped_faults_text(result.skipped), "screen": words, "junit": case.get("name")}
     assert said == snapshot
 
 

@@ -12,7 +12,7 @@ from playbooks.export.playbook_writer import export
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.timetravel.history_view import LookingBack, Reopened
+from playbooks.timetravel.history_view import HistoryView, ReopenedSession
 from tests.support.playbooks import CRASH
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ SECOND = 1_000_000
 
 def live(tmp_path):
     playbook = loads(CRASH, "crash.yaml")
-    return LookingBack(Session.start(playbook, recorder=Recorder(tmp_path, live=True), open_ended=True))
+    return HistoryView(Session.start(playbook, recorder=Recorder(tmp_path, live=True), open_ended=True))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_it_replays_bit_for_bit(taken):
 
 
 def test_a_reopened_session_comes_to_its_end(taken):
-    reopened = Reopened(read_session(Path(taken[1].session)))
+    reopened = ReopenedSession(read_session(Path(taken[1].session)))
     while reopened.advance(reopened.cluster.now_us + SECOND):
         pass
     assert reopened.difference == ""
@@ -107,7 +107,7 @@ def test_there_is_nothing_to_take_over_behind_the_last_step(tmp_path, snapshot):
 
 
 def test_a_recording_cannot_be_taken_over(taken, snapshot):
-    session = LookingBack(Reopened(read_session(Path(taken[1].session))))
+    session = HistoryView(ReopenedSession(read_session(Path(taken[1].session))))
     with pytest.raises(FaultError) as refused:
         session.take_over()
     assert str(refused.value) == snapshot

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -19,8 +19,8 @@ def incident(name: str, kafka: str, seed: int) -> Incident:
     return Thin(name, seed, **{"cluster.kafka": kafka, "cluster.mode": mode})
 
 
-@pytest.mark.parametrize("seed", some([101, 102], 1))
-@pytest.mark.parametrize("kafka", some(["2.8", "3.0", "3.5", *CHECKED, *EPOCHS], 3))
+@pytest.mark.parametrize("seed", spread_sample([101, 102], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["2.8", "3.0", "3.5", *CHECKED, *EPOCHS], 3))
 def test_a_late_batch_opens_a_transaction_without_an_end_unless_the_leader_asks(kafka: str, seed: int) -> None:
     hangs = kafka not in (*CHECKED, *EPOCHS)
     found = incident("hanging-transaction", kafka, seed).until(13.5)
@@ -54,7 +54,7 @@ def test_a_late_batch_opens_a_transaction_without_an_end_unless_the_leader_asks(
     assert read["careless/0"] >= result.ledger.acked
 
 
-@pytest.mark.parametrize("seed", some([101, 102], 1))
+@pytest.mark.parametrize("seed", spread_sample([101, 102], 1))
 @pytest.mark.parametrize("kafka", [*BEFORE, *CHECKED, *EPOCHS])
 def test_a_late_commit_ends_the_next_transaction_unless_each_has_an_epoch(kafka: str, seed: int) -> None:
     found = incident("delayed-commit", kafka, seed).until(12.4)
@@ -81,7 +81,7 @@ def test_a_late_commit_ends_the_next_transaction_unless_each_has_an_epoch(kafka:
 
 
 @pytest.mark.parametrize(
-    ("kafka", "seed"), some([("2.4", 101), ("2.4", 102), ("3.9", 101), ("3.9", 102), ("4.1", 101)], 3)
+    ("kafka", "seed"), spread_sample([("2.4", 101), ("2.4", 102), ("3.9", 101), ("3.9", 102), ("4.1", 101)], 3)
 )
 def test_what_is_written_in_transactions_is_there_once_and_else_twice(kafka: str, seed: int) -> None:
     found = incident("exactly-once", kafka, seed)

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from playbooks.campaign.workloads.grid_workload import Varying, jobs_of, run_jobs
+from playbooks.campaign.workloads.grid_workload import GridRun, jobs_of, run_jobs
 from playbooks.engine.replay import replay
 from playbooks.engine.worker_pool import run_all
 from playbooks.errors import Problem
-from playbooks.model.playbook import Grid, GridAxis, Playbook, cell_words
+from playbooks.model.playbook import Grid, GridAxis, Playbook, cell_label
 from playbooks.parser.document.grid import AxisError, paths_of
 from playbooks.parser.document.yaml_source import Mapping, compose
 from playbooks.parser.loader import load, loads
@@ -107,7 +107,7 @@ def test_cells_come_with_the_last_axis_fastest() -> None:
     grid = playbook("  acks: [1, all]\n  kafka: ['3.9', 4.0]\n  seed: [1..2, 9]\n").grid
     assert grid is not None
     assert (grid.size, grid.names) == (12, ("acks", "kafka", "seed"))
-    cells = [cell_words(cell) for cell in grid.cells()]
+    cells = [cell_label(cell) for cell in grid.cells()]
     assert cells[:4] == [f"acks=1 kafka={kafka}" for kafka in ("3.9 seed=1", "3.9 seed=2", "3.9 seed=9", "4.0 seed=1")]
     assert len(set(cells)) == 12
 
@@ -116,7 +116,7 @@ def test_cases_are_crossed_with_the_axes_beside_them() -> None:
     grid = playbook("  cases: [{acks: 1, min.insync.replicas: 1}, {acks: all, min.insync.replicas: 2}]\n"
                     "  kafka: [3.8, 3.9]\n").grid  # fmt: skip
     assert grid is not None
-    assert [cell_words(cell) for cell in grid.cells()] == [
+    assert [cell_label(cell) for cell in grid.cells()] == [
         f"acks={acks} min.insync.replicas={least} kafka={kafka}"
         for acks, least in (("1", "1"), ("all", "2")) for kafka in ("3.8", "3.9")
     ]  # fmt: skip
@@ -242,7 +242,7 @@ def test_axes_are_added_and_replaced() -> None:
 def test_every_cell_is_recorded_with_its_settings_and_replays_alone(tmp_path: Path) -> None:
     read = playbook("  acks: [1, all]\n  seed: [3]\n")
     assert read.grid is not None
-    varying = Varying(read, read.grid, 7, {"settle": "15s"}, tmp_path)
+    varying = GridRun(read, read.grid, 7, {"settle": "15s"}, tmp_path)
     matrix, outcomes = run_jobs(varying, HERE)
     assert [outcome.error for outcome in outcomes] == ["", ""]
     levels = []
@@ -261,7 +261,7 @@ def test_every_cell_is_recorded_with_its_settings_and_replays_alone(tmp_path: Pa
 def test_cells_differ_only_in_what_is_varied(tmp_path: Path) -> None:
     read = playbook("  acks: [1, all]\n")
     assert read.grid is not None
-    matrix, _outcomes = run_jobs(Varying(read, read.grid, 7, {}), HERE)
+    matrix, _outcomes = run_jobs(GridRun(read, read.grid, 7, {}), HERE)
     alone = [
         loads(cell_text(read.source, {f"clients.producers.{n}.config.acks": acks for n in ("checkout", "clicks")}), "x")
         for acks in ("1", "all")
@@ -288,7 +288,7 @@ def test_an_axis_may_be_a_variable_of_the_file_or_of_a_fragment(tmp_path: Path, 
     )
     read = load(path)
     assert read.grid is not None
-    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    jobs = jobs_of(GridRun(read, read.grid, 7, {}))
     cells = [loads(job.text, job.path, job.fragments) for _cell, job in jobs]
     assert [(each.steps[0].for_us, each.spec.producers[0].interval_us) for each in cells] == [
         (1_000_000, 100_000), (1_000_000, 25_000), (3_000_000, 100_000), (3_000_000, 25_000),
@@ -312,7 +312,7 @@ def test_given_takes_a_variable_that_a_fragment_brings(tmp_path: Path) -> None:
     )
     read = load(path)
     assert read.grid is not None
-    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    jobs = jobs_of(GridRun(read, read.grid, 7, {}))
     cells = [loads(job.text, job.path, job.fragments) for _cell, job in jobs]
     assert [len(each.expectations) for each in cells] == [1, 2]
 
@@ -340,9 +340,9 @@ def test_a_text_in_quotes_stays_what_it_is() -> None:
         f"  word:\n{values}", "vars: {word: none}\n" + TAIL.replace("for: 2s", "for: 2s\n    note: ${word}")
     )
     assert read.grid is not None
-    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    jobs = jobs_of(GridRun(read, read.grid, 7, {}))
     assert [loads(job.text, job.path).steps[0].note for _cell, job in jobs] == QUOTED
-    assert [cell_words(cell) for cell, _job in jobs] == [f"word={text}" for text in QUOTED]
+    assert [cell_label(cell) for cell, _job in jobs] == [f"word={text}" for text in QUOTED]
 
 
 @pytest.mark.slow
@@ -350,5 +350,5 @@ def test_a_text_in_quotes_stays_what_it_is_where_none_has_to_be_put_in() -> None
     read = playbook("  steps.1.note: ['@octocat', \"[1, 2]\"]\n  acks: ['1', 'all']\n  kafka: ['3.9']\n")
     assert read.grid is not None
     assert [axis.values for axis in read.grid.axes] == [('"@octocat"', '"[1, 2]"'), ("1", "all"), ("3.9",)]
-    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    jobs = jobs_of(GridRun(read, read.grid, 7, {}))
     assert [loads(job.text, job.path).steps[0].note for _cell, job in jobs] == ["@octocat"] * 2 + ["[1, 2]"] * 2

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.checker.liveness import deadlines
-from cluster_model.checker.liveness.deadlines import Weather
+from cluster_model.checker.liveness.deadlines import Disturbances
 from cluster_model.protocol.events import IsrChanged
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
@@ -65,7 +65,7 @@ def test_it_is_found_out_in_the_end(source: str, partition: str, since_s: int, u
 
 
 def test_a_checker_that_forgets_former_controllers_is_too_strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Weather, "lately_in_office", lambda _self, _since_us: ())
+    monkeypatch.setattr(Disturbances, "lately_in_office", lambda _self, _since_us: ())
     assert "alter-partition" in finished(ASKED_THE_DEAD)[1]
 
 

@@ -13,7 +13,7 @@ from benchmarks.standalone import cluster
 from cluster_model.protocol.events import COLUMNS
 from playbooks.session_format import session_files
 from spark_report.input import frames
-from spark_report.input.sessions import ARROW_TYPES, SessionInput, look_at
+from spark_report.input.sessions import ARROW_TYPES, SessionInput, check_session
 from spark_report.job import run
 from spark_report.tables import collect, compute
 from spark_report.tables.collect import Tables
@@ -80,7 +80,7 @@ def computed_together(spark: "SparkSession", tmp_path_factory: pytest.TempPathFa
     """Sessions whose figures are known by other ways, computed at once: one report costs what five do."""
     parent = tmp_path_factory.mktemp("played")
     histories = write_all(parent)
-    random_ones = {name: look_at(session_files.directory_of(parent, name)) for name in histories}
+    random_ones = {name: check_session(session_files.directory_of(parent, name)) for name in histories}
     sessions = {**played.played(parent), **random_ones}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(collect, "LITTLE_EVENTS", 1_000_000)  # the path for much data is compared with this one

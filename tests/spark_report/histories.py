@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from cluster_model.protocol.events import COLUMNS
 from playbooks.session_format import session_files
-from spark_report.input.sessions import look_at
+from spark_report.input.sessions import check_session
 from spark_report.tables import compute
 from spark_report.tables.anomaly_recount import FIELDS, IN_LEDGER, KINDS, TERMS, SessionClaims
 from spark_report.tables.result_recount import KINDS as NUMBER_KINDS
@@ -25,7 +25,7 @@ def history(rows: list[Row]) -> list[Event]:
 
 def of_directory(path: Path) -> tuple[list[Event], SessionClaims]:
     """A session's events, its last read and its table of records, in one list; and what it says of itself."""
-    session = look_at(path)
+    session = check_session(path)
     events = pq.read_table(session.events_file).sort_by("seq").to_pylist()
     rows = [
         {name: value for name, value in row.items() if name in FIELDS and value is not None}

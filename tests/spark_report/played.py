@@ -7,7 +7,7 @@ from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
-from spark_report.input.sessions import SessionInput, look_at
+from spark_report.input.sessions import SessionInput, check_session
 from tests.spark_report import golden
 from tests.support.library import playbook_of
 
@@ -67,6 +67,6 @@ def _of_library() -> dict[str, Playbook]:
 
 def _played(playbook: Playbook, parent: Path) -> SessionInput:
     result = Session.start(playbook, recorder=Recorder(parent)).finish()
-    found = look_at(Path(result.session))
+    found = check_session(Path(result.session))
     assert isinstance(found, SessionInput)
     return found

@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_report.input.sessions import SessionInput, look_at
-from spark_report.model.report import ReportStory, tell
+from spark_report.input.sessions import SessionInput, check_session
+from spark_report.model.report import ReportModel, build_story
 from spark_report.tables.compute import COLUMNS
 from spark_report.tables.queries import clients
 from tests.support.sessions import leader_crash, write_session
@@ -19,7 +19,7 @@ SPAN = {"began_us": 5, "began_seq": 2, "ended_us": 9, "ended_seq": 4, "open": Fa
 _NUMBERS = {"records": 10, "min_us": 1, "p50_us": 2, "p95_us": 3, "p99_us": 3, "max_us": 4}
 
 
-def story(tmp_path: Path, name: str = "orders-0", *, sessions: int = 1, **changed: list[dict[str, Any]]) -> ReportStory:
+def story(tmp_path: Path, name: str = "orders-0", *, sessions: int = 1, **changed: list[dict[str, Any]]) -> ReportModel:
     """A story whose every text is ``name``; ``changed`` replaces the rows of tables."""
     first = _written(tmp_path, name)
     recorded = []
@@ -30,7 +30,7 @@ def story(tmp_path: Path, name: str = "orders-0", *, sessions: int = 1, **change
         for table, rows in {**_rows(name), **changed}.items():
             found[table] += [{"session_id": f"s{number}", **row} for row in rows]
     tables = {table: pa.Table.from_pylist(rows) for table, rows in found.items()}
-    return tell(recorded, [], tables)
+    return build_story(recorded, [], tables)
 
 
 _WRITTEN: dict[str, SessionInput] = {}
@@ -40,7 +40,7 @@ _WRITTEN: dict[str, SessionInput] = {}
 def _written(tmp_path: Path, name: str) -> SessionInput:
     if name not in _WRITTEN:
         path = write_session(tmp_path, leader_crash(), session_id="s0", title=name, playbook=name)
-        _WRITTEN[name] = replace(look_at(path), end_us=20)
+        _WRITTEN[name] = replace(check_session(path), end_us=20)
     return _WRITTEN[name]
 
 

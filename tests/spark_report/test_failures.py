@@ -21,7 +21,7 @@ from spark_report.render.output import Staging
 from spark_report.spark import errors, session
 from spark_report.spark.session import ExecutorMonitor
 from tests.support.sessions import leader_crash, write_session
-from tests.support.wording import said
+from tests.support.wording import masked_text
 from tui.cli.runs import spark_jobs
 
 ROOT = Path(__file__).parents[2]
@@ -46,13 +46,13 @@ class TestWords:
         ids=["heap", "server", "full disk", "read-only disk", "no master", "dead worker", "version", "no such file"],
     )
     def test_of_an_exception(self, text: str, snapshot: SnapshotAssertion) -> None:
-        assert errors.known(Exception(text)) == snapshot
+        assert errors.known_failure(Exception(text)) == snapshot
 
     def test_of_the_log_where_java_is_gone_and_its_exception_says_nothing(self, snapshot: SnapshotAssertion) -> None:
         gone = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         assert errors.jvm_gone(gone)
-        assert errors.known(gone, "Could not reserve enough space for object heap") == snapshot
-        assert errors.known(gone) == ""
+        assert errors.known_failure(gone, "Could not reserve enough space for object heap") == snapshot
+        assert errors.known_failure(gone) == ""
 
     @pytest.mark.parametrize(
         ("log", "blamed"),
@@ -67,11 +67,11 @@ class TestWords:
         self, log: str, blamed: bool, snapshot: SnapshotAssertion
     ) -> None:
         later = Exception("AnalysisException: no column x")
-        assert bool(errors.known(later, log)) is blamed
-        assert errors.known(later, log) == snapshot
+        assert bool(errors.known_failure(later, log)) is blamed
+        assert errors.known_failure(later, log) == snapshot
 
     def test_what_is_not_known_is_not_guessed(self) -> None:
-        assert errors.known(Exception("AnalysisException: no column x")) == ""
+        assert errors.known_failure(Exception("AnalysisException: no column x")) == ""
         assert not errors.jvm_gone(Exception("AnalysisException: no column x"))
 
     def test_a_killed_jvm_is_told_with_its_signal_and_its_log(
@@ -82,11 +82,11 @@ class TestWords:
         log = tmp_path / "spark.log"
         log.write_text("WARN x\n\tat y\n")
         started = session.Started(None, "x", log, jvm)  # type: ignore[arg-type]
-        told = session.explained(ConnectionError("Answer from Java side is empty"), started, log, "Spark failed")
+        told = session.error_for(ConnectionError("Answer from Java side is empty"), started, log, "Spark failed")
         assert isinstance(told, errors.JobError)
         assert told.code == "spark_failed"
         kept = Path(str(told).rpartition(" ")[2])
-        assert said(told, kept=kept) == snapshot
+        assert masked_text(told, kept=kept) == snapshot
         assert kept.read_text() == log.read_text()
         kept.unlink()
 
@@ -107,7 +107,7 @@ class TestOut:
         del caught  # with its traceback, which keeps what was begun from being cleared away
         assert code == "unwritable"
         assert f" {tmp_path.owner()}" in told
-        assert said(told, out=tmp_path, owner=tmp_path.owner()) == snapshot
+        assert masked_text(told, out=tmp_path, owner=tmp_path.owner()) == snapshot
         assert list(tmp_path.parent.glob(f".{tmp_path.name}.*")) == []
 
     def test_the_signal_to_end_takes_down_what_was_begun(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ class TestOut:
         monkeypatch.setattr(job, "tell", lambda *_a: None)
         monkeypatch.setattr(job, "_write", full)
         assert command.main([str(recorded), "--out", str(out)]) == 2
-        assert said(capsys.readouterr().err.splitlines()[-1], out=out) == snapshot
+        assert masked_text(capsys.readouterr().err.splitlines()[-1], out=out) == snapshot
         assert (out / "report.html").read_text() == "<title>floodmark report: x</title>"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["out", recorded.name]
 
@@ -182,13 +182,13 @@ class TestOut:
         with pytest.raises(SystemExit):
             command.main(["x", f"--memory={size}"])
         typed = " ".join(capsys.readouterr().err.split()).rpartition("error: ")[2]
-        asked = spark_jobs.why_not("spark", None, size)  # before anything is made for a campaign
+        asked = spark_jobs.engine_error("spark", None, size)  # before anything is made for a campaign
         assert [typed, asked] == snapshot
 
     @pytest.mark.parametrize("size", ["800m", "4g", "999999m"])
     def test_a_size_is_taken(self, size: str) -> None:
         assert memory_size(size) == size
-        assert spark_jobs.why_not("spark", None, size) == ""
+        assert spark_jobs.engine_error("spark", None, size) == ""
 
 
 class TestLeftovers:

@@ -22,14 +22,14 @@ from playbooks.session_format.bundle import write_bundle
 from spark_report import __main__ as command
 from spark_report import job
 from spark_report.input.frames import read_events
-from spark_report.input.sessions import look_at
+from spark_report.input.sessions import check_session
 from spark_report.job import JobResult, default_out, run
-from spark_report.model.report import ReportStory
+from spark_report.model.report import ReportModel
 from spark_report.spark import jvm
 from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE
 from tests.support.sessions import leader_crash, tear, write_session
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -151,7 +151,7 @@ class TestReading:
         other = write_session(parent, leader_crash(), session_id="two")
         torn = write_session(parent, leader_crash(), session_id="three")
         tear(torn)
-        events = read_events(spark, [look_at(path) for path in (sealed, other, torn)])
+        events = read_events(spark, [check_session(path) for path in (sealed, other, torn)])
         length = len(leader_crash())
         counted = {row.session_id: row["count"] for row in events.groupBy("session_id").count().collect()}
         assert counted == {"one": length, "two": length, "three": length - 1}
@@ -161,7 +161,7 @@ class TestReading:
         log = session / session_files.EVENTS
         lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
         log.write_text("".join([*lines[:5], lines[5][:30] + "\n", *lines[6:]]), encoding="utf-8")
-        events = read_events(spark, [look_at(session)])
+        events = read_events(spark, [check_session(session)])
         assert 5 not in {row.seq for row in events.filter("seq < 10").select("seq").collect()}
         assert events.count() == len(lines) - 1
 
@@ -173,7 +173,7 @@ class TestCommand:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
     ) -> None:
         assert command.main([str(tmp_path / "nothing")]) == 2
-        assert said(capsys.readouterr().err, path=tmp_path / "nothing") == snapshot
+        assert masked_text(capsys.readouterr().err, path=tmp_path / "nothing") == snapshot
 
     def test_ids_and_bundles_are_sessions_too(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         recorded = write_session(tmp_path / "sessions", leader_crash())
@@ -198,7 +198,7 @@ class TestCommand:
             tmp_path,
             "hdfs://h/s",
         )
-        assert look_at(unpacked).session_id == session_id
+        assert check_session(unpacked).session_id == session_id
         assert unpacked != recorded
 
     def test_a_bundle_that_is_none_is_refused(
@@ -208,14 +208,14 @@ class TestCommand:
         with zipfile.ZipFile(bundle, "w") as packed:
             packed.writestr("bundle.json", "{}")
         assert command.main([str(bundle)]) == 2
-        assert said(capsys.readouterr().err, bundle=bundle) == snapshot
+        assert masked_text(capsys.readouterr().err, bundle=bundle) == snapshot
 
     def test_a_baseline_that_is_no_session_is_refused(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
     ) -> None:
         session = write_session(tmp_path, leader_crash())
         assert command.main([str(session), "--baseline", str(tmp_path / "nothing")]) == 2
-        assert said(capsys.readouterr().err, path=tmp_path / "nothing") == snapshot
+        assert masked_text(capsys.readouterr().err, path=tmp_path / "nothing") == snapshot
 
     def test_an_unknown_format_is_refused_with_those_that_exist(
         self, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
@@ -234,14 +234,14 @@ class TestCommand:
         blocked = tmp_path / "file"
         blocked.write_text("x", encoding="utf-8")
         assert command.main([str(session), "--out", str(blocked / "report")]) == 2
-        assert said(capsys.readouterr().err.splitlines()[-1], out=blocked / "report") == snapshot
+        assert masked_text(capsys.readouterr().err.splitlines()[-1], out=blocked / "report") == snapshot
 
     def test_an_id_cannot_lead_the_report_elsewhere(self, tmp_path: Path) -> None:
         start = {"session_id": "../../etc/x"}
         session = write_session(tmp_path, leader_crash(), session_id="x", sealed=False, seed=1)
         path = session / session_files.START
         path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **start}), encoding="utf-8")
-        one = look_at(session)
+        one = check_session(session)
         assert default_out([one]) == Path("reports/etc-x")
         assert default_out([one, one]) == Path("reports/2-sessions-etc-x")
 
@@ -259,7 +259,7 @@ def test_under_spark_submit_the_spark_that_is_there_is_used_and_stopped(
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     monkeypatch.setattr(type(spark), "stop", stop)
     monkeypatch.setattr(job, "_computed", lambda session, *_a: used.append((session.range(3).count(), list(stopped))))
-    monkeypatch.setattr(job, "tell", lambda *_a: ReportStory((), (), {}))
+    monkeypatch.setattr(job, "tell", lambda *_a: ReportModel((), (), {}))
     monkeypatch.setattr(job, "_write", lambda *_a: ["report.html"])
     monkeypatch.setattr(sys, "argv", ["submit.py", str(recorded), "--out", str(tmp_path / "out"), "--format", "html"])
     before = signal.getsignal(signal.SIGTERM)

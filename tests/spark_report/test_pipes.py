@@ -25,7 +25,7 @@ def left() -> Iterator[TextIO]:
 
 
 def test_a_terminal_report_ends_well_without_its_reader(tmp_path: Path, left: TextIO) -> None:
-    console = job.Patient(file=left)
+    console = job.PipeSafeConsole(file=left)
     text.show_in_terminal(console, story(tmp_path))
     assert console.quiet
     # What is left in the buffer goes nowhere.

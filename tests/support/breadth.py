@@ -10,19 +10,19 @@ T = TypeVar("T")
 EVENING = os.environ.get("FLOODMARK_TESTS") == "evening"
 
 
-def many(usual: int, evening: int) -> int:
+def sample_count(usual: int, evening: int) -> int:
     """Return the number of seeds, examples or schedules to try."""
     return evening if EVENING else usual
 
 
-def some(every: Sequence[T], usual: int) -> list[T]:
+def spread_sample(every: Sequence[T], usual: int) -> list[T]:
     """Return this many values, evenly spread from the first to the last; all of them in the evening."""
     if EVENING or usual >= len(every):
         return list(every)
     return [every[number * (len(every) - 1) // max(1, usual - 1)] for number in range(usual)]
 
 
-def met(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
+def covering_cases(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
     """Return cases that contain every value of every axis, in as few rows as possible; all combinations in the evening.
 
     A tuple stands for values of several parameters.

@@ -7,7 +7,7 @@ from typing import Final
 
 from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.root_cause.finding_text import PROMISE, SETTLED
+from cluster_model.checker.root_cause.finding_text import ACKNOWLEDGED_KIND, SESSION_END_KIND
 from cluster_model.checker.root_cause.findings import (
     ACKS_0,
     BY_CODE,
@@ -30,7 +30,7 @@ from cluster_model.checker.root_cause.findings import (
     Finding,
     RecordBlock,
 )
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     BatchCorrupted,
     BecameLeader,
@@ -50,7 +50,7 @@ _BEFORE: Final = (
 """Kinds of events that may precede the acknowledgement."""
 _ENDS: Final = (
     Truncated.kind,
-    SETTLED,
+    SESSION_END_KIND,
     BatchCorrupted.kind,
     ReplicaDeleted.kind,
     LeaderElected.kind,
@@ -71,7 +71,7 @@ _NEEDS: Final = {
 """Cause → kinds of events that its chain must contain."""
 
 
-def wrong_in(finding: Finding, world: World, history: ClusterHistory) -> list[str]:
+def inconsistencies(finding: Finding, world: ClusterState, history: ClusterHistory) -> list[str]:
     """Return the inconsistencies of one finding, a sentence each."""
     found = [f"no kind {finding.kind!r}"] if finding.kind not in KINDS else []
     cause = BY_CODE.get(finding.cause)
@@ -94,7 +94,7 @@ def wrong_in(finding: Finding, world: World, history: ClusterHistory) -> list[st
     return found
 
 
-def _brokers(finding: Finding, world: World) -> list[str]:
+def _brokers(finding: Finding, world: ClusterState) -> list[str]:
     """Return links whose broker never was a replica of their partition."""
     found = []
     for link in finding.chain:
@@ -125,7 +125,7 @@ def _counts(finding: Finding) -> list[str]:
 
 def _promised(finding: Finding) -> list[str]:
     """Return the inconsistencies of the acknowledgement: there must be one, preceded only by earlier state."""
-    indexes = [number for number, link in enumerate(finding.chain) if link.event_kind == PROMISE]
+    indexes = [number for number, link in enumerate(finding.chain) if link.event_kind == ACKNOWLEDGED_KIND]
     if len(indexes) != 1:
         return [f"{len(indexes)} acknowledgements in one chain"]
     early = [link.event_kind for link in finding.chain[: indexes[0]] if link.event_kind not in _BEFORE]
@@ -160,9 +160,9 @@ def _was_cut(link: ChainEvent, finding: Finding, history: ClusterHistory) -> boo
     return False
 
 
-def audit(findings: Sequence[Finding], world: World, ledger: Ledger, history: ClusterHistory) -> list[str]:
+def audit(findings: Sequence[Finding], world: ClusterState, ledger: Ledger, history: ClusterHistory) -> list[str]:
     """Return all inconsistencies of the findings of a session that has ended."""
-    found = [wrong for finding in findings for wrong in wrong_in(finding, world, history)]
+    found = [wrong for finding in findings for wrong in inconsistencies(finding, world, history)]
     found += [wrong for finding in findings for wrong in _vouched(finding, world, ledger)]
     return found + disagreements(findings, ledger)
 
@@ -189,9 +189,9 @@ def _sum(findings: Iterable[Finding]) -> int:
     return sum(each.count for each in findings)
 
 
-def _vouched(finding: Finding, world: World, ledger: Ledger) -> list[str]:
+def _vouched(finding: Finding, world: ClusterState, ledger: Ledger) -> list[str]:
     """Return inconsistencies between the ISR in the acknowledgement and the ISR that had the records."""
-    promises = [link for link in finding.chain if link.event_kind == PROMISE]
+    promises = [link for link in finding.chain if link.event_kind == ACKNOWLEDGED_KIND]
     found_isr = re.search(r"ISR \[([^]]*)\]", promises[0].words) if promises else None
     if found_isr is None or promises[0].partition not in world.records:
         return []
@@ -208,7 +208,7 @@ def _vouched(finding: Finding, world: World, ledger: Ledger) -> list[str]:
 
 
 def _stood_behind(
-    isr: set[int], place: RecordBlock, offset: int, writers: set[int], world: World, ledger: Ledger
+    isr: set[int], place: RecordBlock, offset: int, writers: set[int], world: ClusterState, ledger: Ledger
 ) -> list[str]:
     stood = [
         set(ledger.vouched.isr_at(place.partition, lineage.id, offset))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 
-def said(text: object, **places: Path | str) -> str:
+def masked_text(text: object, **places: Path | str) -> str:
     """Return a text or an error's message, with ``<name>`` for each path or text that is given by that name."""
     found = str(text)
     for name, place in sorted(places.items(), key=lambda each: -len(str(each[1]))):

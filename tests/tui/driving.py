@@ -8,7 +8,7 @@ from textual.command import CommandPalette
 
 from tests.tui.fake_views import session as sandbox
 from tui.app import FloodmarkApp
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel.timeline.event_feed import Feed
 from tui.widgets.panes import Pane
@@ -146,7 +146,7 @@ class Driver:
 @asynccontextmanager
 async def driving(size=(120, 40), session=None, glyphs="unicode", speed=1.0):
     clock = StepClock()
-    bridge = SimBridge(session or sandbox(calm=True), clock, speed=speed)
+    bridge = SessionController(session or sandbox(calm=True), clock, speed=speed)
     app = FloodmarkApp(bridge, playbook="sandbox", seed=7, glyphs=glyphs)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()

@@ -8,11 +8,11 @@ from cluster_model.observation.views import (
     EpochRun,
     FaultView,
     GroupView,
-    LaneView,
     LedgerView,
     LogView,
     PartitionView,
     ProducerView,
+    ReplicaLogView,
     ReplicaView,
 )
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
@@ -130,13 +130,13 @@ def log(start=90, end=150):
         leader=2,
         hw=134,
         lanes=(
-            LaneView(
+            ReplicaLogView(
                 2, "leader", 139, 134, 0, (EpochRun(90, 104, 3, False, False), EpochRun(104, 139, 5, False, False))
             ),
-            LaneView(
+            ReplicaLogView(
                 3, "in_sync", 136, 131, 95, (EpochRun(95, 104, 3, False, False), EpochRun(104, 136, 5, False, False))
             ),
-            LaneView(
+            ReplicaLogView(
                 1,
                 "truncating",
                 130,

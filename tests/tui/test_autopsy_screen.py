@@ -11,7 +11,7 @@ from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.timetravel.history_view import Reopened
+from playbooks.timetravel.history_view import ReopenedSession
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.tui.driving import Driver, driving, trimmed
 from tui import launcher
@@ -20,7 +20,7 @@ from tui.screen_choice import ScreenChoice
 from tui.screens.autopsy import AutopsyScreen
 from tui.session import background_tasks
 from tui.session.background_tasks import Explanation, explain
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.settings.schema import Settings
 from tui.terminal import glyphs
 from tui.terminal.frame_clock import StepClock
@@ -98,7 +98,7 @@ async def test_a_zombie_has_its_records_only_once_it_wrote_them():
 @pytest.fixture(scope="module")
 def library_loss():
     """Fifty seconds of a playbook of the library: looked at only, never moved."""
-    bridge = SimBridge(Session.start(load(path_of("acks-1-lost-tail")), open_ended=True), StepClock())
+    bridge = SessionController(Session.start(load(path_of("acks-1-lost-tail")), open_ended=True), StepClock())
     bridge.session.advance(50 * SECOND)
     bridge.look()
     return bridge
@@ -219,7 +219,7 @@ async def test_a_recording_is_looked_at_in_the_same_way(tmp_path, snapshot):
     path = Path(session.finish().session)
     clock = StepClock()
     app = launcher.recording_app(
-        Reopened(read_session(path)), ScreenChoice("unicode", "dark", 1.0, Settings()), clock=clock
+        ReopenedSession(read_session(path)), ScreenChoice("unicode", "dark", 1.0, Settings()), clock=clock
     )
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         driver = Driver(pilot, app, clock)

@@ -14,7 +14,7 @@ from tests.tui.session.test_session_controller import SlowClock
 from tui.output import session_end
 from tui.screens.cluster import MainScreen
 from tui.screens.time_travel import CompareScreen, GrowingScreen
-from tui.session.session_controller import Companion, SimBridge
+from tui.session.session_controller import Companion, SessionController
 from tui.terminal.frame_clock import SLICE_S, StepClock
 from tui.viewmodel import status_bar
 from tui.viewmodel.timeline import branches
@@ -34,7 +34,7 @@ def small():
 
 def lived(clock=None):
     """Two seconds, with a crash at one."""
-    simulation = SimBridge(small(), clock or StepClock())
+    simulation = SessionController(small(), clock or StepClock())
     simulation.session.advance(SECOND)
     simulation.act(CRASH)
     simulation.session.advance(2 * SECOND)

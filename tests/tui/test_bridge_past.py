@@ -7,9 +7,9 @@ import pytest
 from faults.declarations.fault import Action
 from playbooks.timetravel.timeline import Timeline
 from tests.tui.fake_views import session
-from tui.session.session_controller import SEEK_LIMIT_US, SimBridge
+from tui.session.session_controller import SEEK_LIMIT_US, SessionController
 from tui.terminal.frame_clock import SLICE_S, StepClock
-from tui.viewmodel.timeline.event_feed import TOLD_AGAIN, Happened, notable
+from tui.viewmodel.timeline.event_feed import REBUILT, NotableEvents, notable
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def play(simulation, seconds):
 
 def lived(clock=None, **more):
     """Six seconds, with a crash at two."""
-    simulation = SimBridge(session(orders=2, payments=1, calm=True), clock or StepClock(), **more)
+    simulation = SessionController(session(orders=2, payments=1, calm=True), clock or StepClock(), **more)
     play(simulation, 2)
     simulation.act(CRASH)
     play(simulation, 4)
@@ -43,7 +43,7 @@ def lived(clock=None, **more):
 
 def at(seconds):
     """One that has only come so far, frame by frame as the other one."""
-    simulation = SimBridge(session(orders=2, payments=1, calm=True), StepClock())
+    simulation = SessionController(session(orders=2, payments=1, calm=True), StepClock())
     play(simulation, min(seconds, 2))
     if seconds >= 2:
         simulation.act(CRASH)
@@ -196,7 +196,7 @@ def test_what_is_done_in_the_past_begins_a_branch_and_the_present_is_as_it_was()
 
 def test_looks_between_deeds_change_nothing():
     def evening(looks):
-        simulation = SimBridge(session(orders=2, payments=1, calm=True), StepClock())
+        simulation = SessionController(session(orders=2, payments=1, calm=True), StepClock())
         for action in (CRASH, Action("inject", "lag", "broker(2)"), Action("heal", "all")):
             play(simulation, 1.5)
             if looks:
@@ -266,13 +266,13 @@ def test_the_feed_of_an_instant_is_made_of_the_latest_events_up_to_it():
         def __init__(self, at_us):
             self.at_us = at_us
 
-    happened = Happened()
-    many = [Rare(each) for each in range(TOLD_AGAIN + 500)]
+    happened = NotableEvents()
+    many = [Rare(each) for each in range(REBUILT + 500)]
     happened.take(many[:100], 250)  # 150 that are not worth a line came before them
     happened.take(many[100:], 150 + len(many))
     assert happened.feed(150).notable == 0
     assert happened.feed(151).notable == 1
     assert happened.feed(250).notable == 100
-    assert happened.feed(1 << 40).notable == TOLD_AGAIN
+    assert happened.feed(1 << 40).notable == REBUILT
     assert (happened.before(0, 1 << 40), happened.before(7, 1 << 40), happened.before(300, 250)) == (-1, 6, 99)
     assert (happened.after(0), happened.after(151), happened.after(1 << 40)) == (0, 1, -1)

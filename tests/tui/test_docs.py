@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from cluster_model.observation.views import ReplicaView
 from docs.generate import screenshots
 from docs.generate.command_pages import tui_keys_page
-from docs.generate.screenshots import SHOTS, SIZE, STORY, WELCOME, Beat, beats, draw, take, welcome
+from docs.generate.screenshots import SHOTS, SIZE, STORY, WELCOME, AnimationFrame, beats, draw, take, welcome
 from tests.support.breadth import EVENING
 from tests.tui.test_paint import LOOKS
 from tui.keybindings import keymap, scopes
@@ -147,7 +147,7 @@ async def test_the_story_goes_from_a_healthy_cluster_to_the_autopsy_of_a_loss(sn
 
 def test_a_moving_picture_shows_each_screen_in_its_time_and_common_lines_once():
     line, other = (("same", "#FFFFFF", "#10151C", False),), (("a < b", "#FF0000", "#000000", True),)
-    picture = draw([Beat("one", 1, (line, line)), Beat("two & more", 3, (line, other))])
+    picture = draw([AnimationFrame("one", 1, (line, line)), AnimationFrame("two & more", 3, (line, other))])
     tree = ElementTree.fromstring(picture)
     assert picture.count(">same<") == 1
     assert picture.count("<use ") == 4

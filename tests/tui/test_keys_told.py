@@ -9,7 +9,7 @@ from tests.tui.driving import Driver
 from tui.app import FloodmarkApp
 from tui.keybindings.keymap import KEYS, word_of
 from tui.keybindings.scopes import remapped
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
 from tui.tour import STOPS, Tour
@@ -24,7 +24,7 @@ OTHER = {
 @asynccontextmanager
 async def remapped_app(size=(120, 60)):
     clock = StepClock()
-    bridge = SimBridge(fake_views.session(orders=1, payments=1), clock)
+    bridge = SessionController(fake_views.session(orders=1, payments=1), clock)
     app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=Settings(keys=OTHER))
     async with app.run_test(size=size) as pilot:
         await pilot.pause()

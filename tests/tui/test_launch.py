@@ -20,7 +20,7 @@ from tests.tui.driving import driving
 from tests.tui.fake_views import playbook, session
 from tui import launcher, screen_choice
 from tui.launcher import open_live
-from tui.output.session_end import farewell
+from tui.output.session_end import verdict_text
 
 pytestmark = pytest.mark.slow
 
@@ -164,7 +164,7 @@ def test_farewell_tells_losses_violations_and_why(snapshot):
         ledger=replace(result.ledger, acked_lost=3),
         violations=(InvariantViolated(0, "x", "orders-0", 1, "", ""),),
     )
-    assert [farewell(each).splitlines()[0] for each in (result, bad)] == snapshot
+    assert [verdict_text(each).splitlines()[0] for each in (result, bad)] == snapshot
 
 
 async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monkeypatch):

@@ -7,16 +7,16 @@ from playbooks.parser.loader import loads
 from tests.support.playbooks import CLUSTER
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel import partition_matrix
 
 pytestmark = pytest.mark.slow
 
 
-def bridge() -> SimBridge:
+def bridge() -> SessionController:
     text = CLUSTER.replace("num.partitions: 1", "num.partitions: 50") + "settle: 2s\n"
-    return SimBridge(Session.start(loads(text, "live.yaml"), open_ended=True), StepClock())
+    return SessionController(Session.start(loads(text, "live.yaml"), open_ended=True), StepClock())
 
 
 def test_they_are_set_apart_until_asked_for() -> None:

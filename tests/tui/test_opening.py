@@ -19,13 +19,13 @@ from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
 from playbooks.timetravel.branches import Branches
-from playbooks.timetravel.history_view import Reopened
+from playbooks.timetravel.history_view import ReopenedSession
 from tests.support.playbooks import MANUAL
 from tests.tui.driving import Driver, driving, in_feed
 from tui import launcher
-from tui.program import ProgramOptions, perform
-from tui.screen_choice import ScreenChoice, UnusableError
-from tui.session.destination import SESSION, Wish
+from tui.program import ProgramOptions, run_destinations
+from tui.screen_choice import ScreenChoice, ScreenChoiceError
+from tui.session.destination import SESSION, Destination
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
 
@@ -80,7 +80,7 @@ def recorded(tmp_path_factory):
 @asynccontextmanager
 async def opened(path, size=(120, 40), speed=1.0, beside=None):
     clock = StepClock()
-    reopened = Reopened(read_session(path))
+    reopened = ReopenedSession(read_session(path))
     choice = ScreenChoice("unicode", "dark", speed, Settings())
     app = launcher.recording_app(reopened, choice, Branches(reopened, beside), clock=clock)
     async with app.run_test(size=size, notifications=True) as pilot:
@@ -162,13 +162,13 @@ def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, termin
         branches.arrive()
 
     monkeypatch.setattr(launcher, "recording_app", lambda _session, _screen, branches: FakeApp(lambda: deed(branches)))
-    left = launcher.look_at(Wish(SESSION, str(recorded)), ProgramOptions(tmp_path, None, None, 1.0), None)
+    left = launcher.open_recording(Destination(SESSION, str(recorded)), ProgramOptions(tmp_path, None, None, 1.0), None)
     told = capsys.readouterr()
     assert left.code == 0
     left_at = [line.replace(str(recorded), "<session>") for line in told.err.splitlines() if str(recorded) in line]
     assert [left_at[0], told.out.splitlines()[0]] == snapshot
     (path,) = tmp_path.iterdir()
-    assert left.back == Wish(SESSION, str(path))
+    assert left.back == Destination(SESSION, str(path))
     assert replay(read_session(path)).digest == session_files.read_manifest(path).digest
     assert files_of(recorded) == before
 
@@ -214,7 +214,7 @@ async def test_a_rerun_that_differs_says_so_and_stops(recorded, tmp_path, snapsh
 
 @pytest.mark.parametrize("batch", [0, 1, 7])
 def test_however_it_is_sliced_it_comes_to_its_end(recorded, batch):
-    reopened = Reopened(read_session(recorded))
+    reopened = ReopenedSession(read_session(recorded))
     events = reopened.drain()
     while reopened.advance(reopened.cluster.now_us + 300_000, batch):
         events += reopened.drain()
@@ -227,7 +227,7 @@ def test_however_it_is_sliced_it_comes_to_its_end(recorded, batch):
 def test_one_that_was_stepped_by_hand_is_refused(tmp_path, snapshot):
     result = start_session(loads(MANUAL, "m.yaml"), recorder=Recorder(tmp_path)).finish()
     with pytest.raises(SessionError) as caught:
-        Reopened(read_session(Path(result.session)))
+        ReopenedSession(read_session(Path(result.session)))
     assert str(caught.value).replace(result.session, "<session>") == snapshot
 
 
@@ -247,7 +247,7 @@ class FakeApp:
 
 def code_of(path, glyphs=None, speed=1.0):
     """The exit code of the program that opens a recording."""
-    return perform(Wish(SESSION, str(path)), ProgramOptions(None, glyphs, None, speed))
+    return run_destinations(Destination(SESSION, str(path)), ProgramOptions(None, glyphs, None, speed))
 
 
 def test_leaving_says_where_it_was_left(recorded, terminal, monkeypatch, capsys, snapshot):
@@ -271,7 +271,7 @@ def test_a_rerun_that_differed_is_the_exit_code(recorded, tmp_path, terminal, mo
 def test_bad_options_are_refused(recorded, terminal, capsys, glyphs, speed):
     assert code_of(recorded, glyphs, speed) == 2
     assert capsys.readouterr().err.count("error") == 1
-    assert issubclass(UnusableError, Exception)
+    assert issubclass(ScreenChoiceError, Exception)
 
 
 # -- exporting from the screen ---------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 import pytest
 from rich.cells import cell_len
 
-from playbooks.results.client_stats import ClientBooks
+from playbooks.results.client_stats import ClientStats
 from tests.tui import fake_views
 from tui.keybindings.keymap import KEYS
 from tui.terminal import glyphs
@@ -33,7 +33,7 @@ def every_row(width):
     yield paint_panes.status, status_bar.build(view, running, width)
     yield paint_panes.feed, FeedLine("00:10.126", glyphs.LEADER, "strong", "b2 elected for 日本-0, epoch 1")
     for rows in (
-        side_panes.clients(view, {"checkout": 200.0}, ClientBooks()),
+        side_panes.clients(view, {"checkout": 200.0}, ClientStats()),
         side_panes.faults(view),
         side_panes.replica(view, 1, 0),
     ):

@@ -11,7 +11,7 @@ from tui.screens.fault_forms import ValueForm
 from tui.screens.modes.clients import ClientsScreen
 from tui.screens.modes.log import LogScreen
 from tui.settings.settings_file import read_settings
-from tui.viewmodel.partition_history import InvariantBreach
+from tui.viewmodel.partition_history import Violation
 
 pytestmark = pytest.mark.slow
 
@@ -128,7 +128,7 @@ async def test_playbooks_are_started_by_name_and_those_by_hand_are_not_offered()
 async def test_violations_are_gone_to(monkeypatch, snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(2)
-        broken = InvariantBreach(SECOND, "HighWatermarkMonotonic", "orders-0", "it fell from 9 to 3")
+        broken = Violation(SECOND, "HighWatermarkMonotonic", "orders-0", "it fell from 9 to 3")
         monkeypatch.setattr(type(driver.bridge.chronicle), "broken", lambda *_: (broken,))
         hits = await found(driver, ViolationProvider, "violation")
         assert [text_of(hit) for hit in hits] == snapshot

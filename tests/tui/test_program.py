@@ -14,8 +14,8 @@ from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import CLUSTER
 from tests.tui.test_launch import ROOT, read_until
 from tui import launcher, program, screen_choice, welcome
-from tui.program import ProgramOptions, perform
-from tui.session.destination import PLAYBOOK, SESSION, WELCOME, ScreenExit, Wish
+from tui.program import ProgramOptions, run_destinations
+from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Destination, ScreenExit
 
 pytestmark = pytest.mark.slow
 
@@ -61,35 +61,37 @@ def quiet(tmp_path):
 def test_each_session_is_sealed_and_told_before_the_next_is_opened(apps, quiet, tmp_path, capsys):
     made, wishes = apps
     old = Session.start(loads(QUIET, "q.yaml"), recorder=Recorder(tmp_path / "old")).finish().session
-    wishes += [Wish(SESSION, old), Wish(PLAYBOOK, str(quiet), 9)]
+    wishes += [Destination(SESSION, old), Destination(PLAYBOOK, str(quiet), 9)]
     out = tmp_path / "sessions"
-    assert perform(Wish(PLAYBOOK, str(quiet)), ProgramOptions(out, None, None, 1.0)) == 0
+    assert run_destinations(Destination(PLAYBOOK, str(quiet)), ProgramOptions(out, None, None, 1.0)) == 0
     told = [line.split()[-1] for line in capsys.readouterr().out.splitlines() if line.startswith("session ")]
     assert len(told) == 2
     assert all((Path(path) / "manifest.json").exists() for path in told)
     assert ["-s3-" in told[0], "-s9-" in told[1]] == [True, True]
-    assert [app.back for app in made] == [None, Wish(SESSION, told[0]), Wish(SESSION, old)]
+    assert [app.back for app in made] == [None, Destination(SESSION, told[0]), Destination(SESSION, old)]
     assert [app.sessions for app in made] == [out] * 3
 
 
 def test_what_breaks_ends_the_program_whatever_was_wished_for(apps, quiet, tmp_path, capsys):
     made, wishes = apps
-    wishes.append(Wish(PLAYBOOK, str(tmp_path / "none.yaml")))
-    assert perform(Wish(PLAYBOOK, str(quiet)), ProgramOptions(tmp_path / "sessions", None, None, 1.0)) == 2
+    wishes.append(Destination(PLAYBOOK, str(tmp_path / "none.yaml")))
+    assert (
+        run_destinations(Destination(PLAYBOOK, str(quiet)), ProgramOptions(tmp_path / "sessions", None, None, 1.0)) == 2
+    )
     assert len(made) == 1
     assert "none.yaml" in capsys.readouterr().err
 
 
 def test_only_the_tour_has_a_guide(apps, quiet, tmp_path):
     made, _wishes = apps
-    perform(Wish(PLAYBOOK, str(quiet)), ProgramOptions(tmp_path, None, None, 1.0))
-    perform(Wish(PLAYBOOK, "tour"), ProgramOptions(tmp_path, None, None, 1.0))
+    run_destinations(Destination(PLAYBOOK, str(quiet)), ProgramOptions(tmp_path, None, None, 1.0))
+    run_destinations(Destination(PLAYBOOK, "tour"), ProgramOptions(tmp_path, None, None, 1.0))
     assert [app.toured for app in made] == [False, True]
 
 
 def test_the_welcome_page_can_be_come_back_to(monkeypatch):
     seen = []
-    answers = [ScreenExit(0, Wish(PLAYBOOK, "x"), Wish(WELCOME)), ScreenExit(0)]
+    answers = [ScreenExit(0, Destination(PLAYBOOK, "x"), Destination(WELCOME)), ScreenExit(0)]
 
     def opener(wish, _settings, back):
         seen.append((wish.kind, back))
@@ -97,13 +99,13 @@ def test_the_welcome_page_can_be_come_back_to(monkeypatch):
 
     monkeypatch.setattr(welcome, "welcome", opener)
     monkeypatch.setattr(launcher, "play", opener)
-    assert program.perform(Wish(WELCOME), ProgramOptions(None, None, None, 1.0)) == 0
-    assert seen == [(WELCOME, None), (PLAYBOOK, Wish(WELCOME))]
+    assert program.run_destinations(Destination(WELCOME), ProgramOptions(None, None, None, 1.0)) == 0
+    assert seen == [(WELCOME, None), (PLAYBOOK, Destination(WELCOME))]
 
 
 def test_without_a_terminal_the_welcome_page_says_what_to_use(monkeypatch, capsys, snapshot):
     monkeypatch.setattr(screen_choice, "has_terminal", lambda: False)
-    assert perform(Wish(WELCOME), ProgramOptions(None, None, None, 1.0)) == 2
+    assert run_destinations(Destination(WELCOME), ProgramOptions(None, None, None, 1.0)) == 2
     assert capsys.readouterr().err == snapshot
 
 

@@ -9,7 +9,7 @@ from tests.tui.fake_views import session
 from tui.app import FloodmarkApp
 from tui.screens.help import HelpScreen
 from tui.screens.settings import SettingsScreen
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
 from tui.terminal.theme import Look
@@ -24,7 +24,7 @@ KEYS = {"pause": ("p",), "peek": ("space",), "quit": ("f10",), "palette": ("f2",
 @asynccontextmanager
 async def with_settings(settings, size=(120, 40), theme="dark"):
     clock = StepClock()
-    bridge = SimBridge(session(), clock)
+    bridge = SessionController(session(), clock)
     app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=settings, theme=theme)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()

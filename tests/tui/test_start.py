@@ -14,8 +14,8 @@ from tests.tui.driving import driving
 from tests.tui.test_launch import ROOT
 from tests.tui.test_welcome import welcomed
 from tui.app import FloodmarkApp
-from tui.session.session_controller import SimBridge
-from tui.startup import ReadingAhead, painted, starting
+from tui.session.session_controller import SessionController
+from tui.startup import ImportAhead, no_gc_until_painted, painted
 from tui.terminal.frame_clock import MonotonicClock
 from tui.terminal.theme import Look
 from tui.welcome import WelcomeApp
@@ -101,13 +101,13 @@ def test_what_is_told_about_the_program_needs_neither_the_model_nor_the_screen(o
 
 
 def test_no_garbage_is_looked_for_until_the_picture_stands():
-    with starting():
+    with no_gc_until_painted():
         assert not gc.isenabled()
         painted()
         assert gc.isenabled()
         assert gc.get_freeze_count() > 0
         painted()
-    with starting():
+    with no_gc_until_painted():
         assert gc.get_freeze_count() == 0
     assert gc.isenabled()
 
@@ -115,7 +115,7 @@ def test_no_garbage_is_looked_for_until_the_picture_stands():
 async def test_nothing_moves_before_the_first_picture_stands(monkeypatch):
     """Frames on the way to it would be painted for nobody, and each of them puts it off."""
     seen = []
-    app = FloodmarkApp(SimBridge(session_of(3, 6), MonotonicClock()), playbook="load", seed=1)
+    app = FloodmarkApp(SessionController(session_of(3, 6), MonotonicClock()), playbook="load", seed=1)
     monkeypatch.setattr("tui.app.painted", lambda: seen.append((app.frames, app.bridge.view.now_us)))
     async with app.run_test(size=(120, 40)) as pilot:
         while app.frames < 2:
@@ -127,7 +127,9 @@ async def test_no_frame_is_drawn_once_the_screen_goes_away(monkeypatch):
     """What it draws on goes piece by piece: a frame in between would be told as an internal error."""
     seen = []
     monkeypatch.setattr(FloodmarkApp, "frame", lambda app: seen.append(app.is_running) or 0)
-    async with FloodmarkApp(SimBridge(session_of(3, 6), MonotonicClock()), playbook="load", seed=1).run_test() as pilot:
+    async with FloodmarkApp(
+        SessionController(session_of(3, 6), MonotonicClock()), playbook="load", seed=1
+    ).run_test() as pilot:
         while not seen:
             await pilot.pause(0.02)
     assert set(seen) == {True}
@@ -167,7 +169,7 @@ async def test_the_styles_of_the_welcome_page_are_parsed_once(parsed):
         assert set(parsed.values()) == {1}
 
 
-class Ahead(ReadingAhead):
+class Ahead(ImportAhead):
     """Notes what it is asked for."""
 
     def __init__(self, names):
@@ -195,7 +197,7 @@ async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
 
 
 def test_reading_ahead_comes_to_an_end_also_when_it_never_began():
-    ahead = ReadingAhead(("tui.terminal.frame_clock", "tui.session.destination"))
+    ahead = ImportAhead(("tui.terminal.frame_clock", "tui.session.destination"))
     ahead.wait()
     ahead.begin()
     ahead.wait()

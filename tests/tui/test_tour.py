@@ -13,7 +13,7 @@ from tests.tui.test_autopsy_screen import FOUND
 from tui.keybindings import keymap
 from tui.screens.autopsy import AutopsyScreen
 from tui.session.background_tasks import Explanation
-from tui.tour import CRASH_IT, NAME, PAUSE_IT, STOPS, WIDTH, CoachPane, Tour, TourContext
+from tui.tour import CRASH_TASK, NAME, PAUSE_TASK, STOPS, WIDTH, CoachPane, Tour, TourContext
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
@@ -58,7 +58,7 @@ def test_a_chance_that_has_gone_comes_again(at):
     tour = Tour()
     tour.at = at
     tour.look(replace(BEGIN, now_us=SECOND, paused=False))
-    assert tour.at == PAUSE_IT
+    assert tour.at == PAUSE_TASK
 
 
 def test_the_past_counts_for_nothing_before_it_is_asked_for():
@@ -124,7 +124,7 @@ async def test_another_broker_than_the_one_asked_for_does_not_do():
         await arrive(driver, 3)
         await driver.press("h", "f", "g")  # the leader
         await driver.frames(1)
-        assert (tour.at, tour.amiss.split()[0]) == (PAUSE_IT, "b1")
+        assert (tour.at, tour.amiss.split()[0]) == (PAUSE_TASK, "b1")
         await driver.press("H", "l", "f", "g")
         await arrive(driver, 4)
         assert tour.amiss == ""
@@ -132,7 +132,7 @@ async def test_another_broker_than_the_one_asked_for_does_not_do():
         await arrive(driver, 5)
         await driver.press("f", "c")  # the follower, where the cursor still is
         await driver.frames(1)
-        assert (tour.at, tour.amiss.split()[0]) == (CRASH_IT, "b2")
+        assert (tour.at, tour.amiss.split()[0]) == (CRASH_TASK, "b2")
         assert tour.amiss in driver.text()
         await driver.press("H", "h", "f", "c")
         await arrive(driver, 6)

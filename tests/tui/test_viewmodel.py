@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.util import quantities
-from playbooks.results.client_stats import ClientBooks
+from playbooks.results.client_stats import ClientStats
 from tests.tui import fake_views
 from tui.screens import layout
 from tui.terminal import format as formats
@@ -245,7 +245,7 @@ def test_an_empty_board_says_how_to_fill_it(snapshot):
 
 
 def test_clients_tell_their_books_and_keep_their_lines(snapshot):
-    books = ClientBooks()
+    books = ClientStats()
     text = said(side_panes.clients(fake_views.view(), {"checkout": 199.6, "billing": 300.0}, books))
     books.producer("clicks").retries = 4
     books.group("billing").rebalances = 7
@@ -259,9 +259,9 @@ def test_clients_tell_their_books_and_keep_their_lines(snapshot):
 
 def test_a_producer_shows_the_leader_to_which_it_has_no_connection():
     view = fake_views.view()
-    without = said(side_panes.clients(view, {}, ClientBooks()))
+    without = said(side_panes.clients(view, {}, ClientStats()))
     waiting = replace(view.producers[0], unconnected=((2, "connecting"),))
-    shown = said(side_panes.clients(replace(view, producers=(waiting, *view.producers[1:])), {}, ClientBooks()))
+    shown = said(side_panes.clients(replace(view, producers=(waiting, *view.producers[1:])), {}, ClientStats()))
     assert [line for line in shown if line not in without] == ["  b2 connecting"]
     assert len(shown) == len(without)
 

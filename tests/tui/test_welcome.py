@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.library.index import shelf
+from playbooks.library.index import library_entries
 from tests.tui.driving import trimmed
 from tui import welcome
 from tui.launcher import TOUR
-from tui.session.destination import PLAYBOOK, Wish
+from tui.session.destination import PLAYBOOK, Destination
 from tui.terminal.theme import Look
 from tui.tour import NAME
 from tui.welcome import WelcomeApp
@@ -46,7 +46,7 @@ async def test_in_ascii_there_is_nothing_else():
 
 
 def test_all_that_is_offered_is_bundled_and_can_be_watched():
-    known = {each.name: each for each in shelf()}
+    known = {each.name: each for each in library_entries()}
     offered = [offer.key for offer in welcome.OFFERS if offer.key and offer.key != welcome.SESSIONS]
     assert len(welcome.GALLERY) == 8
     assert len(set(offered)) == len(offered)
@@ -63,7 +63,7 @@ def test_all_that_is_offered_is_bundled_and_can_be_watched():
 async def test_every_choice_is_a_wish(keys, name):
     async with welcomed() as (app, pilot):
         await pilot.press(*keys)
-    assert app.return_value == Wish(PLAYBOOK, name)
+    assert app.return_value == Destination(PLAYBOOK, name)
 
 
 @pytest.mark.parametrize("key", ["q", "escape", "ctrl+q"])

@@ -21,7 +21,7 @@ from tui.cli.commands.options import FsyncOption, JsonOption, SeedOption
 from tui.cli.commands.reference import register_reference, register_settings
 from tui.cli.commands.report import register_fleet, register_report, register_spark
 from tui.cli.commands.run import register_live, register_run, register_serve
-from tui.output.console import complain, silence
+from tui.output.console import print_error, redirect_to_null
 
 # ``floodmark completion``: shell completion of commands, options and names.
 #
@@ -117,13 +117,13 @@ SessionArgument = Annotated[
 
 def _end(work: Callable[[], int]) -> NoReturn:
     """Run a command and exit with its code, or with that of SIGTERM if SIGTERM stopped it."""
-    from tui.output.command_end import ending_at_sigterm  # noqa: PLC0415
+    from tui.output.command_end import interrupted_by_sigterm  # noqa: PLC0415
 
-    with ending_at_sigterm() as came:
+    with interrupted_by_sigterm() as came:
         try:
             code = work()
         except KeyboardInterrupt:
-            complain("stopped")
+            print_error("stopped")
             code = INTERRUPTED
     raise typer.Exit(TERMINATED if came and code == INTERRUPTED else code)
 
@@ -152,13 +152,13 @@ def _screen(
 ) -> None:
     if context.invoked_subcommand is not None:
         return
-    from tui.program import ProgramOptions, perform  # noqa: PLC0415
-    from tui.session.destination import PLAYBOOK, SANDBOX, WELCOME, Wish  # noqa: PLC0415
+    from tui.program import ProgramOptions, run_destinations  # noqa: PLC0415
+    from tui.session.destination import PLAYBOOK, SANDBOX, WELCOME, Destination  # noqa: PLC0415
 
-    wish = Wish(PLAYBOOK, playbook or SANDBOX, seed)
+    wish = Destination(PLAYBOOK, playbook or SANDBOX, seed)
     if playbook is None and seed is None:
-        wish = Wish(WELCOME)
-    _end(lambda: perform(wish, ProgramOptions(out, glyphs, theme, speed, fsync)))
+        wish = Destination(WELCOME)
+    _end(lambda: run_destinations(wish, ProgramOptions(out, glyphs, theme, speed, fsync)))
 
 
 register_run(app, _end)
@@ -263,10 +263,10 @@ def _open(
 
     Exit code 0: the session was closed. 1: its replay differs. 2: it cannot be read, or there is no terminal.
     """
-    from tui.program import ProgramOptions, perform  # noqa: PLC0415
-    from tui.session.destination import SESSION, Wish  # noqa: PLC0415
+    from tui.program import ProgramOptions, run_destinations  # noqa: PLC0415
+    from tui.session.destination import SESSION, Destination  # noqa: PLC0415
 
-    _end(lambda: perform(Wish(SESSION, session), ProgramOptions(None, glyphs, theme, speed)))
+    _end(lambda: run_destinations(Destination(SESSION, session), ProgramOptions(None, glyphs, theme, speed)))
 
 
 @app.command("import")
@@ -323,7 +323,7 @@ def _groups(
 
     def work() -> int:
         if members and state:
-            complain("found --members and --state together, allowed is one of them")
+            print_error("found --members and --state together, allowed is one of them")
             return BAD_INPUT
         show = "members" if members else "state" if state else "offsets"
         return run_groups(session, group, at=at, show=show, json=json)
@@ -360,15 +360,15 @@ def main() -> None:
     try:
         app()
     except BrokenPipeError:
-        silence(sys.stdout)
+        redirect_to_null(sys.stdout)
         raise SystemExit(0) from None
     except RecursionError as error:
-        complain(f"nested too deeply: {error}")
+        print_error(f"nested too deeply: {error}")
         raise SystemExit(BAD_INPUT) from None
     except Exception as error:
         from tui.output import command_end as crash  # noqa: PLC0415
 
-        raise SystemExit(crash.keep(error)) from None
+        raise SystemExit(crash.report_internal_error(error)) from None
 
 
 if __name__ == "__main__":

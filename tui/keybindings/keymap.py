@@ -14,9 +14,9 @@ from textual.binding import Binding, BindingType
 ARROWS: Final = {"up": "↑", "down": "↓", "left": "←", "right": "→"}
 FUNCTION: Final = tuple(f"f{number}" for number in range(1, 13))
 NAMED: Final = (*ARROWS, "space", "home", "end", "pageup", "pagedown", "insert", "delete", "backspace", *FUNCTION)
-KEPT: Final = ("escape", "enter", "tab", "shift+tab", "ctrl+c")
+RESERVED: Final = ("escape", "enter", "tab", "shift+tab", "ctrl+c")
 """Reserved keys, which mean the same everywhere."""
-EATEN: Final = ("ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "ctrl+z", "ctrl+s")
+UNAVAILABLE: Final = ("ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "ctrl+z", "ctrl+s")
 """Keys that a terminal sends as other keys, or handles itself."""
 ALLOWED: Final = (
     'a character such as "x", a name such as "space", "f5" or "home", "ctrl+x" or "shift+left", or a list of them'
@@ -54,7 +54,7 @@ def key_named(text: str) -> str | None:
     if len(text) == 1:
         return of_character(text) if text.isascii() and text.isprintable() else None
     name = text.lower()
-    if name in KEPT or name in EATEN:
+    if name in RESERVED or name in UNAVAILABLE:
         return None
     if name in NAMED or text in _CHARACTERS:
         return name

@@ -247,9 +247,9 @@ TYPED: Final = ("word", "form", "value", "to_time", "line", "question", "words")
 
 Kind = Literal["mode", "page", "typed", "sheet", "program"]
 
-THROUGH: Final = ("time", "mode")
+SHARED_GROUPS: Final = ("time", "mode")
 """Groups of keys that act on the main screen in every mode."""
-THROUGH_TOO: Final = ("finding", "finding_before", "command", "settings", "help")
+SHARED_KEYS: Final = ("finding", "finding_before", "command", "settings", "help")
 """Ids of further keys that do."""
 OWN: Final = ("maximise", "jump", "yank", "out")
 """Ids of keys that a mode handles itself, as the main screen does."""
@@ -280,8 +280,8 @@ class KeyScope:
 
 def _through_mode() -> tuple[str, ...]:
     """Return the ids of the main screen's keys that work in modes, in the order of the key map."""
-    more = (*THROUGH_TOO, *OWN, *ACTS)
-    return tuple(each.id for each in KEYS if each.group in THROUGH or each.id in more)
+    more = (*SHARED_KEYS, *OWN, *ACTS)
+    return tuple(each.id for each in KEYS if each.group in SHARED_GROUPS or each.id in more)
 
 
 def _scope(name: str, title: str, kind: Kind, own: Sequence[PageKey], more: tuple[str, ...] = ()) -> KeyScope:
@@ -347,7 +347,7 @@ def keys_of(name: str, keys: Sequence[KeyBinding]) -> tuple[KeyBinding, ...]:
     return tuple(each for each in keys if each.group == name)
 
 
-def in_force(app: object) -> tuple[KeyBinding, ...]:
+def current_keys(app: object) -> tuple[KeyBinding, ...]:
     """Return all keys of a running app, including the user's own."""
     found: tuple[KeyBinding, ...] = getattr(getattr(app, "main", None), "keys", ())
     return found or all_keys()
@@ -358,7 +358,7 @@ def of_main(keys: Sequence[KeyBinding]) -> tuple[KeyBinding, ...]:
     return tuple(each for each in keys if each.group in GROUPS)
 
 
-def there(scope: str, name: str) -> str:
+def scoped_id(scope: str, name: str) -> str:
     """Return the id of the binding of a main-screen key in a scope."""
     return f"{scope}:{name}"
 
@@ -386,7 +386,7 @@ def _shared(scope: KeyScope) -> Iterator[Binding]:
             action = f"act({each.id!r})"
         elif each.id in (*OWN, "filter"):
             action = each.action
-        yield Binding(each.keys, action, each.words, id=there(scope.name, each.id), show=False)
+        yield Binding(each.keys, action, each.words, id=scoped_id(scope.name, each.id), show=False)
 
 
 def keymap_of(keys: Sequence[KeyBinding]) -> dict[str, str]:
@@ -397,7 +397,7 @@ def keymap_of(keys: Sequence[KeyBinding]) -> dict[str, str]:
         taken = {name for each in keys_of(scope.name, keys) for name in each.keys.split(",")}
         for name in scope.through:
             left = [each for each in by_id[name].keys.split(",") if each not in taken]
-            found[there(scope.name, name)] = ",".join(left) or NOWHERE
+            found[scoped_id(scope.name, name)] = ",".join(left) or NOWHERE
     return found
 
 

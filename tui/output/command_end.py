@@ -12,30 +12,30 @@ import msgspec
 
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.replay import ReplayMismatchError
-from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, PlaybookError, refusal_of
-from playbooks.recording.recorder import Recorder, keep_account
+from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, PlaybookError, os_error_text
+from playbooks.recording.recorder import Recorder, write_crash_report
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import SessionError
 from playbooks.text import printable_json
 from playbooks.units import UnitError
-from tui.output.console import complain, complain_of, people, say
+from tui.output.console import print_error, print_line, print_problems, stderr_console
 
 
-def ended(work: Callable[[], int], at: str | None = None) -> int:
+def exit_code_of(work: Callable[[], int], at: str | None = None) -> int:
     """Return the exit code of ``work``, or that of the error it raised; ``at`` is the time as typed."""
     try:
         return work()
     except UnitError as error:
-        complain(f"--at takes {error}, found {at!r}")
+        print_error(f"--at takes {error}, found {at!r}")
         return BAD_INPUT
     except (SessionError, ModelError) as error:
-        complain(str(error))
+        print_error(str(error))
         return BAD_INPUT
     except PlaybookError as error:
-        complain_of(error)
+        print_problems(error)
         return BAD_INPUT
     except ReplayMismatchError as error:
-        complain(str(error))
+        print_error(str(error))
         return FAILED
 
 
@@ -44,24 +44,24 @@ def to_text(document: Any) -> str:
     return printable_json(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 
-def write(option: str, path: Path, text: str) -> bool:
+def write_file(option: str, path: Path, text: str) -> bool:
     """Write a whole file atomically; on failure, print an error and keep the existing one. Return success."""
     try:
         put_in_place(path, text)
     except OSError as error:
-        complain(f"{option}: cannot write {path}: {error.strerror}")
+        print_error(f"{option}: cannot write {path}: {error.strerror}")
         return False
     return True
 
 
-NOT_SEALED: Final = " (not sealed; its events can be read)"
+UNSEALED_NOTE: Final = " (not sealed; its events can be read)"
 
 
 # SIGTERM stops a process as Ctrl-C does, with the signal's exit code.
 
 
 @contextmanager
-def ending_at_sigterm() -> Iterator[list[int]]:
+def interrupted_by_sigterm() -> Iterator[list[int]]:
     """Make SIGTERM interrupt the block as Ctrl-C does; the list gets the signal's number when it arrives."""
     came: list[int] = []
 
@@ -82,28 +82,28 @@ def ending_at_sigterm() -> Iterator[list[int]]:
 # An error inside floodmark itself: the session is kept, the error log goes to a file, and two lines are printed.
 
 
-def keep(error: BaseException, recorder: Recorder | None = None, *, name_session: bool = True) -> int:
+def report_internal_error(error: BaseException, recorder: Recorder | None = None, *, name_session: bool = True) -> int:
     """Write the error log, beside the session if there is one, and print where it is. Return the exit code.
 
     An error of the operating system, such as a full disk, is no internal error: one line, and no error log.
     ``name_session``: whether to print the session too; False for callers that print it themselves.
     """
     session = str(recorder.path) if name_session and recorder is not None and recorder.session_id else ""
-    refused = refusal_of(error)
+    refused = os_error_text(error)
     if refused:
-        complain(refused)
+        print_error(refused)
         if session:
-            say(people(), f"session  {session}{NOT_SEALED}")
+            print_line(stderr_console(), f"session  {session}{UNSEALED_NOTE}")
         return BAD_INPUT
-    log = keep_account(error, recorder)
-    tell(f"internal error: {type(error).__name__}: {error}", session, str(log))
+    log = write_crash_report(error, recorder)
+    print_internal_error(f"internal error: {type(error).__name__}: {error}", session, str(log))
     return INTERNAL
 
 
-def tell(error: str, session: str, account: str) -> None:
+def print_internal_error(error: str, session: str, account: str) -> None:
     """Print the error, and the paths of the session (none if empty) and of the error log."""
-    complain(error)
-    console = people()
+    print_error(error)
+    console = stderr_console()
     if session:
-        say(console, f"session  {session}{NOT_SEALED}")
-    say(console, f"log      {account}")
+        print_line(console, f"session  {session}{UNSEALED_NOTE}")
+    print_line(console, f"log      {account}")

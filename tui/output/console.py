@@ -92,7 +92,7 @@ NO_BREAK: Final = "\u00a0"
 """No-break space, used in numbers such as ``99 %``."""
 
 
-class Quiet(Console):
+class SafeConsole(Console):
     """A console that escapes control characters, and stops writing when the reader of the pipe is gone.
 
     Colours and line breaks are kept; every other unprintable character is written as an escape sequence.
@@ -109,39 +109,39 @@ class Quiet(Console):
     def on_broken_pipe(self) -> None:
         """Stop writing, because the reader of the pipe is gone; discard what is buffered without an error."""
         self.quiet = True
-        silence(self.file)
+        redirect_to_null(self.file)
 
 
-def silence(stream: IO[Any]) -> None:
+def redirect_to_null(stream: IO[Any]) -> None:
     """Redirect a stream without a reader to the null device, so that the flush at exit does not fail."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
 
 
-def people() -> Console:
+def stderr_console() -> Console:
     """Return the console for messages and progress, on stderr."""
-    return Quiet(stderr=True, highlight=False, soft_wrap=True)
+    return SafeConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
-def answers(*, document: bool = False) -> Console:
+def stdout_console(*, document: bool = False) -> Console:
     """Return the console for results, on stdout; silent if a ``document`` is printed there instead."""
-    return Quiet(highlight=False, soft_wrap=True, quiet=document)
+    return SafeConsole(highlight=False, soft_wrap=True, quiet=document)
 
 
-def say(console: Console, text: str, style: str = "") -> None:
+def print_line(console: Console, text: str, style: str = "") -> None:
     """Print one line without interpreting markup; a narrow terminal wraps it between words."""
-    say_parts(console, [(text, style)])
+    print_parts(console, [(text, style)])
 
 
-def say_parts(console: Console, parts: Sequence[tuple[str, str]], indent: str | None = None) -> None:
-    """Print a line of (text, style) parts; ``indent`` is that of continuation lines, see :func:`broken`."""
+def print_parts(console: Console, parts: Sequence[tuple[str, str]], indent: str | None = None) -> None:
+    """Print a line of (text, style) parts; ``indent`` is that of continuation lines, see :func:`wrap_line`."""
     whole = Text(end="")
     for text, style in parts:
         whole.append(printable(text, NO_BREAK), style or None)
     lines = [whole]
     if console.is_terminal and whole.cell_len > console.width:
-        lines = broken(whole, console.width, indent)
+        lines = wrap_line(whole, console.width, indent)
     for line in lines:
         console.print(line)
 
@@ -150,7 +150,7 @@ LABEL: Final = re.compile(r" *(?:\S+(?: \S+){0,2} {2,}|)")
 """Prefix of a line that sets the indent of its continuation lines: spaces, and a label followed by two spaces."""
 
 
-def broken(text: Text, width: int, indent: str | None = None) -> list[Text]:
+def wrap_line(text: Text, width: int, indent: str | None = None) -> list[Text]:
     """Wrap a line into pieces of at most ``width`` columns, between words.
 
     A word longer than a line, such as a path, gets a line of its own and stays whole, so that it can be copied.
@@ -175,29 +175,29 @@ def broken(text: Text, width: int, indent: str | None = None) -> list[Text]:
     return [*pieces, Text(inset, end="").append_text(text[start:end])]
 
 
-def say_lines(console: Console, text: str) -> None:
+def print_lines(console: Console, text: str) -> None:
     """Print several lines; text from outside in them must be escaped already."""
     for line in text.splitlines():
-        say(console, line)
+        print_line(console, line)
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Print one error message on stderr."""
-    console = people()
+    console = stderr_console()
     message = escape(printable(text, "\n"))
     console.print(f"[bold red]error[/] {message}" if console.is_terminal else f"error: {message}")
 
 
-def complain_of(error: PlaybookError) -> None:
+def print_problems(error: PlaybookError) -> None:
     """Print every problem of a playbook as ``path:line:column: key: message``, with an excerpt of the file."""
-    console = people()
+    console = stderr_console()
     width = console.width if console.is_terminal else PIPED
     for problem in error.problems:
-        complain(str(problem))
+        print_error(str(problem))
         excerpt = excerpt_of(error.texts.get(problem.path, ""), problem.line, problem.column, width)
         if excerpt is not None:
-            say(console, excerpt.line)
-            say(console, excerpt.caret, "bold red" if console.is_terminal else "")
+            print_line(console, excerpt.line)
+            print_line(console, excerpt.caret, "bold red" if console.is_terminal else "")
 
 
 COLUMN_GAP: Final = 3
@@ -224,7 +224,7 @@ def table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]])
         return
     widths = [max(len(row[column]) for row in [list(heads), *cells]) for column in range(len(heads))]
     for row in [list(heads), *cells]:
-        say(console, "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_line(console, "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _tables(heads: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[dict[int, int]]:
@@ -268,7 +268,7 @@ def print_document(text: str) -> None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        silence(sys.stdout)
+        redirect_to_null(sys.stdout)
 
 
 # Progress: a moving line on a terminal, nothing for short work, and nothing in a pipe.

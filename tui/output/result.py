@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cluster_model.checker.anomalies import AnomalyReport
 from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, REORDERED, SKIPPED, ChainEvent, Finding
-from cluster_model.observation import BookView, PendingLiveness, Stuck
+from cluster_model.observation import ClientPartitionStats, PendingLiveness, WaitingByDesign
 from cluster_model.protocol.events import (
     DATA_KINDS,
     AdminAnswered,
@@ -23,7 +23,7 @@ from cluster_model.protocol.events import (
     describe,
 )
 from cluster_model.util.quantities import compact_duration, counted, time_in_seconds
-from playbooks.engine.expectations import NEVER_ASKED
+from playbooks.engine.expectations import NEVER_EVALUATED
 from playbooks.engine.manual_session import ShowResult, TraceRow, TraceTable
 from playbooks.engine.step_scheduler import State, show_rows
 from playbooks.model import Playbook, step_name
@@ -33,13 +33,13 @@ from playbooks.results.client_stats import (
     GroupSummary,
     MemberSummary,
     ProducerSummary,
-    transaction_words,
+    transactions_text,
 )
-from playbooks.results.expected_losses import allowing_losses, unexpected_words
-from playbooks.results.outages import outage_words
+from playbooks.results.expected_losses import allowing_losses, unexpected_loss_text
+from playbooks.results.outages import outage_texts
 from playbooks.results.result import ExpectationResult, SessionResult
 from playbooks.units import duration_text
-from tui.output.console import say, say_parts, table
+from tui.output.console import print_line, print_parts, table
 
 # Lost or damaged records by producer and partition: a small table, empty if no acknowledged record is lost.
 
@@ -50,7 +50,7 @@ TERMS_SHOWN = (("acked_lost", "acked lost"), ("committed_lost", "committed lost"
 RANGES_SHOWN = 2
 
 
-def print_books(console: Console, books: Sequence[BookView]) -> None:
+def print_losses(console: Console, books: Sequence[ClientPartitionStats]) -> None:
     """Print a row for each producer and partition with lost acknowledged records, if there are any."""
     lost = sorted(
         (each for each in books if each.acked_lost), key=lambda each: (-each.acked_lost, each.client, each.partition)
@@ -60,16 +60,16 @@ def print_books(console: Console, books: Sequence[BookView]) -> None:
     shown = [(term, title) for term, title in TERMS_SHOWN if any(getattr(each, term) for each in lost)]
     rows = [
         (each.client, each.partition, str(each.acked), *(str(getattr(each, term)) for term, _title in shown),
-         numbers(each))
+         lost_ranges(each))
         for each in lost[:ROWS_SHOWN]
     ]  # fmt: skip
     heads = ("producer", "partition", "acked", *(title for _term, title in shown), "lost sequence numbers")
     table(console, heads, rows)
     if len(lost) > ROWS_SHOWN:
-        say(console, f"         and {counted(len(lost) - ROWS_SHOWN, 'more row')}")
+        print_line(console, f"         and {counted(len(lost) - ROWS_SHOWN, 'more row')}")
 
 
-def numbers(book: BookView) -> str:
+def lost_ranges(book: ClientPartitionStats) -> str:
     """Return the sequence numbers of the lost records as ranges: ``120 to 131, 140``."""
     ranges = book.ranges.get("acked_lost", ())
     shown = [str(low) if high == low + 1 else f"{low} to {high - 1}" for low, high in ranges[:RANGES_SHOWN]]
@@ -142,9 +142,9 @@ def print_clients(console: Console, clients: Clients) -> None:
         _groups(console, clients.groups)
     notes = _notes(clients)
     for note in notes[:NOTES]:
-        say(console, f"         {note}")
+        print_line(console, f"         {note}")
     if len(notes) > NOTES:
-        say(console, f"         and {counted(len(notes) - NOTES, 'more note')}; --json has all")
+        print_line(console, f"         and {counted(len(notes) - NOTES, 'more note')}; --json has all")
 
 
 def _producers(console: Console, found: Sequence[ProducerSummary]) -> None:
@@ -233,7 +233,7 @@ def _notes(clients: Clients) -> list[str]:
     ]
     reset = [f"{each.name}: offset reset {counted(each.resets, 'time')}" for each in groups if each.resets]
     errors = [f"{each.name}: records failed with {_named(each.errors)}" for each in producers if each.errors]
-    ends = [f"{each.name}: {transaction_words(each)}" for each in producers if each.transactions]
+    ends = [f"{each.name}: {transactions_text(each)}" for each in producers if each.transactions]
     thrown = [
         f"{each.name}: an interceptor threw an exception for {counted(each.interceptor_failures, 'record')}"
         for each in producers
@@ -269,22 +269,22 @@ SHOWN = 5
 def print_liveness(console: Console, result: SessionResult) -> None:
     """Print violated and pending liveness checks, and expected stalls, a line each; of many the first."""
     for late in result.liveness_violations[:SHOWN]:
-        say(console, f"liveness {overdue_words(late)}", "yellow")
+        print_line(console, f"liveness {liveness_violation_text(late)}", "yellow")
     if len(result.liveness_violations) > SHOWN:
-        say(
+        print_line(
             console,
             f"         and {counted(len(result.liveness_violations) - SHOWN, 'more liveness violation')}",
             "yellow",
         )
     if result.pending_liveness:
-        say_parts(console, [(f"pending  {unjudged_words(result.pending_liveness)}", "dim")], _INDENT)
+        print_parts(console, [(f"pending  {pending_liveness_text(result.pending_liveness)}", "dim")], _INDENT)
     for each in result.stuck[:SHOWN]:
-        say(console, f"stuck    {stuck_words(each)}", "yellow")
+        print_line(console, f"stuck    {stall_text(each)}", "yellow")
     if len(result.stuck) > SHOWN:
-        say(console, f"         and {len(result.stuck) - SHOWN} more stuck", "yellow")
+        print_line(console, f"         and {len(result.stuck) - SHOWN} more stuck", "yellow")
 
 
-def overdue_words(late: LivenessViolated) -> str:
+def liveness_violation_text(late: LivenessViolated) -> str:
     """Return a liveness violation as one line, with how long it had lasted when detected, in whole milliseconds."""
     where = f"{late.partition}: " if late.partition else ""
     known = f" ({late.known})" if late.known else ""
@@ -294,7 +294,7 @@ def overdue_words(late: LivenessViolated) -> str:
     )
 
 
-def unjudged_words(unjudged: tuple[PendingLiveness, ...]) -> str:
+def pending_liveness_text(unjudged: tuple[PendingLiveness, ...]) -> str:
     """Return one line on checks not due at the end: each property with the settle time that it lacks, in seconds."""
     missing: dict[str, int] = {}
     for each in unjudged:
@@ -313,7 +313,7 @@ def _in_milliseconds(span_us: int) -> str:
     return duration_text(span_us // 1_000 * 1_000)
 
 
-def stuck_words(each: Stuck) -> str:
+def stall_text(each: WaitingByDesign) -> str:
     """Return the reason of an expected stall, and the event that releases it."""
     where = f"{each.partition}: " if each.partition else ""
     return f"{where}{each.reason}; released by {each.released_by}"
@@ -508,10 +508,10 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     ) or [text]
 
 
-def say_wrapped(console: Console, text: str, indent: str, style: str = "") -> None:
+def print_wrapped(console: Console, text: str, indent: str, style: str = "") -> None:
     """Print a sentence as :func:`wrapped` makes it."""
     for line in wrapped(text, width_of(console), indent):
-        say(console, line, style)
+        print_line(console, line, style)
 
 
 # Client-side anomalies.
@@ -523,14 +523,14 @@ WHERE_SHOWN: Final = 3
 
 def print_anomalies(console: Console, anomalies: Sequence[AnomalyReport]) -> None:
     """Print a line for each anomaly that the settings do not allow, and one line for all that they allow."""
-    for line in illegal_lines(anomalies):
-        say_wrapped(console, f"anomaly  {line}", " " * 9, "red")
-    legal = legal_words(anomalies)
+    for line in disallowed_anomaly_lines(anomalies):
+        print_wrapped(console, f"anomaly  {line}", " " * 9, "red")
+    legal = allowed_anomalies_text(anomalies)
     if legal:
-        say_wrapped(console, f"allowed  {legal}", " " * 9, "dim")
+        print_wrapped(console, f"allowed  {legal}", " " * 9, "dim")
 
 
-def illegal_lines(anomalies: Sequence[AnomalyReport]) -> list[str]:
+def disallowed_anomaly_lines(anomalies: Sequence[AnomalyReport]) -> list[str]:
     """Return the anomalies that the settings do not allow, with an example: ``lost-write (8) of checkout at ...``."""
     return [
         f"{each.name} ({each.found}){_where(each)} at {time_in_seconds(each.examples[0].at_us)}: "
@@ -547,7 +547,7 @@ def _where(seen: AnomalyReport) -> str:
     return f" of {', '.join([*named[:WHERE_SHOWN], *more])}" if named else ""
 
 
-def legal_words(anomalies: Sequence[AnomalyReport]) -> str:
+def allowed_anomalies_text(anomalies: Sequence[AnomalyReport]) -> str:
     """Return the anomalies that the settings allow, in one line; empty for none."""
     legal = [f"{each.name} {each.found} ({each.reason})" for each in anomalies if each.legal]
     return f"{counted(len(legal), 'anomaly type')} under these settings: {', '.join(legal)}" if legal else ""
@@ -569,10 +569,10 @@ def print_findings(console: Console, findings: Sequence[Finding], *, timed: bool
     for finding in findings[:FINDINGS_SHOWN]:
         style = _STYLES.get(finding.kind, "red")
         for line in finding_lines(finding, timed=timed, width=width_of(console)):
-            say(console, line, style if not line.startswith(_INDENT + "  ") else "dim")
+            print_line(console, line, style if not line.startswith(_INDENT + "  ") else "dim")
     rest = len(findings) - FINDINGS_SHOWN
     if rest > 0:
-        say(console, f"{_INDENT}and {counted(rest, 'more finding')}", "yellow")
+        print_line(console, f"{_INDENT}and {counted(rest, 'more finding')}", "yellow")
 
 
 def finding_lines(finding: Finding, *, timed: bool, width: int = 0) -> list[str]:
@@ -617,45 +617,45 @@ CAUSES_SHOWN = 5
 
 def print_heading(console: Console, playbook: Playbook, seed: int, profile: str) -> None:
     """Print the name, Kafka version, seed and title of a playbook that is about to run."""
-    say_parts(console, [(playbook.name, "bold"), (f"  {profile}  seed {seed}", "")], "")
+    print_parts(console, [(playbook.name, "bold"), (f"  {profile}  seed {seed}", "")], "")
     if playbook.title != playbook.name:
-        say(console, playbook.title, "italic")
+        print_line(console, playbook.title, "italic")
 
 
 def print_result(console: Console, result: SessionResult) -> None:
     """Print a session's result: expectations, ledger, clients, findings, violations, verdict, session."""
     kept = sum(checked.ok and checked.by_step for checked in result.expectations)
     if kept:
-        say_parts(console, [(f"{'ok':<9}", "green"), (f"{counted(kept, 'assertion')} in the steps", "")])
+        print_parts(console, [(f"{'ok':<9}", "green"), (f"{counted(kept, 'assertion')} in the steps", "")])
     for checked in result.expectations:
         if not (checked.ok and checked.by_step):
             print_checked(console, checked)
     if result.refused:
-        say(console, f"refused  {refusal_words(result.refused)}")
+        print_line(console, f"refused  {refusal_text(result.refused)}")
     for line in guard_lines(result.guards):
-        say(console, f"guard    {line}", "yellow")
+        print_line(console, f"guard    {line}", "yellow")
     if result.skipped:
-        say(console, f"skipped  {skip_words(result.skipped)}")
-    say(console, f"ledger   {ledger_words(result)}")
+        print_line(console, f"skipped  {skipped_faults_text(result.skipped)}")
+    print_line(console, f"ledger   {ledger_text(result)}")
     if result.virtual_us:
         print_clients(console, result.clients)
-    for line in outage_words(result.unavailable):
-        say(console, f"unavailable  {line}", "yellow")
-    print_books(console, result.ledger.books)
+    for line in outage_texts(result.unavailable):
+        print_line(console, f"unavailable  {line}", "yellow")
+    print_losses(console, result.ledger.books)
     print_findings(console, result.findings, timed=bool(result.virtual_us))
     _print_violations(console, result)
     print_anomalies(console, result.anomalies)
     print_liveness(console, result)
     print_verdict(console, result)
     if result.session:
-        say(console, f"session  {result.session}")
+        print_line(console, f"session  {result.session}")
     took = f", {time_in_seconds(result.virtual_us)} of cluster time" if result.virtual_us else ""
-    say(console, f"digest   {result.digest}  ({result.events} events{took})")
+    print_line(console, f"digest   {result.digest}  ({result.events} events{took})")
 
 
 def print_verdict(console: Console, result: SessionResult) -> None:
     """Print the verdict, with the reason of an inconclusive one, and whether a loss was expected."""
-    say_wrapped(console, verdict_words(result), "", STYLES[result.verdict])
+    print_wrapped(console, verdict_text(result), "", STYLES[result.verdict])
 
 
 def loss_expected(result: SessionResult) -> bool:
@@ -663,7 +663,7 @@ def loss_expected(result: SessionResult) -> bool:
     return result.verdict == "pass" and bool(result.ledger.acked_lost) and bool(allowing_losses(_rules(result)))
 
 
-def verdict_words(result: SessionResult) -> str:
+def verdict_text(result: SessionResult) -> str:
     """Return the verdict, such as ``PASS, as expected: 4 of 4 expectations held; 331 acknowledged records lost``."""
     word = result.verdict.upper()
     if result.reason:
@@ -675,7 +675,7 @@ def verdict_words(result: SessionResult) -> str:
     came = f"{held} of {counted(len(result.expectations), 'expectation')} held" if held else "no expectations"
     if loss_expected(result):
         return f"{word}, as expected: {came}; {lost}"
-    return f"{word}, loss not expected: {came}{f', {unexpected_words(_rules(result))}' if held else ''}; {lost}"
+    return f"{word}, loss not expected: {came}{f', {unexpected_loss_text(_rules(result))}' if held else ''}; {lost}"
 
 
 def _rules(result: SessionResult) -> list[str]:
@@ -684,9 +684,11 @@ def _rules(result: SessionResult) -> list[str]:
 
 def _print_violations(console: Console, result: SessionResult) -> None:
     for word, line in violation_lines(result)[:CAUSES_SHOWN]:
-        say_wrapped(console, f"{word:<9}{line}", " " * 9, "yellow" if word == KNOWN else "red")
+        print_wrapped(console, f"{word:<9}{line}", " " * 9, "yellow" if word == KNOWN else "red")
     if len(result.violations) > CAUSES_SHOWN:
-        say(console, f"         and {counted(len(result.violations) - CAUSES_SHOWN, 'more violation')}", "yellow")
+        print_line(
+            console, f"         and {counted(len(result.violations) - CAUSES_SHOWN, 'more violation')}", "yellow"
+        )
 
 
 def violation_lines(result: SessionResult) -> list[tuple[str, str]]:
@@ -706,13 +708,13 @@ def violation_lines(result: SessionResult) -> list[tuple[str, str]]:
 def print_checked(console: Console, checked: ExpectationResult) -> None:
     """Print one expectation with its verdict: ``ok``, ``FAILED`` or ``untested``."""
     word, style = ("ok", "green") if checked.ok else ("FAILED", "bold red")
-    if checked.detail.endswith(NEVER_ASKED):
+    if checked.detail.endswith(NEVER_EVALUATED):
         word, style = "untested", "yellow"
     detail = f"  ({checked.detail})" if checked.detail else ""
-    say_parts(console, [(f"{word:<9}", style), (checked.text, ""), (detail, "dim")], _INDENT)
+    print_parts(console, [(f"{word:<9}", style), (checked.text, ""), (detail, "dim")], _INDENT)
 
 
-def ledger_words(result: SessionResult) -> str:
+def ledger_text(result: SessionResult) -> str:
     """Return the ledger in one line, in records; rare terms are left out if zero."""
     ledger = result.ledger
     parts = [f"{ledger.sent} sent", f"{ledger.acked} acked", f"{ledger.failed} failed", f"{ledger.unknown} unknown"]
@@ -727,7 +729,7 @@ def ledger_words(result: SessionResult) -> str:
     return ", ".join(parts)
 
 
-def refusal_words(refused: Sequence[StepTaken | AdminAnswered]) -> str:
+def refusal_text(refused: Sequence[StepTaken | AdminAnswered]) -> str:
     """Return the first refused steps: ``1 step: step 3 append (NOT_LEADER_OR_FOLLOWER)``."""
     shown = [f"{step.by} {_verb(step)} ({step.error})" for step in refused[:REFUSALS_SHOWN]]
     rest = [f"and {len(refused) - REFUSALS_SHOWN} more"] if len(refused) > REFUSALS_SHOWN else []
@@ -744,7 +746,7 @@ def guard_lines(acted: Sequence[GuardActed]) -> list[str]:
     return [*lines, f"and {rest} more"] if rest > 0 else lines
 
 
-def skip_words(skipped: Sequence[FaultSkipped]) -> str:
+def skipped_faults_text(skipped: Sequence[FaultSkipped]) -> str:
     """Return the first skipped faults: ``1 fault without a target: crash on leader(orders-0) at 5.000s``."""
     shown = [f"{each.fault} on {each.target} at {time_in_seconds(each.at_us)}" for each in skipped[:REFUSALS_SHOWN]]
     rest = [f"and {len(skipped) - REFUSALS_SHOWN} more"] if len(skipped) > REFUSALS_SHOWN else []
@@ -770,14 +772,14 @@ def print_events(console: Console, events: Sequence[Event], *, everything: bool)
     """Print one line per event; ``everything``: also events that occur with every batch."""
     for event in events:
         if everything or event.kind not in DATA_KINDS:
-            say(console, f"{time_in_seconds(event.values()[0]):>12}  {describe(event)}")
+            print_line(console, f"{time_in_seconds(event.values()[0]):>12}  {describe(event)}")
 
 
 def print_shown(console: Console, shown: ShowResult) -> None:
     """Print the state table of a ``show`` step."""
     note = f": {shown.step.note}" if shown.step.note else ""
     of = f" of {shown.partition}" if shown.partition else ""
-    say(console, f"state{of} at {step_name(shown.step)}{note}")
+    print_line(console, f"state{of} at {step_name(shown.step)}{note}")
     table(console, ("broker", "role", "LEO", "HW", "epochs", "ISR", "log"), show_rows(shown.state))
 
 
@@ -786,5 +788,5 @@ def print_trace(console: Console, trace: TraceTable, first: int) -> int:
     rows = trace.rows[first:]
     if rows:
         for line in [*([] if first else legend_lines(console.width)), *trace_lines(rows, console.width)]:
-            say(console, line)
+            print_line(console, line)
     return len(trace.rows)

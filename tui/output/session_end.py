@@ -10,8 +10,8 @@ from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.results.result import SessionResult
 from playbooks.text import printable
 from playbooks.timetravel.branches import Branch, Branches
-from tui.output.command_end import keep
-from tui.output.console import ProgressLine, complain, people, say, say_lines
+from tui.output.command_end import report_internal_error
+from tui.output.console import ProgressLine, print_error, print_line, print_lines, stderr_console
 from tui.output.result import loss_expected
 
 
@@ -30,52 +30,52 @@ def seal_all(branches: Branches) -> int:
             _interrupted(live[number:])
             return INTERRUPTED
         except RecordingError as error:
-            complain(str(error))
+            print_error(str(error))
             code = code or BAD_INPUT
             _say_torn([branch])
         except Exception as error:
-            code = code or keep(error, branch.recorder, name_session=False)
+            code = code or report_internal_error(error, branch.recorder, name_session=False)
             _say_torn([branch])
         else:
-            print(farewell(result, origin(branch) if len(branches) > 1 else ""))
+            print(verdict_text(result, origin(branch) if len(branches) > 1 else ""))
     return code
 
 
-def let_go(branch: Branch) -> None:
+def close_unsealed(branch: Branch) -> None:
     """Write buffered events and close the recording without sealing it."""
     if branch.recorder is not None:
         with suppress(RecordingError):
             branch.recorder.close()
 
 
-def leave_torn(branches: Iterable[Branch], failure: BaseException, at_fault: Recorder | None) -> int:
+def close_after_failure(branches: Iterable[Branch], failure: BaseException, at_fault: Recorder | None) -> int:
     """Close every branch after a failure and print how to read and recover it; return the exit code."""
     left = [*branches]
     for branch in left:
-        let_go(branch)
+        close_unsealed(branch)
     if isinstance(failure, RecordingError):  # such as a full disk: no internal error
-        complain(str(failure))
+        print_error(str(failure))
         code = BAD_INPUT
     else:
-        code = keep(failure, at_fault, name_session=False)
+        code = report_internal_error(failure, at_fault, name_session=False)
     _say_torn(left)
     return code
 
 
 def _interrupted(left: list[Branch]) -> None:
     for branch in left:
-        let_go(branch)
-    say(people(), "sealing interrupted; the events recorded so far can be read")
+        close_unsealed(branch)
+    print_line(stderr_console(), "sealing interrupted; the events recorded so far can be read")
     _say_torn(left)
 
 
 def _say_torn(left: list[Branch]) -> None:
     for branch in left:
         if branch.recorder is not None and branch.recorder.session_id:
-            say_lines(people(), torn(branch))
+            print_lines(stderr_console(), unsealed_text(branch))
 
 
-def torn(branch: Branch) -> str:
+def unsealed_text(branch: Branch) -> str:
     """Return the text for a session that could not be sealed: its path, and how to read and recover it."""
     session, path = branch.live, printable(str(branch.recorder.path)) if branch.recorder is not None else ""
     return (
@@ -89,7 +89,7 @@ def torn(branch: Branch) -> str:
 
 def seal(session: Session, which: str = "the session") -> SessionResult:
     """Settle the session, evaluate it and seal the recording, with progress when it takes a while."""
-    with ProgressLine(people()) as progress_line:
+    with ProgressLine(stderr_console()) as progress_line:
         session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
             progress_line.tell(lambda: f"settling and sealing {which}, at {compact_duration(session.cluster.now_us)}")
@@ -103,7 +103,7 @@ def origin(branch: Branch) -> str:
     return f"{branch.letter}, forked from {branch.parent.letter} at {clock(branch.left_us)}: {branch.began}"
 
 
-def farewell(result: SessionResult, branch: str = "") -> str:
+def verdict_text(result: SessionResult, branch: str = "") -> str:
     """Return the verdict in one line, the session's path, and the commands that report and export it."""
     ledger = result.ledger
     lost = f"{ledger.acked_lost} acknowledged records lost" if ledger.acked_lost else "no acknowledged record lost"

@@ -27,7 +27,7 @@ from tui.session.background_tasks import (
     put_question,
     recording_of,
 )
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import finding_page
@@ -61,7 +61,7 @@ Lines = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Onward:
+class AutopsyRequest:
     """Navigation request after the page is closed: a time, a branch, or a branch with a changed setting."""
 
     at_us: int
@@ -74,13 +74,13 @@ class Onward:
     """Setting to change from the beginning, in a branch up to the time shown; None: no change."""
 
 
-class AutopsyScreen(ModalScreen[Onward | None], Reachable):
+class AutopsyScreen(ModalScreen[AutopsyRequest | None], Reachable):
     """Autopsy page of one finding at a time; its result is a navigation request, None if it is just closed."""
 
     SCOPE = "autopsy"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("autopsy")
 
-    def __init__(self, look: Look, bridge: SimBridge, number: int, recorder: Recorder | None) -> None:
+    def __init__(self, look: Look, bridge: SessionController, number: int, recorder: Recorder | None) -> None:
         """``number`` is that of the finding, from 1, which has to exist."""
         super().__init__()
         self._bridge = bridge
@@ -172,7 +172,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             self.notify(f"no frame {number}; the last one is {len(self.case.frames)}")
             return
         self._stop()
-        self.dismiss(Onward(self.case.frames[number - 1].at_us))
+        self.dismiss(AutopsyRequest(self.case.frames[number - 1].at_us))
 
     def action_what_if(self) -> None:
         """Close the page, and start a branch at the time of the marked frame."""
@@ -180,7 +180,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             self.notify(NO_FRAMES)
             return
         self._stop()
-        self.dismiss(Onward(self.case.frames[self.at].at_us, True, finding_page.in_short(self._found)))
+        self.dismiss(AutopsyRequest(self.case.frames[self.at].at_us, True, finding_page.in_short(self._found)))
 
     def action_mark(self, changes: int) -> None:
         """Mark another change, and scroll to it."""
@@ -198,7 +198,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             self.notify(self.keyed(UNCHOSEN))
             return
         self._stop()
-        self.dismiss(Onward(self.case.now_us, change=self.choices[self.marked]))
+        self.dismiss(AutopsyRequest(self.case.now_us, change=self.choices[self.marked]))
 
     def on_mouse_scroll_down(self) -> None:
         """Scroll."""
@@ -317,7 +317,9 @@ class AskScreen(ModalScreen[None], Reachable):
     SCOPE = "question"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("question")
 
-    def __init__(self, look: Look, bridge: SimBridge, path: Path, recorder: Recorder | None, broker: int) -> None:
+    def __init__(
+        self, look: Look, bridge: SessionController, path: Path, recorder: Recorder | None, broker: int
+    ) -> None:
         super().__init__()
         self._look = look
         self._bridge = bridge

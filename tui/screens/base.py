@@ -19,9 +19,9 @@ from textual.widgets import Static
 
 from cluster_model.observation import ClusterView
 from tui.keybindings.keymap import KeyBinding, mode_of, with_keys
-from tui.keybindings.scopes import ACTS, all_keys, bindings_of, in_force
+from tui.keybindings.scopes import ACTS, all_keys, bindings_of, current_keys
 from tui.screens.fault_sheet import Sheets
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal.theme import Look, Over
 from tui.viewmodel import row
 from tui.viewmodel.row import LabelPosition
@@ -272,15 +272,15 @@ ROOM = ("display", "width", "height")
 """Styles of panes that change while one is maximised."""
 
 
-BY_SHEET: Final = ("fault", "admin", "control")
+SHEET_KEYS: Final = ("fault", "admin", "control")
 """Ids of the keys that open a sheet on this screen; all others act on the main screen."""
-THERE: Final = ("heal", "undo", "what_if", "ask", "bookmark")
+AT_SELECTED_TIME: Final = ("heal", "undo", "what_if", "ask", "bookmark")
 """Ids of the keys that act at the selected time."""
-LASTING: Final = ("ask", "bookmark")
+KEEPS_SELECTION: Final = ("ask", "bookmark")
 """Ids of the keys after which the time stays selected."""
 
 
-def led_by(view: ClusterView, name: str, otherwise: int) -> int:
+def leader_of(view: ClusterView, name: str, otherwise: int) -> int:
     """Return the id of the leader of a partition, ``otherwise`` without one."""
     leaders = (each.leader for each in view.partitions if each.name == name and each.leader >= 0)
     return next(leaders, otherwise)
@@ -301,7 +301,7 @@ class ModeScreen(LiveScreen, Paned, Sheets):
     SCOPE: ClassVar[str] = ""
     """Name of its scope in :data:`tui.keybindings.scopes.SCOPES`."""
 
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
+    def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__()
         self.look = look
         self.bridge = bridge
@@ -415,13 +415,13 @@ class ModeScreen(LiveScreen, Paned, Sheets):
 
     async def action_act(self, name: str) -> None:
         """Perform a key that acts, on the selection of this mode."""
-        if name in BY_SHEET:
+        if name in SHEET_KEYS:
             await self.run_action(name)
             return
-        if name in THERE:
+        if name in AT_SELECTED_TIME:
             self.arrive()
         await self.main.press(name)
-        if name in THERE and name not in LASTING:
+        if name in AT_SELECTED_TIME and name not in KEEPS_SELECTION:
             self.done()
 
     async def press(self, name: str) -> None:
@@ -480,7 +480,7 @@ class Reachable(StackedScreen):
     @property
     def keys_in_force(self) -> tuple[KeyBinding, ...]:
         """All keys, including the user's own."""
-        return in_force(self.app)
+        return current_keys(self.app)
 
     def keyed(self, text: str) -> str:
         """Return ``text`` with ids in braces replaced by the keys of their actions."""

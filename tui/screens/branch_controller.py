@@ -9,7 +9,7 @@ from tui.keybindings.keymap import word_of
 from tui.viewmodel.timeline.branches import Bookmark, Bookmarks
 
 if TYPE_CHECKING:
-    from tui.screens.autopsy import Onward
+    from tui.screens.autopsy import AutopsyRequest
     from tui.screens.cluster import MainScreen
 
 
@@ -59,7 +59,7 @@ class BranchController:
         self._bridge.compare(branch)
         self._screen.app.push_screen(CompareScreen(self._screen.look, self._bridge))
 
-    def go_onward(self, onward: "Onward") -> None:
+    def go_onward(self, onward: "AutopsyRequest") -> None:
         """Leave an autopsy for the time of a frame, for a branch from there, or for a branch with a changed setting."""
         change = onward.change
         if change is not None:

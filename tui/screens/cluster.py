@@ -17,12 +17,12 @@ from tui.screens.branch_controller import BranchController
 from tui.screens.fault_sheet import Sheets
 from tui.screens.layout import BARS, SMALLEST, Box, plan
 from tui.screens.target_actions import CommandRunner, FaultOperator, TargetNavigator
-from tui.session.session_controller import Railing, Scrubbing, SimBridge
+from tui.session.session_controller import RailCache, Scrubbing, SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, partition_matrix, side_panes, status_bar
 from tui.viewmodel import help as help_text
-from tui.viewmodel.animation import Motion
+from tui.viewmodel.animation import Animation
 from tui.viewmodel.help import Here
 from tui.viewmodel.row import LabelPosition, Row
 from tui.viewmodel.timeline.branches import Bookmark, letter_of
@@ -36,7 +36,7 @@ from tui.widgets.panes import FeedPane, FilterBar, KeyBar, Pane, SidePane, Statu
 from tui.widgets.timeline import TimeLanes, TimeStrip
 
 if TYPE_CHECKING:
-    from tui.screens.autopsy import Onward
+    from tui.screens.autopsy import AutopsyRequest
     from tui.screens.base import ModeScreen
 
 SHEETS: Final = ("whichkey-pane", "operations-pane")
@@ -76,7 +76,7 @@ class MainScreen(Paned, Filtering, Sheets):
     chosen_pane = MATRIX
 
     def __init__(
-        self, bridge: SimBridge, look: Look, *, playbook: str, seed: int, keys: tuple[KeyBinding, ...]
+        self, bridge: SessionController, look: Look, *, playbook: str, seed: int, keys: tuple[KeyBinding, ...]
     ) -> None:
         super().__init__()
         self.keys = keys
@@ -91,7 +91,7 @@ class MainScreen(Paned, Filtering, Sheets):
         self.look = look
         self.playbook = playbook
         self.seed = seed
-        self.motion = Motion()
+        self.motion = Animation()
         """Animations, off by default."""
         self.matrix = Matrix(look, self.motion)
         self.lanes = Lanes(look)
@@ -103,7 +103,7 @@ class MainScreen(Paned, Filtering, Sheets):
         self.replica = SidePane(look, "replica")
         self.control = SidePane(look, "control")
         self.timeline = TimeStrip(look, "timeline")
-        self.railing = Railing()
+        self.railing = RailCache()
         self.scrubbing = Scrubbing(bridge.clock, self.near, self.scrub_to)
         self.matrix.teller = tooltips.of_matrix(self.matrix, bridge)
         self.lanes.teller = tooltips.of_lanes(self.lanes, bridge)
@@ -445,7 +445,7 @@ class MainScreen(Paned, Filtering, Sheets):
             return
         page = AutopsyScreen(self.look, self.bridge, number, getattr(self.app, "recorder", None))
 
-        def closed(onward: "Onward | None") -> None:
+        def closed(onward: "AutopsyRequest | None") -> None:
             self.finding = page.case.number
             if onward is not None:
                 self.call_later(self.branches.go_onward, onward)

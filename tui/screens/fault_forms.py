@@ -15,8 +15,8 @@ from textual.widgets import Input, Static
 
 from faults.declarations import ACCEPTS, Action, ExpectedImpact, Fault, FaultError
 from playbooks.model import action_of, allowed_text, default_text, value_text
+from playbooks.parser.document import ErrorNotes, Node, Scalar
 from playbooks.parser.document import Mapping as YamlMapping
-from playbooks.parser.document import Node, Notes, Scalar
 from playbooks.parser.steps import TimedSteps
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import Reachable
@@ -175,7 +175,7 @@ def read_fields(fault: Fault, values: Mapping[str, str], place: CommandContext) 
             del given[each.name]
     entries: dict[str, tuple[Scalar, Node]] = {"inject": (_scalar("inject"), _scalar(fault.name))}
     entries |= {name: (_scalar(name), _scalar(text)) for name, text in given.items() if text}
-    notes = Notes(PATH, [], place.facts)
+    notes = ErrorNotes(PATH, [], place.facts)
     step = TimedSteps().read(YamlMapping(1, 1, entries), 0, "", notes)
     if notes.problems or step is None:
         problem = min(notes.problems)

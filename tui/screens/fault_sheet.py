@@ -6,8 +6,8 @@ from textual.screen import Screen
 
 from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS, Action, ExpectedImpact, FaultError, Operation, selector_of
-from playbooks.model import words
-from tui.session.session_controller import SimBridge
+from playbooks.model import action_text
+from tui.session.session_controller import SessionController
 from tui.terminal.theme import Look
 from tui.viewmodel.fault_sheet import Room
 from tui.widgets.panes import Pane, Status
@@ -27,7 +27,7 @@ class Sheets(Screen[None]):
     """Screen with a selected target of faults; the main screen injects them."""
 
     look: Look
-    bridge: SimBridge
+    bridge: SessionController
     whichkey: WhichKey
     operations: OperationSheet
     sheet: WhichKey
@@ -180,7 +180,7 @@ class Sheets(Screen[None]):
         """Return the predicted impact of the marked fault or operation."""
         board = self.bridge.session.board
         if self.sheet is self.operations:
-            return ExpectedImpact(f"{words(self._usual(name))}; may break: {OPERATIONS[name].may_break}")
+            return ExpectedImpact(f"{action_text(self._usual(name))}; may break: {OPERATIONS[name].may_break}")
         if self._aim >= 0 or not self.several():
             return board.foreseen(name, self.target)
         try:

@@ -10,10 +10,10 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from playbooks.model.record_contents import peek
+from playbooks.model.record_contents import inspect_record
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import Reachable
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import record_inspector
@@ -30,7 +30,7 @@ class RecordScreen(ModalScreen[None], Reachable):
     SCOPE = "record"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("record")
 
-    def __init__(self, look: Look, bridge: SimBridge, partition: str, offset: int) -> None:
+    def __init__(self, look: Look, bridge: SessionController, partition: str, offset: int) -> None:
         super().__init__()
         self._look = look
         self._bridge = bridge
@@ -51,7 +51,7 @@ class RecordScreen(ModalScreen[None], Reachable):
     def action_move(self, offsets: int) -> None:
         """Show another offset, not below 0."""
         self.log_offset = max(0, self.log_offset + offsets)
-        found = peek(self._bridge.session.cluster, self._partition, self.log_offset)
+        found = inspect_record(self._bridge.session.cluster, self._partition, self.log_offset)
         lines: list[Content] = []
         self._text = record_inspector.text(found, self._partition, self.log_offset)
         for each in found:

@@ -17,7 +17,7 @@ from tui.keybindings.keymap import KeyBinding, with_keys
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import Reachable
 from tui.session import settings_changes
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.session.settings_changes import SettingsHolder
 from tui.settings.schema import OPTIONS, Option, Settings, Value
 from tui.settings.settings_file import SettingsFile, SettingsWriteError, read_settings, write
@@ -101,7 +101,7 @@ class SettingsScreen(ModalScreen[None], Reachable):
     SCOPE = "setting"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("setting")
 
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
+    def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__()
         self._look = look
         self._bridge = bridge

@@ -17,8 +17,8 @@ from cluster_model.util.quantities import clock
 from playbooks.timetravel.branches import Branch
 from tui.keybindings.keymap import KEYS, KeyBinding, key_of, word_of
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ChoiceScreen, LiveScreen, ModeScreen, Piece, Reachable, led_by
-from tui.session.session_controller import Companion, SimBridge
+from tui.screens.base import ChoiceScreen, LiveScreen, ModeScreen, Piece, Reachable, leader_of
+from tui.session.session_controller import Companion, SessionController
 from tui.terminal import glyphs
 from tui.terminal.format import InstantError, instant_us
 from tui.terminal.theme import Look
@@ -50,7 +50,7 @@ class CompareScreen(ModeScreen):
     HINTS = ("{compare_up} {compare_down} partition", "esc back", "{fault} fault", "{help} help", "{undo} undo")
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("compare")
 
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
+    def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__(look, bridge)
         self._lanes = (Log(look), Log(look))
         self._panes = tuple(Pane(each, look, title="", id=f"compare-{at}") for at, each in enumerate(self._lanes))
@@ -96,7 +96,7 @@ class CompareScreen(ModeScreen):
 
     def chosen(self) -> int:
         """Return the leader of the partition in the current branch."""
-        return led_by(self.bridge.view, self.partition_name(), super().chosen())
+        return leader_of(self.bridge.view, self.partition_name(), super().chosen())
 
     def action_partition(self, partitions: int) -> None:
         """Select another partition."""
@@ -137,7 +137,7 @@ class CompareScreen(ModeScreen):
 
     def _say_not_so_far(self, companion: Companion) -> None:
         letter = companion.branch.letter
-        words = branches.not_so_far(letter, self.bridge.view.now_us, companion.branch.session.present_us)
+        words = branches.ends_before(letter, self.bridge.view.now_us, companion.branch.session.present_us)
         self._lanes[1].show([log_view.PartitionHeading(words)])
         self._panes[1].caption(letter)
 
@@ -205,8 +205,8 @@ class BranchesScreen(ChoiceScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("branch")
 
     def __init__(
-        self, look: Look, bridge: SimBridge, switch: Callable[[Branch], None], compare: Callable[[Branch], None],
-        keys: Sequence[KeyBinding] = KEYS,
+        self, look: Look, bridge: SessionController, switch: Callable[[Branch], None], compare: Callable[[Branch],
+        None], keys: Sequence[KeyBinding] = KEYS,
     ) -> None:  # fmt: skip
         super().__init__(look)
         self._keys = keys
@@ -381,7 +381,7 @@ class GrowingScreen(LiveScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("growing")
 
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
+    def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__()
         self._look = look
         self._bridge = bridge

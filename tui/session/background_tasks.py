@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.root_cause import Finding, RecordBlock, lineage_of
+from cluster_model.checker.root_cause import Finding, RecordBlock, branch_of
 from cluster_model.protocol.errors import ModelError
 from cluster_model.util.quantities import counted
 from playbooks.errors import BAD_INPUT, FAILED, OK
-from playbooks.model.record_contents import Peekable, Peeked, peek
-from playbooks.recording.reader import CutError, RecordedSession, cut_name, cut_out
+from playbooks.model.record_contents import PeekedRecord, RecordSource, inspect_record
+from playbooks.recording.reader import RecordedSession, SpanError, extract_span, span_file_name
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.session_files import DIRECTORY_PREFIX
-from playbooks.session_format.session_finder import goes_away
-from tui.session.session_controller import SimBridge
+from playbooks.session_format.session_finder import is_temporary_session
+from tui.session.session_controller import SessionController
 from tui.terminal.self_command import command, environment
 from tui.viewmodel.finding_page import MOST_PLACES, ChainFrame, CopyHolder, FindingPage, chosen, frame
-from tui.viewmodel.partition_history import Chronicle
+from tui.viewmodel.partition_history import PartitionHistory
 from tui.viewmodel.timeline.selection import Span
 
 
-def findings_so_far(bridge: SimBridge) -> tuple[Finding, ...]:
+def findings_so_far(bridge: SessionController) -> tuple[Finding, ...]:
     """Return all findings about records so far, in the order in which ``floodmark run`` prints them."""
     cluster = bridge.session.cluster
     return cluster.checker.casebook.findings(cluster.now_us)
 
 
-def case_of(bridge: SimBridge, findings: tuple[Finding, ...], number: int) -> FindingPage:
+def case_of(bridge: SessionController, findings: tuple[Finding, ...], number: int) -> FindingPage:
     """Return the data of the autopsy page of a finding, by its number from 1."""
     cluster, chronicle = bridge.session.cluster, bridge.chronicle
     finding = findings[number - 1]
@@ -54,7 +54,9 @@ def case_of(bridge: SimBridge, findings: tuple[Finding, ...], number: int) -> Fi
     )
 
 
-def _frames(cluster: Peekable, chronicle: Chronicle, finding: Finding, place: RecordBlock) -> tuple[ChainFrame, ...]:
+def _frames(
+    cluster: RecordSource, chronicle: PartitionHistory, finding: Finding, place: RecordBlock
+) -> tuple[ChainFrame, ...]:
     partition = place.partition
     record = cluster.world.records.get(partition)
     replicas = record.assignment if record is not None else ()
@@ -66,11 +68,11 @@ def _frames(cluster: Peekable, chronicle: Chronicle, finding: Finding, place: Re
     )
 
 
-def _copies(cluster: Peekable, place: RecordBlock) -> tuple[CopyHolder, ...]:
+def _copies(cluster: RecordSource, place: RecordBlock) -> tuple[CopyHolder, ...]:
     """Return the replicas that have, or had and dropped, the records of a block."""
     world, checker, partition = cluster.world, cluster.checker, place.partition
     start, end = place.log_offset, place.log_offset + place.count
-    lineage = lineage_of(world, partition, place.leader_epoch, start, place.client, place.sequence)
+    lineage = branch_of(world, partition, place.leader_epoch, start, place.client, place.sequence)
     if lineage is None:
         return ()
     gone = {cut.event.broker: cut.event.at_us for cut in checker.history.cuts_of(partition, lineage.id, (start, end))}
@@ -86,12 +88,12 @@ def _copies(cluster: Peekable, place: RecordBlock) -> tuple[CopyHolder, ...]:
     )
 
 
-def _peeked(cluster: Peekable, place: RecordBlock) -> tuple[Peeked, ...]:
+def _peeked(cluster: RecordSource, place: RecordBlock) -> tuple[PeekedRecord, ...]:
     """Return the first record of a block, from all records ever written at its offset."""
     if place.log_offset < 0:
         return ()
     try:
-        found = peek(cluster, place.partition, place.log_offset)
+        found = inspect_record(cluster, place.partition, place.log_offset)
     except ModelError:
         return ()  # its partition has been deleted
     return tuple(each for each in found if each.record.epoch == place.leader_epoch)
@@ -331,12 +333,12 @@ async def export_span(path: Path, recorder: Recorder | None, span: Span) -> tupl
     The file is beside the recording, or in the current directory if the recording was unpacked from a bundle.
     """
     session_id = path.name.removeprefix(DIRECTORY_PREFIX)
-    beside = Path.cwd() if goes_away(path) else path.parent
-    target = beside / cut_name(session_id, span.start_us, span.end_us)
+    beside = Path.cwd() if is_temporary_session(path) else path.parent
+    target = beside / span_file_name(session_id, span.start_us, span.end_us)
     try:
         if recorder is not None:
             recorder.flush()
-        events = await asyncio.to_thread(cut_out, path, span.start_us, span.end_us, target)
-    except (CutError, RecordingError) as error:
+        events = await asyncio.to_thread(extract_span, path, span.start_us, span.end_us, target)
+    except (SpanError, RecordingError) as error:
         return str(error), False
     return f"{counted(events, 'event')} of the span exported to {target}", True

@@ -11,7 +11,7 @@ SANDBOX: Final = "sandbox"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Destination:
     """Destination: the welcome page, a playbook by file or bundled name, or a recorded session by directory."""
 
     kind: Literal["welcome", "playbook", "session"]
@@ -32,6 +32,6 @@ class ScreenExit:
     """How the TUI was left: exit code, and the next destination if there is one."""
 
     code: int
-    wish: Wish | None = None
-    back: Wish | None = None
+    wish: Destination | None = None
+    back: Destination | None = None
     """Destination that returns to it."""

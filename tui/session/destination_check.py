@@ -9,8 +9,8 @@ from playbooks.model import Playbook
 from playbooks.parser.yaml_edit import written_out
 from playbooks.recording.reader import read_session
 from playbooks.session_format.session_files import SessionError
-from playbooks.timetravel.history_view import Reopened
-from tui.session.destination import PLAYBOOK, SESSION, Wish
+from playbooks.timetravel.history_view import ReopenedSession
+from tui.session.destination import PLAYBOOK, SESSION, Destination
 from tui.session.playbook_choice import read
 
 
@@ -18,7 +18,7 @@ class DestinationError(Exception):
     """A destination cannot be opened; the message has the reason, on one line."""
 
 
-def playbook_wish(text: str) -> Wish:
+def playbook_destination(text: str) -> Destination:
     """Return the destination of a playbook, by its file or bundled name.
 
     Raises:
@@ -37,22 +37,22 @@ def playbook_wish(text: str) -> Wish:
         raise DestinationError(_first(error)) from error
     except (ModelError, OSError) as error:
         raise DestinationError(f"{text}: {error}") from error
-    return Wish(PLAYBOOK, text)
+    return Destination(PLAYBOOK, text)
 
 
-def session_wish(path: Path) -> Wish:
+def session_destination(path: Path) -> Destination:
     """Return the destination of a recorded session.
 
     Raises:
         DestinationError: it cannot be read or replayed.
     """
     try:
-        Reopened(read_session(path))
+        ReopenedSession(read_session(path))
     except PlaybookError as error:
         raise DestinationError(_first(error)) from error
     except (SessionError, ModelError, OSError) as error:
         raise DestinationError(" ".join(str(error).split())) from error
-    return Wish(SESSION, str(path))
+    return Destination(SESSION, str(path))
 
 
 def shown(playbook: Playbook) -> Playbook:

@@ -14,7 +14,7 @@ from playbooks.parser.loader import changed, load
 from playbooks.parser.settings import parse_setting
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.filesystem import Fsync
-from tui.output.console import complain, complain_of
+from tui.output.console import print_error, print_problems
 
 # From typed texts to playbooks: files and bundled names, with ``--set`` and ``--seed`` applied.
 
@@ -82,14 +82,14 @@ def begin_live(playbook: str, *, seed: int | None, parent: Path, fsync: Fsync) -
     try:
         chosen = choose(playbook, seed, {})
         if chosen.playbook.spec.manual:
-            complain(
+            print_error(
                 f"{chosen.playbook.path}: has manual steps, which a live session cannot run; run it with: floodmark run"
             )
             return None
         recorder = Recorder(parent, live=True, fsync=fsync)
         return Session.start(chosen.playbook, seed=chosen.seed, recorder=recorder, open_ended=True)
     except PlaybookError as error:
-        complain_of(error)
+        print_problems(error)
     except (ModelError, RecordingError) as error:
-        complain(str(error))
+        print_error(str(error))
     return None

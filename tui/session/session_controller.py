@@ -17,14 +17,14 @@ from cluster_model.observation import ClusterView
 from cluster_model.protocol.events import Event
 from faults.declarations import Action, FaultError
 from playbooks.engine.session import Session
-from playbooks.model import words
-from playbooks.timetravel.branches import Branch, Branches, Growing, Otherwise
-from playbooks.timetravel.history_view import LookingBack, Reopened
+from playbooks.model import action_text
+from playbooks.timetravel.branches import Branch, Branches, GrowingBranch, WhatIfBranch
+from playbooks.timetravel.history_view import HistoryView, ReopenedSession
 from tui.terminal.frame_clock import BATCH, FRAME_S, SLICE_S, SPEEDS, FrameClock, faster, slower
-from tui.viewmodel.partition_history import Chronicle, LogBook
+from tui.viewmodel.partition_history import LogHistory, PartitionHistory
 from tui.viewmodel.timeline import branches
 from tui.viewmodel.timeline.branches import Rail
-from tui.viewmodel.timeline.event_feed import Feed, Happened, Rates, Tape
+from tui.viewmodel.timeline.event_feed import Feed, NotableEvents, Rates, Tape
 
 # The companion: another branch, kept at the same virtual time if it has run that far.
 
@@ -152,10 +152,10 @@ class BranchHistory:
     """History of one branch as the TUI shows it: feed, timeline, chronicle, rates."""
 
     def __init__(self) -> None:
-        self.chronicle = Chronicle()
-        self.happened = Happened()
+        self.chronicle = PartitionHistory()
+        self.happened = NotableEvents()
         self.feed = Feed()
-        self.log_book = LogBook()
+        self.log_book = LogHistory()
         self.tape = Tape()
         self.rates = Rates()
         self.ended = False
@@ -191,12 +191,12 @@ class FrameResult:
     """Seconds until the next frame; None: not before a key is pressed."""
 
 
-class SimBridge:
+class SessionController:
     """Session controller: drives the session for the TUI, and keeps the view, feed and timeline that it shows."""
 
     def __init__(
         self,
-        session: Session | Reopened | Branches,
+        session: Session | ReopenedSession | Branches,
         clock: FrameClock,
         *,
         speed: float = 1.0,
@@ -248,17 +248,17 @@ class SimBridge:
         self.view = self.look()
 
     @property
-    def session(self) -> LookingBack:
+    def session(self) -> HistoryView:
         """Session of the current branch at the time shown."""
         return self.branches.current.session
 
     @property
-    def chronicle(self) -> Chronicle:
+    def chronicle(self) -> PartitionHistory:
         """History of leaders, ISRs and node states of the current branch."""
         return self._now.chronicle
 
     @property
-    def log_book(self) -> LogBook:
+    def log_book(self) -> LogHistory:
         """Times of acknowledgements and truncations of the whole branch, also while the past is shown."""
         return self._now.log_book
 
@@ -268,7 +268,7 @@ class SimBridge:
         return self._now.tape
 
     @property
-    def growing(self) -> Growing | Otherwise | None:
+    def growing(self) -> GrowingBranch | WhatIfBranch | None:
         """Branch that is being created, None without one."""
         return self.branches.growing
 
@@ -578,7 +578,7 @@ class SimBridge:
             try:
                 self.fired.append((self.session.act(action), True))
             except FaultError as error:
-                self.fired.append((f"not done: {words(action)}: {error}", False))
+                self.fired.append((f"not done: {action_text(action)}: {error}", False))
 
     def _listen(self) -> None:
         fresh = self.session.drain()
@@ -636,13 +636,13 @@ class SimBridge:
 # The rails of the timeline: the branches of a session, each with its result so far.
 
 
-class Railing:
+class RailCache:
     """Rails of all branches; rows of branches that do not change are cached."""
 
     def __init__(self) -> None:
         self._known: dict[Branch, tuple[int, branches.BranchRow]] = {}
 
-    def rails(self, bridge: SimBridge) -> tuple[Rail, ...]:
+    def rails(self, bridge: SessionController) -> tuple[Rail, ...]:
         """Return the rails in order of creation; none if there is only one branch."""
         known = bridge.branches
         if len(known) < 2:
@@ -652,7 +652,7 @@ class Railing:
             Rail(self._row(each, bridge), undone.get(each, -1) if each is not known.current else -1) for each in known
         )
 
-    def _row(self, branch: Branch, bridge: SimBridge) -> branches.BranchRow:
+    def _row(self, branch: Branch, bridge: SessionController) -> branches.BranchRow:
         shown, executed = branch is bridge.branches.current, branch.live.cluster.executed
         known = self._known.get(branch)
         if known is None or known[0] != executed or known[1].shown != shown:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple, Protocol, cast
 
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.settings.schema import Settings, Value, written
 from tui.settings.settings_file import SettingsWriteError, read_settings, write
 from tui.terminal.frame_clock import frame_s
@@ -21,7 +21,7 @@ class SettingUndo(NamedTuple):
 class SettingsHolder(Protocol):
     """Part of the app that a change of settings needs."""
 
-    bridge: SimBridge
+    bridge: SessionController
     look: Look
     settings: Settings
     kept: list[SettingUndo]

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from cluster_model.observation import ClusterView
-from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
+from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, canonical_name
 from faults.declarations import OPERATIONS, Action, Fault, FaultError, Operation, Param
 from playbooks.errors import PlaybookError, nearest, shown
 from playbooks.model import action_of, allowed_text, default_text
 from playbooks.parser.document import PlaybookNames
 from playbooks.parser.steps import facts_in
 from playbooks.safety_check import ASSIGNED, FAULTS, VERBS, pieces, read_question, words
-from playbooks.timetravel.history_view import LookingBack
+from playbooks.timetravel.history_view import HistoryView
 from playbooks.units import DURATION_PATTERN
 from tui.keybindings.keymap import KEYS
 from tui.terminal.format import InstantError, instant_us
@@ -187,7 +187,7 @@ def _spelled(text: str, place: CommandContext) -> str:
         rest.insert(len(rest) - 1, "for")
     elif len(rest) == 1 and _ENDING.fullmatch(rest[0]):
         rest.insert(0, "for")
-    if not _aims(rest) and not CATALOGUE[true_name(true_verb(verb))].target and place.aimed:
+    if not _aims(rest) and not CATALOGUE[canonical_name(true_verb(verb))].target and place.aimed:
         rest.insert(0, place.aimed)
     return " ".join([verb, *rest])
 
@@ -231,7 +231,7 @@ def hints(text: str, view: ClusterView) -> Hints:
     if len(found) == 1:
         known = [name for name in NAMES if name.startswith(true_verb(found[0])) and not _is_alias(name)]
         return Hints(tuple(known), _about(known[0]) if len(known) == 1 else "")
-    verb, last, given = true_name(true_verb(found[0])), found[-1], found[1:-1]
+    verb, last, given = canonical_name(true_verb(found[0])), found[-1], found[1:-1]
     declared = CATALOGUE.get(verb) or OPERATIONS.get(verb)
     if "=" in last and declared is not None:
         name, _equals, value = last.partition("=")
@@ -332,7 +332,7 @@ def _about_what(operation: Operation, view: ClusterView) -> list[str]:
 # Names that a command line can use in a session at the time shown.
 
 
-def place_in(session: LookingBack, view: ClusterView, *, aimed: str = "", ahead_us: int = 0) -> CommandContext:
+def place_in(session: HistoryView, view: ClusterView, *, aimed: str = "", ahead_us: int = 0) -> CommandContext:
     """Return the context of commands for ``view``; ``aimed`` is the target of faults typed without one.
 
     ``ahead_us`` is the virtual time beyond the present that ``go`` accepts.

@@ -13,7 +13,7 @@ from cluster_model.util.quantities import listed
 from playbooks.errors import nearest, shown
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.text import printable
-from tui.keybindings.keymap import ALLOWED, EATEN, KEPT, in_file, key_named
+from tui.keybindings.keymap import ALLOWED, RESERVED, UNAVAILABLE, in_file, key_named
 from tui.keybindings.scopes import all_keys, hidden, scopes, without_conflicts
 from tui.settings.schema import KEYS as KEY_TABLE
 from tui.settings.schema import OPTIONS, SCREEN, Settings, Value, written
@@ -211,9 +211,11 @@ def _value_text(value: object) -> str:
 
 
 def _why_not(text: object) -> str:
-    if isinstance(text, str) and text.lower() in KEPT:
+    if isinstance(text, str) and text.lower() in RESERVED:
         return "; that key is reserved"
-    return "; terminals do not pass that key to programs" if isinstance(text, str) and text.lower() in EATEN else ""
+    return (
+        "; terminals do not pass that key to programs" if isinstance(text, str) and text.lower() in UNAVAILABLE else ""
+    )
 
 
 # Changing single values in the settings file, and the list of terms already explained.
@@ -310,7 +312,7 @@ MAX_SEEN_WORDS_BYTES: Final = 1 << 16
 """Maximum size of the list in bytes."""
 
 
-class SeenWords:
+class ExplainedTerms:
     """Terms that were already explained; a missing or unwritable list is empty, so that a hint may be repeated."""
 
     def __init__(self, path: Path | None = None) -> None:

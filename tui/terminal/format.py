@@ -58,7 +58,7 @@ def wrap(text: str, width: int) -> list[str]:
 # The allowed values of a Kafka config as text.
 
 
-def taken(key: ConfigKey) -> str:
+def allowed_values(key: ConfigKey) -> str:
     """Return the allowed values of a config as text."""
     if key.type == "bool":
         return "true or false"

@@ -22,7 +22,7 @@ TRUNCATING: Final = "↺"
 DIVERGED: Final = "╳"
 LOST: Final = "†"
 """Acknowledged records that are not in the leader's log; used for nothing else."""
-BROKEN: Final = "§"
+VIOLATION: Final = "§"
 """Violation of an invariant, or a missed liveness deadline."""
 NOTHING: Final = "·"
 ABOVE_HW: Final = "▒"
@@ -59,17 +59,17 @@ LEAVES: Final = "┬"
 CROSSES: Final = "┼"
 JOINS: Final = "├"
 """Line junctions: fork, crossing, and fork at the start of a line."""
-STABLE: Final = "△"
+LSO: Final = "△"
 HOLE: Final = "_"
 CONTROL: Final = "c"
 OPENED: Final = "["
-UNENDED: Final = "]"
+CLOSED: Final = "]"
 """First and last record of an open transaction; both ends of a time span."""
-ASKS: Final = "⇠"
-ANSWERS: Final = "⇢"
+FETCH_REQUEST: Final = "⇠"
+FETCH_RESPONSE: Final = "⇢"
 MORE: Final = "…"
 PASSED: Final = "━"
-AHEAD: Final = "╌"
+FUTURE: Final = "╌"
 SPARK: Final = "▁▂▃▄▅▆▇█"
 """Heights of a bar, the lowest first."""
 
@@ -81,7 +81,7 @@ ASCII: Final[Mapping[str, str]] = {
     TRUNCATING: "<",
     DIVERGED: "%",
     LOST: "#",
-    BROKEN: "$",
+    VIOLATION: "$",
     NOTHING: ".",
     ABOVE_HW: ":",
     TICK: "^",
@@ -112,11 +112,11 @@ ASCII: Final[Mapping[str, str]] = {
     LEAVES: "+",
     CROSSES: "+",
     JOINS: "+",
-    STABLE: "^",
-    ASKS: "<",
-    ANSWERS: ">",
+    LSO: "^",
+    FETCH_REQUEST: "<",
+    FETCH_RESPONSE: ">",
     PASSED: "=",
-    AHEAD: ".",
+    FUTURE: ".",
     **dict(zip(SPARK, "_.,-+*%#", strict=True)),
     "←": "<",
     "↑": "^",

@@ -9,14 +9,14 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from cluster_model.observation import EpochRun, LaneView, LogView, PartitionView
+from cluster_model.observation import EpochRun, LogView, PartitionView, ReplicaLogView
 from tui.terminal.frame_clock import FRAME_S
 from tui.viewmodel.partition_history import ReplicaTruncation
 from tui.viewmodel.partition_matrix import MatrixRow
 
-FRESH_S: Final = 3 * FRAME_S
+HIGHLIGHT_S: Final = 3 * FRAME_S
 SWEEP_S: Final = 10 * FRAME_S
-EATEN_S: Final = 6 * FRAME_S
+TRUNCATION_S: Final = 6 * FRAME_S
 
 
 _Log = tuple[str, str]
@@ -39,7 +39,7 @@ class _Bite(NamedTuple):
     runs: tuple[EpochRun, ...]
 
 
-class Motion:
+class Animation:
     """State of all animations: last values shown, and the changes under way; inactive while ``on`` is False."""
 
     def __init__(self, *, on: bool = False) -> None:
@@ -52,7 +52,7 @@ class Motion:
         self._numbers: dict[Hashable, _Number] = {}
         self._leaders: dict[str, int] = {}
         self._sweeps: dict[str, float] = {}
-        self._lanes: dict[_Log, Mapping[int, LaneView]] = {}
+        self._lanes: dict[_Log, Mapping[int, ReplicaLogView]] = {}
         """Lanes as last shown."""
         self._looked: set[_Log] = set()
         self._bites: dict[tuple[_Log, int], _Bite] = {}
@@ -94,8 +94,8 @@ class Motion:
             return False
         if value != known.value:
             until_s = known.until_s
-            if self._now_s - known.changed_s >= FRESH_S:
-                until_s = self._lasts(FRESH_S)
+            if self._now_s - known.changed_s >= HIGHLIGHT_S:
+                until_s = self._lasts(HIGHLIGHT_S)
             self._numbers[key] = known = _Number(value, self._now_s, until_s)
         return self._now_s < known.until_s
 
@@ -139,18 +139,18 @@ class Motion:
         self._looked.add(shown)
         return replace(log, lanes=tuple(self._with_rest((shown, lane.broker), lane) for lane in log.lanes))
 
-    def _bite(self, key: tuple[_Log, int], cut: ReplicaTruncation, lane: LaneView | None) -> None:
+    def _bite(self, key: tuple[_Log, int], cut: ReplicaTruncation, lane: ReplicaLogView | None) -> None:
         if lane is None or self._bitten_us.get(key, -1) >= cut.at_us:
             return
         self._bitten_us[key] = cut.at_us
         self._bites[key] = _Bite(self._now_s, cut.start, cut.end, _between(lane.runs, cut.start, cut.end))
-        self._lasts(EATEN_S)
+        self._lasts(TRUNCATION_S)
 
-    def _with_rest(self, key: tuple[_Log, int], lane: LaneView) -> LaneView:
+    def _with_rest(self, key: tuple[_Log, int], lane: ReplicaLogView) -> ReplicaLogView:
         bite = self._bites.get(key)
         if bite is None:
             return lane
-        gone = int((self._now_s - bite.start_s) / EATEN_S * (bite.end - bite.start))
+        gone = int((self._now_s - bite.start_s) / TRUNCATION_S * (bite.end - bite.start))
         end = bite.end - gone
         if end <= bite.start:
             del self._bites[key]
@@ -180,8 +180,8 @@ NUMBERS: Final = ("epoch", "isr", "hw", "lag", "lost")
 """Fields of a row that are highlighted, besides its cells."""
 
 
-def moved(
-    rows: Sequence[MatrixRow], partitions: Sequence[PartitionView], motion: Motion, pieces: int
+def highlight_changes(
+    rows: Sequence[MatrixRow], partitions: Sequence[PartitionView], motion: Animation, pieces: int
 ) -> tuple[MatrixRow, ...]:
     """Return the rows of these partitions, each of ``pieces`` pieces, with recent changes marked."""
     if not motion.on:
@@ -189,7 +189,7 @@ def moved(
     return tuple(_moved(row, each, motion, pieces) for row, each in zip(rows, partitions, strict=True))
 
 
-def _moved(row: MatrixRow, partition: PartitionView, motion: Motion, pieces: int) -> MatrixRow:
+def _moved(row: MatrixRow, partition: PartitionView, motion: Animation, pieces: int) -> MatrixRow:
     first = row.columns.first
     fresh = tuple([name for name in NUMBERS if motion.fresh((row.name, name), getattr(row, name))])
     changed = [motion.fresh((row.name, first + at), cell.text) for at, cell in enumerate(row.cells)]

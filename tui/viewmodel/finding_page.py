@@ -22,10 +22,10 @@ from cluster_model.checker.root_cause import (
     Finding,
 )
 from cluster_model.util.quantities import acks_text, alternatives, clock, compact_duration, counted, few_names
-from playbooks.model.record_contents import Peeked
+from playbooks.model.record_contents import PeekedRecord
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
-from tui.viewmodel.partition_history import InvariantBreach, PartitionStatus
+from tui.viewmodel.partition_history import PartitionStatus, Violation
 from tui.viewmodel.row import Row
 
 MOST_FRAMES: Final = 5
@@ -123,7 +123,7 @@ class ReplicaLine:
     role: str
     state: str
     holds: str
-    """:data:`HAS`, :data:`GONE`, :data:`NEVER` or :data:`LATER`; empty where the finding is not about copies."""
+    """:data:`HAS`, :data:`GONE`, :data:`NEVER` or :data:`LATER`; empty if the finding is not about copies."""
     struck: bool
     """Whether the event affected this replica."""
 
@@ -150,7 +150,7 @@ def chosen(chain: Sequence[ChainEvent], most: int = MOST_FRAMES) -> tuple[ChainE
     return tuple(chain[at] for at in kept)
 
 
-def said(words: str, kind: str) -> str:
+def in_present_tense(words: str, kind: str) -> str:
     """Return a text of a finding in the present tense if its records are missing so far: the session has not ended."""
     return words.replace("as the session ended", "so far") if kind == MISSING else words
 
@@ -177,7 +177,9 @@ def frame(
     caption = _caption(finding, link, standing, last=at == len(chain) - 1)
     if draws and not since and not caption:
         caption = UNWRITTEN
-    return ChainFrame(link.at_us, _title(finding, link, standing), lines, caption, said(link.words, finding.kind))
+    return ChainFrame(
+        link.at_us, _title(finding, link, standing), lines, caption, in_present_tense(link.words, finding.kind)
+    )
 
 
 def _shown(replicas: Sequence[int], named: Sequence[int]) -> list[int]:
@@ -361,11 +363,11 @@ class FindingPage:
     frames: tuple[ChainFrame, ...]
     partition: str
     """Partition that the frames show."""
-    peeked: tuple[Peeked, ...]
+    peeked: tuple[PeekedRecord, ...]
     """First record of each of the first ranges."""
     readers: tuple[str, ...]
     """Groups that fetched these offsets."""
-    broken: tuple[InvariantBreach, ...]
+    broken: tuple[Violation, ...]
 
 
 def title(case: FindingPage) -> str:
@@ -403,7 +405,7 @@ def build(
     finding = case.finding
     head, role = headline(finding)
     rows = [Row(((line, role),)) for line in wrap(head, width)]
-    rows += [Row(((line, "text"),)) for line in wrap(said(finding.sentence, finding.kind), width)]
+    rows += [Row(((line, "text"),)) for line in wrap(in_present_tense(finding.sentence, finding.kind), width)]
     rows.append(_BLANK)
     rows += strip(case.frames, at, width)
     if case.frames:
@@ -422,7 +424,7 @@ def build(
     rows.append(_BLANK)
     rows.append(Row((("Event chain", "strong"),)))
     for link in finding.chain:
-        lines = wrap(said(link.words, finding.kind), width - LABEL)
+        lines = wrap(in_present_tense(link.words, finding.kind), width - LABEL)
         rows += [
             Row((((clock(link.at_us) if not index else "").ljust(LABEL), "quiet"), (line, "text")))
             for index, line in enumerate(lines)
@@ -488,7 +490,7 @@ def _records(case: FindingPage) -> list[str]:
     return texts
 
 
-def _contents(peeked: Peeked, *, several: bool) -> str:
+def _contents(peeked: PeekedRecord, *, several: bool) -> str:
     record = peeked.record
     parts = [f"appended by b{record.broker} at {clock(record.appended_us)}"]
     parts.append("acknowledged" if record.acked else "not acknowledged")

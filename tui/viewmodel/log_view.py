@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from cluster_model.inspection.log_inspector import LaneMarks
+from cluster_model.inspection.log_inspector import ReplicaLogMarkers
 from cluster_model.observation import (
     BrokerState,
     ClusterView,
     EpochRun,
-    FetchWire,
-    LaneView,
+    InflightFetch,
     LogView,
     PartitionView,
+    ReplicaLogView,
     ReplicaView,
 )
 from cluster_model.util.quantities import clock, compact_count, compact_duration, counted
@@ -259,7 +259,7 @@ def title(partition: PartitionView) -> str:
 
 
 def _replica_lane(
-    lane: LaneView, log: LogView, leader_leo: int, broker: int, partition: PartitionView, note: int
+    lane: ReplicaLogView, log: LogView, leader_leo: int, broker: int, partition: PartitionView, note: int
 ) -> LogLane:
     glyph, role = STATUS[lane.status]
     word = _LANE_STATES[lane.status]
@@ -298,7 +298,7 @@ def _stale(partition: PartitionView, broker: int, *, words: bool) -> list[str]:
     return found
 
 
-def _cells(lane: LaneView, log: LogView) -> tuple[tuple[str, str], ...]:
+def _cells(lane: ReplicaLogView, log: LogView) -> tuple[tuple[str, str], ...]:
     """Return the window of one lane, in pieces of equal style."""
     pieces: list[tuple[str, str]] = []
     at = log.start
@@ -330,7 +330,7 @@ def _cells(lane: LaneView, log: LogView) -> tuple[tuple[str, str], ...]:
     return tuple(pieces)
 
 
-def _own_hw_beyond_log(lane: LaneView, log: LogView) -> int:
+def _own_hw_beyond_log(lane: ReplicaLogView, log: LogView) -> int:
     """Return the replica's own high watermark if it is beyond its log end (after a truncation), else -1."""
     return lane.hw if lane.hw > lane.leo and log.start <= lane.hw < log.end else -1
 
@@ -473,8 +473,8 @@ _SOLID, _ABOVE, _DIVERGED, _LOST = 2, 4, 5, 6
 class Drawing:
     """Lane of a replica with the marks to draw on it."""
 
-    lane: LaneView
-    marks: LaneMarks
+    lane: ReplicaLogView
+    marks: ReplicaLogMarkers
     hw: int
     """High watermark of the leader, -1 without one."""
 
@@ -492,7 +492,7 @@ def pieces(drawing: Drawing, scope: LogWindow, cursor: int) -> tuple[Piece, ...]
     for low, high in drawing.marks.control:
         _over(cells, scope, range(low, high), glyphs.CONTROL)
     for low, high in drawing.marks.open:
-        _over(cells, scope, (high - 1,), glyphs.UNENDED)
+        _over(cells, scope, (high - 1,), glyphs.CLOSED)
         _over(cells, scope, (low,), glyphs.OPENED)
     if scope.start < lane.log_start <= scope.end:
         at = scope.cell(lane.log_start - 1)
@@ -532,7 +532,7 @@ def _mark_own_hw(cells: list[LogCell], scope: LogWindow, drawing: Drawing) -> No
         cells[at] = LogCell(_ABOVE, glyphs.OWN_HW, "warning")
 
 
-def _elsewhere(cells: list[LogCell], scope: LogWindow, lane: LaneView) -> None:
+def _elsewhere(cells: list[LogCell], scope: LogWindow, lane: ReplicaLogView) -> None:
     """Write where the log is if it lies outside of the window; an empty lane would look like an empty log."""
     text = ""
     if lane.leo <= scope.start and lane.leo > lane.log_start:
@@ -631,7 +631,7 @@ class MicroscopeInput:
 
     partition: PartitionView
     log: LogView
-    marks: tuple[LaneMarks, ...]
+    marks: tuple[ReplicaLogMarkers, ...]
     cuts: tuple[ReplicaTruncation, ...]
     """Truncations so far, the newest first."""
     broker: int
@@ -675,7 +675,7 @@ def scale(scope: LogWindow) -> str:
 
 
 def _microscope_lane(
-    lane: LaneView, marks: LaneMarks, sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns
+    lane: ReplicaLogView, marks: ReplicaLogMarkers, sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns
 ) -> LaneRow:
     partition, log = sight.partition, sight.log
     glyph, role = STATUS[lane.status]
@@ -695,7 +695,7 @@ def _microscope_lane(
     )
 
 
-def _word(lane: LaneView, partition: PartitionView) -> str:
+def _word(lane: ReplicaLogView, partition: PartitionView) -> str:
     """Return the status of a replica, and whether it is in the ISR."""
     inside = lane.broker in partition.isr
     if lane.broker in partition.leaders and lane.broker != partition.leader:
@@ -707,7 +707,7 @@ def _word(lane: LaneView, partition: PartitionView) -> str:
     return "in ISR" if inside else "out of ISR"
 
 
-def _note(lane: LaneView, log: LogView, shape: LaneColumns) -> str:
+def _note(lane: ReplicaLogView, log: LogView, shape: LaneColumns) -> str:
     ends = {each.broker: each.leo for each in log.lanes}
     distance = ""
     if lane.broker != log.leader and log.leader in ends and lane.leo != ends[log.leader]:
@@ -717,7 +717,7 @@ def _note(lane: LaneView, log: LogView, shape: LaneColumns) -> str:
     return note if shape.note < 36 else f"{note.ljust(14)} HW {lane.hw}"
 
 
-def _odd(lane: LaneView, sight: MicroscopeInput, shape: LaneColumns) -> str:
+def _odd(lane: ReplicaLogView, sight: MicroscopeInput, shape: LaneColumns) -> str:
     odd = [f"{glyphs.DIVERGED}{compact_count(lane.diverged)}"] if lane.diverged else []
     if lane.lost:
         odd.append(f"{glyphs.LOST}{compact_count(lane.lost)}")
@@ -760,7 +760,7 @@ def ticks(sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns) -> tuple
     stable = next((each.stable for each in sight.marks if each.broker == log.leader), log.hw)
     wanted = [(fork(log), glyphs.TICK, "fork", "alarm"), (log.hw, glyphs.TICK, "HW", "calm")]
     if stable < log.hw:
-        wanted.append((stable, glyphs.STABLE, "LSO", "warning"))
+        wanted.append((stable, glyphs.LSO, "LSO", "warning"))
     taken: list[tuple[int, str, str]] = []
     for offset, tick, name, role in wanted:
         where, text = scope.cell(offset), f"{tick}{name} {offset}"
@@ -800,14 +800,14 @@ NOBODY: Final = "no followers, so no fetches"
 _STANDING: Final = ("down", "starting", "paused")
 
 
-def build_fetches(wires: Sequence[FetchWire], partition: PartitionView, view: ClusterView) -> tuple[Row, ...]:
+def build_fetches(wires: Sequence[InflightFetch], partition: PartitionView, view: ClusterView) -> tuple[Row, ...]:
     """Return a line per follower."""
     states = {each.id: each.state for each in view.brokers}
     rows = [_fetch_row(wire, states.get(wire.follower, "up"), partition, view.now_us) for wire in wires]
     return tuple(rows) or (Row(((NOBODY, "quiet"),)),)
 
 
-def _fetch_row(wire: FetchWire, state: BrokerState, partition: PartitionView, now_us: int) -> Row:
+def _fetch_row(wire: InflightFetch, state: BrokerState, partition: PartitionView, now_us: int) -> Row:
     route = f"b{wire.follower}"
     if wire.leader >= 0 and wire.leader != partition.leader:
         route = f"{route}{glyphs.ARROW}b{wire.leader}"
@@ -819,9 +819,9 @@ def _fetch_row(wire: FetchWire, state: BrokerState, partition: PartitionView, no
     )
 
 
-def _fetch_text(wire: FetchWire, state: BrokerState, now_us: int) -> tuple[str, str, str]:
+def _fetch_text(wire: InflightFetch, state: BrokerState, now_us: int) -> tuple[str, str, str]:
     """Return arrow, text and role of a fetch."""
-    asks, answers, lost = f"{glyphs.ASKS} ", f"{glyphs.ANSWERS} ", f"{glyphs.DIVERGED} "
+    asks, answers, lost = f"{glyphs.FETCH_REQUEST} ", f"{glyphs.FETCH_RESPONSE} ", f"{glyphs.DIVERGED} "
     if wire.state == "none":
         return "", f"{state}" if state in _STANDING else "does not fetch", "down" if state == "down" else "warning"
     if wire.state == "pauses":
@@ -841,13 +841,13 @@ def _fetch_text(wire: FetchWire, state: BrokerState, now_us: int) -> tuple[str, 
     return texts[wire.state]
 
 
-def _question(wire: FetchWire) -> str:
+def _question(wire: InflightFetch) -> str:
     if wire.question != "fetch":
         return "ListOffsets (log end)" if wire.question == "log end" else "OffsetsForLeaderEpoch"
     return f"fetch {wire.offset}" if wire.offset >= 0 else "fetch of other partitions"
 
 
-def _reply(wire: FetchWire) -> str:
+def _reply(wire: InflightFetch) -> str:
     if wire.error:
         return f"error {wire.error}"
     if wire.question != "fetch":

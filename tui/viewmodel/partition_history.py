@@ -32,7 +32,7 @@ class PartitionStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class InvariantBreach:
+class Violation:
     """Violation of an invariant, or a missed liveness deadline."""
 
     at_us: int
@@ -41,7 +41,7 @@ class InvariantBreach:
     detail: str
 
 
-class Chronicle:
+class PartitionHistory:
     """Events that change the state of partitions and nodes, kept from the trace in order."""
 
     def __init__(self) -> None:
@@ -78,18 +78,16 @@ class Chronicle:
                 clean = getattr(event, "clean", clean)
         return PartitionStatus(leader, isr, tuple(down), tuple(paused), clean)
 
-    def broken(self, partitions: tuple[str, ...], now_us: int) -> tuple[InvariantBreach, ...]:
+    def broken(self, partitions: tuple[str, ...], now_us: int) -> tuple[Violation, ...]:
         """Return the violations in these partitions up to ``now_us``, the first one per property and partition."""
-        found: dict[tuple[str, str], InvariantBreach] = {}
+        found: dict[tuple[str, str], Violation] = {}
         for event in self._events:
             if event.kind in RULES and event.partition in partitions and event.at_us <= now_us:
                 name = event.invariant if event.kind == "invariant_violated" else event.property
-                found.setdefault(
-                    (name, event.partition), InvariantBreach(event.at_us, name, event.partition, event.detail)
-                )
+                found.setdefault((name, event.partition), Violation(event.at_us, name, event.partition, event.detail))
         return tuple(found.values())
 
-    def all_broken(self, now_us: int) -> tuple[InvariantBreach, ...]:
+    def all_broken(self, now_us: int) -> tuple[Violation, ...]:
         """Return the violations of all partitions up to ``now_us``, in order of time."""
         there = dict.fromkeys(event.partition for event in self._events if event.kind in RULES)
         return tuple(sorted(self.broken(tuple(there), now_us), key=lambda each: each.at_us))
@@ -139,7 +137,7 @@ class ReplicaTruncation(NamedTuple):
     rule: str
 
 
-class LogBook:
+class LogHistory:
     """Times of acknowledgements and truncations by partition, kept from the trace in order."""
 
     def __init__(self) -> None:

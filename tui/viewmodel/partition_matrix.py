@@ -35,7 +35,7 @@ def marks(broker: BrokerView, room: int) -> str:
     return next((text for text in choices if len(text) <= room), "")
 
 
-def beliefs(partition: PartitionView) -> Iterator[tuple[str, str]]:
+def stale_metadata(partition: PartitionView) -> Iterator[tuple[str, str]]:
     """Yield, for each broker whose metadata of the partition is stale, its name and the content of its metadata."""
     for each in partition.beliefs:
         if each.leader_epoch < 0:
@@ -67,7 +67,7 @@ FILTER: Final = "names, offline, under, minisr, lost, split, b2 (leader); ! befo
 """Hint for the filter line."""
 
 
-def said_of(partition: PartitionView) -> str:
+def filter_text_of(partition: PartitionView) -> str:
     """Return the text of a partition that a filter matches."""
     said = [partition.name]
     if partition.offline:
@@ -89,7 +89,7 @@ def fitting(partitions: Sequence[PartitionView], words: str) -> list[int]:
     """Return the numbers of the partitions that match the filter, all of them without a filter."""
     if not words.strip():
         return list(range(len(partitions)))
-    return [number for number, each in enumerate(partitions) if fits(words, said_of(each))]
+    return [number for number, each in enumerate(partitions) if fits(words, filter_text_of(each))]
 
 
 def nearest(numbers: Sequence[int], number: int) -> int:
@@ -107,7 +107,7 @@ def stepped(numbers: Sequence[int], number: int, steps: int, *, around: bool = F
     return numbers[index % len(numbers) if around else max(0, min(index, len(numbers) - 1))]
 
 
-def told(words: str, found: int, total: int) -> str:
+def filter_text(words: str, found: int, total: int) -> str:
     """Return the filter for the border of the pane; empty without one."""
     if not words.strip():
         return ""
@@ -408,19 +408,19 @@ class PartitionCondition(NamedTuple):
     words: str
 
 
-FINE: Final = PartitionCondition(glyphs.NOTHING, "quiet", "healthy")
+HEALTHY: Final = PartitionCondition(glyphs.NOTHING, "quiet", "healthy")
 STATES: Final = (
     PartitionCondition(glyphs.LOST, "lost", "acked, missing"),
     PartitionCondition(glyphs.DOWN, "down", "offline"),
     PartitionCondition("!", "alarm", "under min.isr"),
     PartitionCondition(glyphs.LAGGING, "lagging", "under-replicated"),
-    FINE,
+    HEALTHY,
 )
 """Conditions, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
-class GlanceRow:
+class OverviewRow:
     """Line of the overview: cells of (glyph, role)."""
 
     cells: tuple[tuple[str, str], ...]
@@ -432,7 +432,7 @@ class GlanceRow:
 class MatrixOverview:
     """Visible part of the overview, with its legend."""
 
-    rows: tuple[GlanceRow, ...]
+    rows: tuple[OverviewRow, ...]
     first: int
     """Index of the first line shown."""
     legend: tuple[tuple[str, str], ...]
@@ -442,7 +442,7 @@ class MatrixOverview:
 def state_of(partition: PartitionView) -> PartitionCondition:
     """Return the worst condition of a partition."""
     troubles = (partition.missing, partition.offline, partition.under_min_isr, partition.under_replicated)
-    return next((state for state, there in zip(STATES, troubles, strict=False) if there), FINE)
+    return next((state for state, there in zip(STATES, troubles, strict=False) if there), HEALTHY)
 
 
 def per_row(width: int) -> int:
@@ -450,7 +450,7 @@ def per_row(width: int) -> int:
     return max(1, width - 4)
 
 
-def build_glance(
+def build_overview(
     partitions: Sequence[PartitionView], cursor: int, width: int, height: int, before: int = 0
 ) -> MatrixOverview:
     """Return ``height`` lines, the last one the legend, with the cursor visible."""
@@ -462,7 +462,7 @@ def build_glance(
     for start in range(first * size, min(len(partitions), (first + shown) * size), size):
         states = [state_of(each) for each in partitions[start : start + size]]
         here = cursor - start if 0 <= cursor - start < len(states) else -1
-        rows.append(GlanceRow(tuple((each.glyph, each.role) for each in states), here))
+        rows.append(OverviewRow(tuple((each.glyph, each.role) for each in states), here))
     return MatrixOverview(tuple(rows), first, _legend(partitions, cursor, width))
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 
 from cluster_model.util.quantities import clock, compact_duration, counted
 from playbooks.engine.expectations import ExpectationMonitor, explain, holds
-from playbooks.library.index import Shelved, heading
-from playbooks.model import Expectation, Playbook, Step, step_of, step_words
+from playbooks.library.index import LibraryEntry, heading
+from playbooks.model import Expectation, Playbook, Step, step_of, step_text
 from playbooks.session_format import session_files
 from playbooks.units import duration_text
 from tui.terminal import glyphs
@@ -103,7 +103,7 @@ def first_line(playbook: Playbook, progress: PlaybookProgress | None, height: in
     return max(0, min(wanted, len(lines) - height))
 
 
-def told(playbook: Playbook, progress: PlaybookProgress) -> str:
+def progress_text(playbook: Playbook, progress: PlaybookProgress) -> str:
     """Return the progress in one line."""
     steps = playbook.steps
     if progress.phase == "ended":
@@ -116,7 +116,7 @@ def told(playbook: Playbook, progress: PlaybookProgress) -> str:
         left = len(steps) - progress.taken
         return "all steps done" if not left else f"{progress.taken} of {len(steps)} steps done, the rest skipped"
     step = steps[progress.taken]
-    return f"next {step_of(step, steps)}, {step_words(step)}: {_when(step, progress)}"
+    return f"next {step_of(step, steps)}, {step_text(step)}: {_when(step, progress)}"
 
 
 def _when(step: Step, progress: PlaybookProgress) -> str:
@@ -131,7 +131,7 @@ def about_playbook(playbook: Playbook, progress: PlaybookProgress | None, width:
     """Return title, progress, and as much of the story as fits."""
     parts: list[tuple[str, str]] = [(line, "strong") for line in wrap(playbook.title or playbook.name, width)]
     if progress is not None:
-        parts += [(line, "warning") for line in wrap(told(playbook, progress), width)]
+        parts += [(line, "warning") for line in wrap(progress_text(playbook, progress), width)]
     elif playbook.spec.manual:
         parts.append((f"stepped manually, not in real time: run it with floodmark run {playbook.name}", "warning"))
     else:
@@ -151,7 +151,7 @@ def _length(playbook: Playbook) -> str:
 # Expectations of a playbook, each with its state: passed, failed, or pending.
 
 
-Stand = Literal["pass", "fail", "open"]
+ExpectationState = Literal["pass", "fail", "open"]
 
 GLYPHS = {"pass": (glyphs.OK, "calm"), "fail": (glyphs.DOWN, "alarm"), "open": (glyphs.NOTHING, "quiet")}
 
@@ -161,11 +161,11 @@ class ExpectationStatus:
     """State of an expectation, with details."""
 
     text: str
-    stand: Stand
+    stand: ExpectationState
     told: str
 
 
-def standing(watch: ExpectationMonitor, query: object, healed_us: int) -> ExpectationStatus:
+def expectation_status(watch: ExpectationMonitor, query: object, healed_us: int) -> ExpectationStatus:
     """Return the state of an expectation from its monitor and the current cluster."""
     each = watch.expectation
     if watch.final:
@@ -181,7 +181,7 @@ def standing(watch: ExpectationMonitor, query: object, healed_us: int) -> Expect
     return ExpectationStatus(each.text, "open", f"not yet: {explain(each.condition, query) or _now(each, query)}")
 
 
-def unasked(expectation: Expectation) -> ExpectationStatus:
+def idle_expectation(expectation: Expectation) -> ExpectationStatus:
     """Return an expectation of a playbook that does not run."""
     return ExpectationStatus(expectation.text, "open", "")
 
@@ -232,7 +232,7 @@ class PlaybookListEntry:
     heading: bool = False
 
 
-def playbooks(shelf: Sequence[Shelved], running: str, words: str) -> tuple[PlaybookListEntry, ...]:
+def playbooks(shelf: Sequence[LibraryEntry], running: str, words: str) -> tuple[PlaybookListEntry, ...]:
     """Return the ``running`` playbook, and those of the shelf that match the filter ``words``, under headings."""
     entries = (
         []
@@ -260,7 +260,7 @@ def choices(entries: Sequence[PlaybookListEntry]) -> list[int]:
     return [number for number, entry in enumerate(entries) if not entry.heading]
 
 
-def moved(entries: Sequence[PlaybookListEntry], at: int, lines: int) -> int:
+def next_selectable(entries: Sequence[PlaybookListEntry], at: int, lines: int) -> int:
     """Return the line ``lines`` selectable lines below (or above) ``at``; -1 if none can be selected."""
     found = choices(entries)
     if not found:
@@ -291,7 +291,7 @@ VERDICTS = {
     "fail": (glyphs.DOWN, "alarm"),
     "inconclusive": (glyphs.STALE, "warning"),
 }
-TORN = "incomplete"
+INCOMPLETE = "incomplete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +375,7 @@ def about_session(known: Card) -> tuple[Row, ...]:
     lasted = f", {compact_duration(known.virtual_us)} of virtual time" if known.virtual_us >= 0 else ""
     return (
         Row(((known.title or known.playbook, "strong"),)),
-        Row(((f"{glyph} {known.verdict or TORN}", role), (lasted, "text"))),
+        Row(((f"{glyph} {known.verdict or INCOMPLETE}", role), (lasted, "text"))),
         Row(((f"playbook {known.playbook}, seed {known.seed}, Kafka {known.profile}", "text"),)),
         Row(((f"recorded {known.began} UTC", "text"),)),
         Row(((str(known.path), "quiet"),)),

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cluster_model.inspection.log_inspector import Inspected, RecordCopy
+from cluster_model.inspection.log_inspector import RecordCopy, RecordInspection
 from cluster_model.observation import ClusterView, GroupView
 from cluster_model.util.quantities import acks_text, brokers, clock, counted
-from playbooks.model.record_contents import Peeked
+from playbooks.model.record_contents import PeekedRecord
 from playbooks.units import duration_text, size_text
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
@@ -27,13 +27,13 @@ RECORD_LABEL: Final = 10
 NOTHING_YET: Final = "no record was written at this offset so far"
 
 
-def heading(peeked: Peeked) -> str:
+def heading(peeked: PeekedRecord) -> str:
     """Return partition, offset and leader epoch of the record as text."""
     record = peeked.record
     return f"{record.partition} offset {record.offset}, leader epoch {record.epoch}"
 
 
-def rows(peeked: Peeked) -> tuple[tuple[str, str], ...]:
+def rows(peeked: PeekedRecord) -> tuple[tuple[str, str], ...]:
     """Return (label, text) for each property of the record."""
     record = peeked.record
     producer = f"{record.client}, " if record.client else ""
@@ -54,7 +54,7 @@ def rows(peeked: Peeked) -> tuple[tuple[str, str], ...]:
     )
 
 
-def text(found: Sequence[Peeked], partition: str, offset: int) -> str:
+def text(found: Sequence[PeekedRecord], partition: str, offset: int) -> str:
     """Return all records of an offset as text for the clipboard."""
     if not found:
         return f"{partition} offset {offset}: {NOTHING_YET}"
@@ -62,13 +62,13 @@ def text(found: Sequence[Peeked], partition: str, offset: int) -> str:
     return "\n".join("\n".join((head, *rest)) for head, rest in lines)
 
 
-def _record_value(peeked: Peeked) -> str:
+def _record_value(peeked: PeekedRecord) -> str:
     if peeked.value is not None:
         return peeked.value
     return "null: a tombstone" if peeked.record.deletes else "not set by the playbook (see records: faker:order)"
 
 
-def _held(peeked: Peeked) -> str:
+def _held(peeked: PeekedRecord) -> str:
     record = peeked.record
     if not record.holders:
         return GONE[record.gone]
@@ -93,8 +93,8 @@ _WARN: Final = ("open", "aborted", "gone")
 class InspectedRecord:
     """Record with its contents, its copies and its acknowledgement."""
 
-    peeked: Peeked
-    inspected: Inspected
+    peeked: PeekedRecord
+    inspected: RecordInspection
     acked_us: int
     """Virtual time of the acknowledgement, -1: unknown."""
 
@@ -200,7 +200,7 @@ def _outcome(seen: InspectedRecord, place: RecordPosition) -> tuple[str, str]:
     return (", committed", "calm") if known.committed else (", not committed", "warning")
 
 
-def _inspected_value(peeked: Peeked) -> str:
+def _inspected_value(peeked: PeekedRecord) -> str:
     if peeked.value is not None:
         return peeked.value
     return "null: a tombstone" if peeked.record.deletes else "not set by the playbook"
@@ -233,7 +233,7 @@ def _acked(seen: InspectedRecord) -> Row:
     return _line("acked", f"{clock(seen.acked_us)}, {(seen.acked_us - record.appended_us) / 1000:.1f}ms later")
 
 
-def _where(known: Inspected, width: int) -> list[Row]:
+def _where(known: RecordInspection, width: int) -> list[Row]:
     if not known.record.holders and width < WIDE:
         return _wrapped("held by", GONE[known.record.gone], width, warned=True)
     if width < WIDE:

@@ -3,28 +3,28 @@
 from typing import Final, NamedTuple
 
 from cluster_model.checker.root_cause import Finding
-from cluster_model.observation import BookView
+from cluster_model.observation import ClientPartitionStats
 from cluster_model.spec import INTERNAL
 from cluster_model.util.quantities import clock, compact_count, counted, short_seconds
-from playbooks.engine.session_runner import SoFar, is_open
-from playbooks.results.outages import OutageSummary, outage_words
+from playbooks.engine.session_runner import PreliminaryResult, is_open
+from playbooks.results.outages import OutageSummary, outage_texts
 from playbooks.results.result import ExpectationResult, SessionResult
 from tui.output.result import (
     KNOWN,
+    allowed_anomalies_text,
+    disallowed_anomaly_lines,
     guard_lines,
-    illegal_lines,
-    ledger_words,
-    legal_words,
-    numbers,
-    overdue_words,
-    refusal_words,
-    skip_words,
-    stuck_words,
+    ledger_text,
+    liveness_violation_text,
+    lost_ranges,
+    refusal_text,
+    skipped_faults_text,
+    stall_text,
     violation_lines,
 )
 from tui.terminal import glyphs
 from tui.terminal.format import records, wrap
-from tui.viewmodel.finding_page import headline, said
+from tui.viewmodel.finding_page import headline, in_present_tense
 from tui.viewmodel.row import Row
 
 MOST: Final = 40
@@ -45,7 +45,7 @@ class ReportPage(NamedTuple):
     findings: tuple[int, ...]
 
 
-def build(so_far: SoFar, session: str, width: int, marked: int = 0) -> ReportPage:
+def build(so_far: PreliminaryResult, session: str, width: int, marked: int = 0) -> ReportPage:
     """Return the page for ``width`` cells; ``session`` is the directory of the recording, empty without one.
 
     ``marked`` is the number of the finding under the cursor, from 1; 0 for none.
@@ -64,7 +64,7 @@ def build(so_far: SoFar, session: str, width: int, marked: int = 0) -> ReportPag
     return ReportPage((*head, *findings, *rest, *_full(session, width)), tuple(starts))
 
 
-def _verdict(so_far: SoFar, width: int) -> list[Row]:
+def _verdict(so_far: PreliminaryResult, width: int) -> list[Row]:
     result, ledger = so_far.result, so_far.result.ledger
     away = ledger.missing - ledger.acked_lost
     lost = f"{records(ledger.acked_lost, 'acknowledged')} lost" if ledger.acked_lost else ""
@@ -86,7 +86,7 @@ def _verdict(so_far: SoFar, width: int) -> list[Row]:
     return rows
 
 
-def _expected(so_far: SoFar, checked: ExpectationResult, width: int) -> list[Row]:
+def _expected(so_far: PreliminaryResult, checked: ExpectationResult, width: int) -> list[Row]:
     if is_open(checked):
         now = (
             "passing now" if checked.text in so_far.holding else "failing now" if checked.text in so_far.failing else ""
@@ -121,7 +121,7 @@ _COLUMNS: Final = (
 
 def _records(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Records")
-    rows += [Row(((line, "text"),)) for line in wrap(ledger_words(result), width)]
+    rows += [Row(((line, "text"),)) for line in wrap(ledger_text(result), width)]
     books = sorted(result.ledger.books, key=lambda each: (not each.harmed, each.client, each.partition))
     if not books:
         return rows
@@ -132,7 +132,7 @@ def _records(result: SessionResult, width: int) -> list[Row]:
     return rows + _more(len(books) - MOST, "line")
 
 
-def _book(book: BookView, width: int) -> Row:
+def _book(book: ClientPartitionStats, width: int) -> Row:
     name = f"{book.client} {book.partition}"
     name = name if len(name) < _NAME else f"{name[: _NAME - 2]}…"
     pieces = [(name.ljust(_NAME), "text")]
@@ -140,7 +140,7 @@ def _book(book: BookView, width: int) -> Row:
         number = getattr(book, term)
         pieces.append((compact_count(number).rjust(_CELL), role if number else "quiet"))
     if width >= WIDE and book.acked_lost:
-        pieces.append((f"  {numbers(book)}", "quiet"))
+        pieces.append((f"  {lost_ranges(book)}", "quiet"))
     return Row(tuple(pieces))
 
 
@@ -149,7 +149,7 @@ def _unserved(result: SessionResult, width: int) -> list[Row]:
     lines = result.unavailable.partitions
     own = [each for each in lines if each.partition.rpartition("-")[0] in INTERNAL]
     of_users = [each for each in lines if each not in own]
-    rows += [row for line in outage_words(result.unavailable) for row in _lines("", "text", line, "warning", "", width)]
+    rows += [row for line in outage_texts(result.unavailable) for row in _lines("", "text", line, "warning", "", width)]
     rows += [row for each in of_users[:MOST] for row in _outage(each, width)]
     rows += _more(len(of_users) - MOST, "partition")
     if own:
@@ -174,7 +174,7 @@ def _finding(number: int, finding: Finding, width: int, marked: bool) -> list[Ro
     head, role = headline(finding)
     mark = f"{glyphs.MARKER if marked else ' '}{number} "
     rows = _lines(mark, "key", head, role, "", width)
-    text = said(finding.sentence, finding.kind)
+    text = in_present_tense(finding.sentence, finding.kind)
     lines = wrap(text, width - len(mark))
     return rows + [Row(((" " * len(mark), "text"), (line, "text" if marked else "quiet"))) for line in lines]
 
@@ -183,7 +183,7 @@ def _broken(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Safety")
     for word, line in violation_lines(result)[:MOST]:
         role = "warning" if word == KNOWN else "alarm"
-        rows += _lines(f"{glyphs.BROKEN} ", role, f"{word} {line}", role, "", width)
+        rows += _lines(f"{glyphs.VIOLATION} ", role, f"{word} {line}", role, "", width)
     rows += _more(len(result.violations) - MOST, "violation")
     return rows if result.violations else [*rows, _quiet("no invariant violated")]
 
@@ -192,19 +192,21 @@ def _late(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Liveness")
     for late in result.liveness_violations[:MOST]:
         role = "warning" if late.known else "alarm"
-        rows += _lines(f"{glyphs.BROKEN} ", role, f"deadline missed: {overdue_words(late)}", role, "", width)
+        rows += _lines(
+            f"{glyphs.VIOLATION} ", role, f"deadline missed: {liveness_violation_text(late)}", role, "", width
+        )
     rows += _more(len(result.liveness_violations) - MOST, "missed deadline")
     for each in result.stuck[:MOST]:
-        rows += _lines(f"{glyphs.PAUSED} ", "warning", f"stuck {stuck_words(each)}", "text", "", width)
+        rows += _lines(f"{glyphs.PAUSED} ", "warning", f"stuck {stall_text(each)}", "text", "", width)
     rows += _more(len(result.stuck) - MOST, "stuck partition")
     return rows if result.liveness_violations or result.stuck else [*rows, _quiet("no liveness deadline missed")]
 
 
 def _seen(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Client-visible anomalies")
-    for line in illegal_lines(result.anomalies):
+    for line in disallowed_anomaly_lines(result.anomalies):
         rows += _lines(f"{glyphs.DOWN} ", "alarm", line, "alarm", "", width)
-    legal = legal_words(result.anomalies)
+    legal = allowed_anomalies_text(result.anomalies)
     if legal:
         rows += _lines("", "text", legal, "quiet", "", width)
     return rows if result.anomalies else [*rows, _quiet("none")]
@@ -212,8 +214,8 @@ def _seen(result: SessionResult, width: int) -> list[Row]:
 
 def _acted(result: SessionResult, width: int) -> list[Row]:
     texts = [f"safety guard {line}" for line in guard_lines(result.guards)]
-    texts += [f"skipped {skip_words(result.skipped)}"] if result.skipped else []
-    texts += [f"refused {refusal_words(result.refused)}"] if result.refused else []
+    texts += [f"skipped {skipped_faults_text(result.skipped)}"] if result.skipped else []
+    texts += [f"refused {refusal_text(result.refused)}"] if result.refused else []
     rows = [row for line in texts for row in _lines("", "text", line, "text", "", width)]
     return [*_heading("Faults not injected, and safety guards"), *rows] if rows else []
 
@@ -233,7 +235,7 @@ def _command(text: str, width: int) -> list[Row]:
     return [Row(((text[start : start + width], "strong"),)) for start in range(0, len(text), width)]
 
 
-def summary(so_far: SoFar) -> str:
+def summary(so_far: PreliminaryResult) -> str:
     """Return the title for the border, with the virtual time of the report."""
     return f"Report {glyphs.NOTHING} so far, as of {clock(so_far.result.virtual_us)}"
 

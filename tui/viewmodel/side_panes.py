@@ -8,23 +8,23 @@ from cluster_model.clients.consumer.record_handler import SUFFIX
 from cluster_model.observation import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
 from cluster_model.util.quantities import acks_text, compact_count, compact_duration, counted
 from faults.declarations import Action
-from playbooks.model import words
+from playbooks.model import action_text
 from playbooks.results.client_stats import (
-    ClientBooks,
     Clients,
+    ClientStats,
     Counts,
-    GroupBook,
+    GroupStats,
     GroupSummary,
     LatencySummary,
     MemberSummary,
-    ProducerBook,
+    ProducerStats,
     ProducerSummary,
-    transaction_words,
+    transactions_text,
 )
 from playbooks.text import fits
 from tui.terminal import glyphs
 from tui.terminal.format import parameters
-from tui.viewmodel.partition_matrix import BROKER_STATUS, STATUS, beliefs, conditions, lag_text
+from tui.viewmodel.partition_matrix import BROKER_STATUS, STATUS, conditions, lag_text, stale_metadata
 from tui.viewmodel.row import HEAL, Row
 
 # The side panes as rows: producers and groups, active faults, the replica under the cursor.
@@ -36,7 +36,7 @@ _EPOCH_STARTS: Final = 24
 """Cells for the leader epochs of a replica with their start offsets."""
 
 
-def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> tuple[Row, ...]:
+def clients(view: ClusterView, rates: dict[str, float], books: ClientStats) -> tuple[Row, ...]:
     """Return producers with their counters, then groups; ``rates``: acked or read records per virtual second."""
     rows: list[Row] = []
     states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
@@ -59,7 +59,7 @@ def faults(
     At most ``most`` lines; without any line it names the ``key`` that injects a fault.
     """
     rows = [
-        Row(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" queued", "calm"))
+        Row(((f"{glyphs.PAUSED} ", "calm"), (action_text(action).partition(" ")[2], "text")), (" queued", "calm"))
         for action in queued
     ]
     for fault in reversed(view.faults):
@@ -171,12 +171,12 @@ def _special(home: PartitionView) -> list[Row]:
     special = conditions(home)
     if special:
         rows.append(Row(((special, "warning"),)))
-    rows += [Row(((f"{broker} ", "text"), (words, "warning"))) for broker, words in beliefs(home)]
+    rows += [Row(((f"{broker} ", "text"), (words, "warning"))) for broker, words in stale_metadata(home)]
     return rows
 
 
 def _producer_pieces(
-    producer: ProducerView, state: BrokerState, rate: float | None, book: ProducerBook | None
+    producer: ProducerView, state: BrokerState, rate: float | None, book: ProducerStats | None
 ) -> list[Row]:
     trouble = producer.failed or producer.unknown
     glyph, role = BROKER_STATUS[state]
@@ -209,7 +209,7 @@ def _producer_pieces(
 
 
 def _group_pieces(
-    group: GroupView, states: Sequence[BrokerState], rate: float | None, book: GroupBook | None
+    group: GroupView, states: Sequence[BrokerState], rate: float | None, book: GroupStats | None
 ) -> list[Row]:
     behind = (group.position_lag if group.lag is None else group.lag) > 1000
     gone = {state: states.count(state) for state in ("down", "paused") if state in states}
@@ -376,7 +376,7 @@ def _producer_rows(one: ProducerSummary, level: str, rate: float | None, columns
     if one.failure:
         rows.append(Row((("    stopped: ", "quiet"), (one.failure, "alarm"))))
     if one.transactions:
-        texts = [transaction_words(one), f"{compact_count(one.aborted)} records aborted" if one.aborted else ""]
+        texts = [transactions_text(one), f"{compact_count(one.aborted)} records aborted" if one.aborted else ""]
         wrong = one.transactions_unknown or one.failure
         rows.append(_text_row([each for each in texts if each], "warning" if wrong else "text"))
     stopped = _stopped(one.killed, one.closed)

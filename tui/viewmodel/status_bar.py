@@ -14,7 +14,7 @@ from playbooks.timetravel.branches import MAIN
 from tui.terminal import glyphs
 from tui.terminal.format import speed
 from tui.terminal.theme import Over
-from tui.viewmodel.animation import Motion
+from tui.viewmodel.animation import Animation
 from tui.viewmodel.row import Row
 
 NARROW: Final = 100
@@ -68,7 +68,7 @@ class StatusBar:
         """Return the id of the key that a click on cell ``x`` presses, empty for none."""
         return next((key for start, end, key in self.places if start <= x < end), "")
 
-    def told(self, motion: Motion) -> "StatusBar":
+    def told(self, motion: Animation) -> "StatusBar":
         """Return the bar with counts that have just changed marked, without clock and speed."""
         if not motion.on:
             return self
@@ -217,7 +217,7 @@ def _number(label: str, number: int, role: str, width: int) -> tuple[str, str]:
     return f" {label} {text:<{width}}", role if number else "bar_quiet"
 
 
-def _with_change(text: str, role: str, motion: Motion) -> tuple[str, str] | tuple[str, str, Over]:
+def _with_change(text: str, role: str, motion: Animation) -> tuple[str, str] | tuple[str, str, Over]:
     label = _DIGITS.sub("", text).strip()
     counts = label and any(char.isdigit() for char in text) and not any(each in text for each in (":", glyphs.TIMES))
     return (text, role, "fresh") if counts and motion.fresh(("status", label), text.strip()) else (text, role)
@@ -265,7 +265,7 @@ def short(name: str, node: int) -> str:
     return f"{letters}{number or node}"
 
 
-def look_of(node: ControllerView) -> tuple[str, str]:
+def glyph_of(node: ControllerView) -> tuple[str, str]:
     """Return glyph and role of a node; a fault of the process takes precedence over its role."""
     if node.role != "down" and "gc_pause" in node.faults:
         return glyphs.PAUSED, "lagging"
@@ -280,17 +280,17 @@ def bar(view: ClusterView, width: int) -> ControlBar:
     at = len(fields[0][0])
     places: list[tuple[int, int, int]] = []
     for node in view.controllers:
-        glyph, role = look_of(node)
+        glyph, role = glyph_of(node)
         text = f"{glyph}{short(node.name, node.node)}"
         if at + len(text) > width:
             break
         fields += [(text, _BAR.get(role, "bar_alarm")), (" ", "bar")]
         places.append((at, at + len(text), node.node))
         at += len(text) + 1
-    problems = troubles(view, wide=wide)
-    if wide and at + sum(len(words) + 2 for words, _role in problems) > width:
-        problems = troubles(view, wide=False)
-    for words, role in problems:
+    shown = problems(view, wide=wide)
+    if wide and at + sum(len(words) + 2 for words, _role in shown) > width:
+        shown = problems(view, wide=False)
+    for words, role in shown:
         text = f" {words} "
         if at + len(text) > width:
             text = _whole_words(words, width - at)
@@ -315,7 +315,7 @@ def _controller(view: ClusterView, *, wide: bool) -> tuple[str, str]:
     return f" {word} {name} {epoch}{view.controller_epoch}".ljust(_FIELD[wide]), "bar_strong"
 
 
-def troubles(view: ClusterView, *, wide: bool = True) -> tuple[tuple[str, str], ...]:
+def problems(view: ClusterView, *, wide: bool = True) -> tuple[tuple[str, str], ...]:
     """Return problems of the control plane as (text, role): split brain, stale metadata, brokers not in service."""
     found: list[tuple[str, str]] = []
     split = [
@@ -351,7 +351,7 @@ def rows(view: ClusterView) -> tuple[Row, ...]:
     """Return a row for each node: name, role, epoch, log end and committed offset."""
     found: list[Row] = []
     for node in view.controllers:
-        glyph, role = look_of(node)
+        glyph, role = glyph_of(node)
         pieces = [(f"{glyph} ", role), (node.name, "text"), (f" {_state(node)}", "quiet")]
         if node.epoch >= 0:
             pieces.append((f" epoch {node.epoch}", "quiet"))

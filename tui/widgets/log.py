@@ -9,11 +9,11 @@ from textual.strip import Strip
 
 from cluster_model.cluster import Cluster
 from cluster_model.inspection.log_inspector import lane_marks
-from cluster_model.observation import ClusterView, LaneView, LogView, PartitionView
+from cluster_model.observation import ClusterView, LogView, PartitionView, ReplicaLogView
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import log_view
-from tui.viewmodel.animation import Motion
+from tui.viewmodel.animation import Animation
 from tui.viewmodel.log_view import (
     LABEL,
     OVERVIEW,
@@ -236,10 +236,10 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
 
     def __init__(self, look: Look) -> None:
         super().__init__(paint_microscope, look, id="microscope")
-        self.motion = Motion()
+        self.motion = Animation()
         self.scope = LogWindow()
         self.log_offset = 0
-        self.lanes: tuple[LaneView, ...] = ()
+        self.lanes: tuple[ReplicaLogView, ...] = ()
         self.partition = ""
         """Partition whose logs are shown."""
         self._own = 0

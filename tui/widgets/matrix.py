@@ -10,24 +10,24 @@ from cluster_model.observation import ClusterView, PartitionView
 from tui.terminal import glyphs
 from tui.terminal.theme import Look, Over
 from tui.viewmodel import partition_matrix
-from tui.viewmodel.animation import Motion, moved
-from tui.viewmodel.partition_matrix import GlanceRow, MatrixColumns, MatrixHeading, MatrixRow, MatrixTextRow
+from tui.viewmodel.animation import Animation, highlight_changes
+from tui.viewmodel.partition_matrix import MatrixColumns, MatrixHeading, MatrixRow, MatrixTextRow, OverviewRow
 from tui.viewmodel.row import LabelPosition
 from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, right, strip
 
 # Rows of the matrix as strips.
 
 
-def paint(row: MatrixHeading | MatrixRow | MatrixTextRow | GlanceRow, width: int, look: Look) -> Strip:
+def paint(row: MatrixHeading | MatrixRow | MatrixTextRow | OverviewRow, width: int, look: Look) -> Strip:
     """Paint one line of the matrix."""
-    if isinstance(row, GlanceRow):
+    if isinstance(row, OverviewRow):
         return _glance(row, width, look)
     if isinstance(row, MatrixTextRow):
         return strip(row.pieces, width, look)
     return _head(row, width, look) if isinstance(row, MatrixHeading) else _row(row, width, look)
 
 
-def _glance(row: GlanceRow, width: int, look: Look) -> Strip:
+def _glance(row: OverviewRow, width: int, look: Look) -> Strip:
     cells: list[Span] = [(text, role, "cell" if at == row.cursor else "") for at, (text, role) in enumerate(row.cells)]
     return strip([(f"{glyphs.MARKER if row.cursor >= 0 else ' '} ", "key"), *cells], width, look)
 
@@ -103,7 +103,7 @@ class Matrix(
         partition_matrix.MatrixHeading
         | partition_matrix.MatrixRow
         | partition_matrix.MatrixTextRow
-        | partition_matrix.GlanceRow
+        | partition_matrix.OverviewRow
     ],
     can_focus=True,
 ):
@@ -121,9 +121,9 @@ class Matrix(
     class PartitionDoubleClicked(Message):
         """A cell was double-clicked."""
 
-    def __init__(self, look: Look, motion: Motion | None = None) -> None:
+    def __init__(self, look: Look, motion: Animation | None = None) -> None:
         super().__init__(paint, look, id="matrix")
-        self._motion = motion or Motion()
+        self._motion = motion or Animation()
         self.cursor = (0, 0)
         self.position = ""
         """Visible part of the partitions, for the border."""
@@ -159,16 +159,16 @@ class Matrix(
         self._first = (built.first, built.head.columns.first)
         self._set_position(built.position, len(view.partitions))
         seen = shown.partitions[built.first : built.first + len(built.rows)]
-        rows = moved(built.rows, seen, self._motion, pieces(built.head.columns))
+        rows = highlight_changes(built.rows, seen, self._motion, pieces(built.head.columns))
         self.show((built.head, *rows, *self._below(built.head.columns)))
 
     def _set_position(self, position: str, total: int) -> None:
-        filtered = partition_matrix.told(self.words, len(self._fitting), total)
+        filtered = partition_matrix.filter_text(self.words, len(self._fitting), total)
         self.position = f" {glyphs.NOTHING} ".join(each for each in (filtered, position) if each)
 
     def _present_glance(self, view: ClusterView, place: int, total: int) -> None:
         width, height = self.size
-        built = partition_matrix.build_glance(view.partitions, place, width, height, self._first_line)
+        built = partition_matrix.build_overview(view.partitions, place, width, height, self._first_line)
         self._first_line = built.first
         self._set_position("", total)
         parts = partition_matrix.columns(view, width, self.cursor[1])
@@ -239,7 +239,7 @@ class Matrix(
         row = self.rows[y] if 0 <= y < len(self.rows) else None
         if row is None:
             return None
-        if isinstance(row, partition_matrix.GlanceRow):
+        if isinstance(row, partition_matrix.OverviewRow):
             inside = 2 <= x < 2 + len(row.cells)
             cell = (self._first_line + y) * partition_matrix.per_row(self.size.width) + x - 2
             return (self._fitting[cell] if inside else -1, -1)

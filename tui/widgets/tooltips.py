@@ -6,16 +6,16 @@ from cluster_model.observation import (
     BrokerView,
     ClusterView,
     EpochRun,
-    FetchWire,
     GroupView,
-    LaneView,
+    InflightFetch,
     LogView,
     PartitionView,
+    ReplicaLogView,
     ReplicaView,
-    fetch_wires,
+    inflight_fetches,
 )
 from cluster_model.util.quantities import acks_text, clock, counted
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.viewmodel import log_view
 from tui.viewmodel.partition_matrix import lag_text, lags_of
 from tui.viewmodel.timeline import selection, timeline_rows
@@ -31,7 +31,7 @@ NONE = "none"
 
 
 def replica_tip(
-    partition: PartitionView, broker: BrokerView, view: ClusterView, fetching: Sequence[FetchWire] = ()
+    partition: PartitionView, broker: BrokerView, view: ClusterView, fetching: Sequence[InflightFetch] = ()
 ) -> str:
     """Return the tip of a matrix cell: state of the replica, and its fetch in flight."""
     held = next((each for each in partition.replicas if each.broker == broker.id), None)
@@ -48,7 +48,7 @@ def replica_tip(
     return "\n".join(lines)
 
 
-def _wire(wire: FetchWire, partition: PartitionView, view: ClusterView) -> tuple[tuple[str, str], ...]:
+def _wire(wire: InflightFetch, partition: PartitionView, view: ClusterView) -> tuple[tuple[str, str], ...]:
     (row,) = log_view.build_fetches((wire,), partition, view)
     return (*row.pieces, row.end)
 
@@ -123,7 +123,7 @@ def offsets_tip(log: LogView, broker_id: int, first: int, count: int = 1) -> str
     return f"{head}{', '.join(words)}\n{_holders(log, broker_id, first, here)}"
 
 
-def _many(log: LogView, lane: LaneView, first: int, count: int) -> str:
+def _many(log: LogView, lane: ReplicaLogView, first: int, count: int) -> str:
     end = first + count
     runs = [(max(run.start, first), min(run.end, end), run) for run in lane.runs]
     runs = [each for each in runs if each[0] < each[1]]
@@ -142,11 +142,11 @@ def _many(log: LogView, lane: LaneView, first: int, count: int) -> str:
     return head + ", ".join(words)
 
 
-def _run(lane: LaneView, offset: int) -> EpochRun | None:
+def _run(lane: ReplicaLogView, offset: int) -> EpochRun | None:
     return next((run for run in lane.runs if run.start <= offset < run.end), None)
 
 
-def _nothing(lane: LaneView, offset: int) -> str:
+def _nothing(lane: ReplicaLogView, offset: int) -> str:
     if offset < lane.log_start:
         return f"its log starts at {lane.log_start}"
     return f"its log ends at LEO {lane.leo}" if offset >= lane.leo else "removed by compaction"
@@ -175,7 +175,7 @@ def _holders(log: LogView, broker_id: int, offset: int, here: EpochRun) -> str:
     return "; ".join(words) or "the only replica"
 
 
-def who(name: str, view: ClusterView) -> str:
+def client_tip(name: str, view: ClusterView) -> str:
     """Return the tip of a producer, a group, a member of one, or a node of the control plane, by its name."""
     for producer in view.producers:
         if producer.name == name:
@@ -224,12 +224,12 @@ def _brokers(ids: Sequence[int]) -> str:
 # The text of a tooltip, from a cell of a widget.
 
 
-Teller = Callable[[int, int], str]
+TooltipFunction = Callable[[int, int], str]
 EVENTS = 3
 """Maximum number of events of a mark in its tooltip."""
 
 
-def of_matrix(matrix: Matrix, bridge: SimBridge) -> Teller:
+def of_matrix(matrix: Matrix, bridge: SessionController) -> TooltipFunction:
     """Return the tooltips of the matrix: replicas, brokers, partitions."""
 
     def tell(x: int, y: int) -> str:
@@ -242,13 +242,13 @@ def of_matrix(matrix: Matrix, bridge: SimBridge) -> Teller:
         partition = view.partitions[at]
         if broker < 0:
             return partition_tip(partition, view.groups)
-        fetching = fetch_wires(bridge.session.cluster, partition.name)
+        fetching = inflight_fetches(bridge.session.cluster, partition.name)
         return replica_tip(partition, view.brokers[broker], view, fetching)
 
     return tell
 
 
-def of_lanes(lanes: Lanes, bridge: SimBridge) -> Teller:
+def of_lanes(lanes: Lanes, bridge: SessionController) -> TooltipFunction:
     """Return the tooltips of the log lanes of the main screen."""
 
     def tell(x: int, y: int) -> str:
@@ -261,7 +261,7 @@ def of_lanes(lanes: Lanes, bridge: SimBridge) -> Teller:
     return tell
 
 
-def of_log(scope: Microscope, bridge: SimBridge) -> Teller:
+def of_log(scope: Microscope, bridge: SessionController) -> TooltipFunction:
     """Return the tooltips of the log microscope."""
 
     def tell(x: int, y: int) -> str:
@@ -274,7 +274,7 @@ def of_log(scope: Microscope, bridge: SimBridge) -> Teller:
     return tell
 
 
-def of_side(pane: SidePane, bridge: SimBridge) -> Teller:
+def of_side(pane: SidePane, bridge: SessionController) -> TooltipFunction:
     """Return the tooltips of a side pane: clients, nodes, ``[heal]``."""
 
     def tell(x: int, y: int) -> str:
@@ -283,14 +283,14 @@ def of_side(pane: SidePane, bridge: SimBridge) -> Teller:
             return ""
         if row.fault >= 0:
             return "click to heal this fault" if pane.heals(x, y) else ""
-        return who(row.about, bridge.view) if row.about else ""
+        return client_tip(row.about, bridge.view) if row.about else ""
 
     return tell
 
 
 def of_timeline(
-    lanes: TimeLanes, bridge: SimBridge, shown: Callable[[], TimelineView], rails: Callable[[], Sequence[Rail]]
-) -> Teller:
+    lanes: TimeLanes, bridge: SessionController, shown: Callable[[], TimelineView], rails: Callable[[], Sequence[Rail]]
+) -> TooltipFunction:
     """Return the tooltips of the timeline: marks, times, rails."""
 
     def tell(x: int, y: int) -> str:
@@ -308,10 +308,10 @@ def of_timeline(
     return tell
 
 
-def _mark(stop: LaneColumn, bridge: SimBridge) -> str:
+def _mark(stop: LaneColumn, bridge: SessionController) -> str:
     happened = bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
     feed = Feed()
-    feed.take(selection.of_stop(happened, stop))
+    feed.take(selection.events_of_stop(happened, stop))
     until = f" to {clock(stop.last_us)}" if stop.last_us != stop.first_us else ""
     lines = [f"{clock(stop.first_us)}{until}, {counted(stop.times, 'event')}"]
     return "\n".join([*lines, *(line.text for line in feed.lines(selection.EVENTS_READ)[:EVENTS])])

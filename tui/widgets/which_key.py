@@ -11,7 +11,7 @@ from textual.message import Message
 from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS, ExpectedImpact, Fault, Operation
 from tui.keybindings.keymap import with_keys
-from tui.keybindings.scopes import bindings_of, in_force, keys_of
+from tui.keybindings.scopes import bindings_of, current_keys, keys_of
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import fault_sheet
@@ -91,7 +91,7 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
 
     def on_mount(self) -> None:
         """Replace the letters by the user's own."""
-        letters = {key.id: key.shown.split()[0] for key in keys_of(self.SCOPE, in_force(self.app))}
+        letters = {key.id: key.shown.split()[0] for key in keys_of(self.SCOPE, current_keys(self.app))}
         self.choices = tuple(replace(each, letter=letters[f"{self.SCOPE}_{each.name}"]) for each in self.choices)
 
     def keys_words(self, width: int) -> str:
@@ -101,7 +101,7 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
             f"letter: inject now {glyphs.NOTHING} {arrows}{{faults_edit}}: parameters {glyphs.NOTHING}"
             f" {{faults_queue}}: queue {glyphs.NOTHING} esc"
         )
-        return with_keys(words, in_force(self.app))
+        return with_keys(words, current_keys(self.app))
 
     def present(self, target: str, info: TargetInfo, room: Room) -> fault_sheet.Sheet:
         """Show the sheet for a target; ``info`` predicts the impact on it."""
@@ -192,7 +192,7 @@ class OperationSheet(WhichKey, inherit_bindings=False):
         """Return the hint of the keys besides the letters."""
         arrows = f"arrows: other operation, other node {glyphs.NOTHING} " if width >= 90 else ""
         words = f"letter: request now {glyphs.NOTHING} {arrows}{{operations_ask}}: marked one {glyphs.NOTHING} esc"
-        return with_keys(words, in_force(self.app))
+        return with_keys(words, current_keys(self.app))
 
     def build(self, title: str, info: TargetInfo) -> fault_sheet.Sheet:
         """Return operations in columns, and the predicted impact of the marked one."""

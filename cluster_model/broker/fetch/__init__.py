@@ -7,8 +7,8 @@ replication_quota: replication throttles of a broker.
 It builds on broker.partition.
 """
 
-from cluster_model.broker.fetch.replica_fetcher import Busy
+from cluster_model.broker.fetch.replica_fetcher import FetcherDelay
 
 __all__ = [
-    "Busy",
+    "FetcherDelay",
 ]

@@ -4,20 +4,20 @@ from collections.abc import Container, Iterable
 from enum import Enum
 from typing import Final, NamedTuple
 
-from cluster_model.broker.partition.partition import Leadership, Replica
+from cluster_model.broker.partition.partition import PartitionLeaderState, Replica
 from cluster_model.log.leader_epoch_cache import UNDEFINED
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
-    NOBODY,
+    NO_LEADER,
     READ_COMMITTED,
     EpochEnd,
     FetchData,
     FetchPartition,
     FetchRequest,
 )
-from cluster_model.protocol.records import EpochEntry, Slice, as_stored
+from cluster_model.protocol.records import EpochEntry, Slice, with_corruption
 
 # Divergence of a follower's log, found by a fetch (``Partition.readRecords``; KIP-595, Fetch 12).
 
@@ -74,7 +74,7 @@ def serves_consumers(replica: Replica) -> bool:
     return replica.leadership is not None or (replica.profile.reads_from_followers and replica.following is not None)
 
 
-class News(Enum):
+class FetchNews(Enum):
     """News for a consumer's delayed fetch."""
 
     NOTHING = "no readable records"
@@ -83,14 +83,14 @@ class News(Enum):
     REFUSAL = "not a replica to read from any more, or another leader epoch"
 
 
-def news_for_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartition) -> News:
+def news_for_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartition) -> FetchNews:
     """Return the news for a consumer below its read bound (``DelayedFetch.tryComplete``)."""
     if not serves_consumers(replica) or fetch.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
-        return News.REFUSAL
+        return FetchNews.REFUSAL
     if fetch.last_fetched_epoch != UNDEFINED and divergence(replica.log, fetch) is not None:
-        return News.PARTED
+        return FetchNews.PARTED
     bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
-    return News.NOTHING if bound <= fetch.offset <= replica.log.leo else News.READABLE
+    return FetchNews.NOTHING if bound <= fetch.offset <= replica.log.leo else FetchNews.READABLE
 
 
 def serve_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartition, now: int) -> FetchData:
@@ -104,7 +104,7 @@ def serve_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartitio
     preferred = preferred_replica(replica, request.rack, fetch.offset, now)
     log = replica.log
     no_records = Slice(fetch.offset, fetch.offset, ())
-    if preferred != NOBODY:
+    if preferred != NO_LEADER:
         return FetchData(
             fetch.partition, fetch.offset, 0, replica.hw, log.log_start, replica.leader_epoch, no_records,
             preferred=preferred,
@@ -121,7 +121,7 @@ def serve_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartitio
     committed = request.isolation == READ_COMMITTED
     records = log.read(fetch.offset, stable if committed else replica.hw, request.max_bytes)
     if replica.damages:
-        records = as_stored(records, replica.damages)
+        records = with_corruption(records, replica.damages)
     aborted: tuple[tuple[int, int], ...] = ()
     if committed and records.extents:
         found = log.transactions.aborted_between(fetch.offset, records.end)
@@ -139,7 +139,7 @@ def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int
     """
     leadership = replica.leadership
     if leadership is None or not rack or not (replica.config.rack_aware and replica.profile.reads_from_followers):
-        return NOBODY
+        return NO_LEADER
     racks = replica.metadata.racks
     candidates: list[ReadReplicaCandidate] = []
     for broker, remote in leadership.remotes.items():
@@ -148,7 +148,7 @@ def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int
             candidates.append(ReadReplicaCandidate(broker, racks[broker], remote.leo, now - remote.last_caught_up))
     own = ReadReplicaCandidate(replica.broker, racks.get(replica.broker, ""), replica.log.leo, 0)
     chosen = rack_aware(rack, own, candidates)
-    return NOBODY if chosen == replica.broker else chosen
+    return NO_LEADER if chosen == replica.broker else chosen
 
 
 NONE: Final = KafkaError.NONE
@@ -172,7 +172,7 @@ def epoch_end(
     ``known`` are the partitions of the broker's metadata cache.
     """
     if replica is None:
-        return EpochEnd(partition, epoch, absent(partition, known), UNDEFINED, UNDEFINED)
+        return EpochEnd(partition, epoch, missing_replica_error(partition, known), UNDEFINED, UNDEFINED)
     error = check_epoch(replica, current)
     if error is NONE and replica.leadership is None:
         error = KafkaError.NOT_LEADER_OR_FOLLOWER
@@ -185,7 +185,7 @@ def epoch_end(
     return EpochEnd(partition, epoch, 0, UNDEFINED, log.epochs.end_offset_kip_101(epoch, log.leo))
 
 
-def absent(partition: str, known: Container[str]) -> KafkaError:
+def missing_replica_error(partition: str, known: Container[str]) -> KafkaError:
     """Return the error of a broker without a replica: NOT_LEADER if metadata lists the partition (KAFKA-6796)."""
     return KafkaError.NOT_LEADER_OR_FOLLOWER if partition in known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -204,7 +204,7 @@ def serve_fetch(
     ``known`` are the partitions of the broker's metadata cache.
     """
     if replica is None:
-        error = absent(fetch.partition, known)
+        error = missing_replica_error(fetch.partition, known)
     else:
         error = check_epoch(replica, fetch.current_leader_epoch)
         leadership = replica.leadership
@@ -220,7 +220,13 @@ def serve_fetch(
 
 
 def _serve_follower(
-    replica: Replica, leadership: Leadership, request: FetchRequest, fetch: FetchPartition, now: int, *, book: bool
+    replica: Replica,
+    leadership: PartitionLeaderState,
+    request: FetchRequest,
+    fetch: FetchPartition,
+    now: int,
+    *,
+    book: bool,
 ) -> FetchData:
     """Read for a follower, with the HW from before this fetch was counted (``Partition.readRecords``).
 
@@ -252,13 +258,13 @@ def _serve_follower(
         return _error_data(replica, fetch, KafkaError.OFFSET_OUT_OF_RANGE)
     records = Slice(offset, offset, ()) if offset == leo else log.read(offset, leo, request.max_bytes)
     if replica.damages:
-        records = as_stored(records, replica.damages)
+        records = with_corruption(records, replica.damages)
     if book:
         leadership.book(now, follower, remote, request.broker_epoch, fetch)
     return FetchData(fetch.partition, offset, 0, hw, log.log_start, replica.leader_epoch, records)
 
 
-def book_if_nothing_new(replica: Replica, request: FetchRequest, fetch: FetchPartition, now: int) -> bool:
+def count_if_caught_up(replica: Replica, request: FetchRequest, fetch: FetchPartition, now: int) -> bool:
     """Count the fetch of a follower that has everything; False, and nothing counted, if it needs a full read.
 
     This does what :func:`serve_fetch` does, without creating data that is not sent.
@@ -294,13 +300,13 @@ def _error_data(replica: Replica, fetch: FetchPartition, error: KafkaError) -> F
     return FetchData(fetch.partition, fetch.offset, error, -1, -1, replica.leader_epoch, no_records)
 
 
-def says_something(data: FetchData) -> bool:
+def has_news(data: FetchData) -> bool:
     """Whether the data is more than the HW, so that the fetch completes at once."""
     return (
         data.error != 0
         or data.diverging is not None
         or data.records.end > data.records.start
-        or data.preferred != NOBODY
+        or data.preferred != NO_LEADER
     )
 
 

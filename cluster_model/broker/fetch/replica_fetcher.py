@@ -12,10 +12,10 @@ first request, and again after the connection was lost or the leader did not res
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.fetch.replication_quota import Throttle, slice_bytes
-from cluster_model.broker.partition.fetch_sessions import FULL, SessionHandle
+from cluster_model.broker.fetch.replication_quota import ReplicationQuota, slice_bytes
+from cluster_model.broker.partition.fetch_sessions import FULL, FetchSessionHandler
 from cluster_model.broker.partition.partition import GO_ON, BrokerMetadata, FetcherAction, FollowerState, Replica
-from cluster_model.broker.partition.replication_rules import Seek
+from cluster_model.broker.partition.replication_rules import OffsetRequest
 from cluster_model.connections.process_connections import BlockingConnection, Connector
 from cluster_model.kernel.node_context import Alarm
 from cluster_model.kernel.process import Connected, ConnectionRefused
@@ -44,7 +44,7 @@ from cluster_model.protocol.versions import Profile
 _SECOND = 1_000_000
 
 
-class Busy(NamedTuple):
+class FetcherDelay(NamedTuple):
     """Effect of one fault on a broker's fetcher threads, or only on the one that fetches ``partition``."""
 
     extra_us: int
@@ -55,7 +55,7 @@ class Busy(NamedTuple):
     """Partition whose thread is affected; empty: every thread."""
 
 
-def busy_us(faults: Mapping[int, Busy], response: FetchResponse, replicas: Mapping[str, Replica]) -> int:
+def busy_us(faults: Mapping[int, FetcherDelay], response: FetchResponse, replicas: Mapping[str, Replica]) -> int:
     """Return how long a thread is busy with a response, by all faults that affect it, in microseconds."""
     size = sum(
         slice_bytes(replicas[data.partition].log.lineages, data.records)
@@ -133,9 +133,9 @@ class ReplicaFetcherThread:
         config: BrokerConfig,
         broker_epoch: Callable[[], int],
         touched: dict[str, None],
-        throttle: Throttle,
+        throttle: ReplicationQuota,
         index: int = 0,
-        busy: dict[int, Busy] | None = None,
+        busy: dict[int, FetcherDelay] | None = None,
         *,
         connected: bool = False,
     ) -> None:
@@ -171,9 +171,9 @@ class ReplicaFetcherThread:
         """Slots of :attr:`_asked` with changes that are not sent yet."""
         self._steady = False  # no change of partitions or roles since the last full request
         self._sent_epoch = -1
-        self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
+        self._session = FetchSessionHandler(uses_sessions=profile.fetch_sessions)
         self._alarm = Alarm(port, FETCHER, leader, index)
-        self._busy: dict[int, Busy] = {} if busy is None else busy
+        self._busy: dict[int, FetcherDelay] = {} if busy is None else busy
         self._held: FetchResponse | None = None
         """Response that a busy thread is handling; until it is done no other request is sent."""
         self._held_until = 0
@@ -311,7 +311,7 @@ class ReplicaFetcherThread:
     def _concerns(self, replica: Replica) -> bool:
         return self._throttle.concerns(replica.partition, replica.topic.follower_throttled, replica.broker)
 
-    def _request_offset(self, partition: str, seek: Seek) -> None:
+    def _request_offset(self, partition: str, seek: OffsetRequest) -> None:
         which = EARLIEST if seek.earliest else LATEST
         self._send(ListOffsetsRequest(self._next(), partition, which, seek.epoch, self._port.node_id))
 
@@ -555,7 +555,7 @@ class ReplicaFetcherThread:
 # All fetchers of a broker, by leader and fetcher id (``ReplicaFetcherManager``).
 
 
-class Fetchers:
+class ReplicaFetcherManager:
     """Fetcher threads of one broker process, by leader and index (``num.replica.fetchers``)."""
 
     __slots__ = (
@@ -571,7 +571,7 @@ class Fetchers:
         replicas: dict[str, Replica],
         metadata: BrokerMetadata,
         touched: dict[str, None],
-        quota: Throttle,
+        quota: ReplicationQuota,
         epoch: Callable[[], int],
     ) -> None:
         """Start without threads; ``touched`` collects changed partitions, ``epoch`` returns the broker epoch."""
@@ -586,7 +586,7 @@ class Fetchers:
         self.connected = True
         """Whether new threads count as running since before the start of the session."""
         self.running: dict[tuple[int, int], ReplicaFetcherThread] = {}
-        self.busy: dict[int, Busy] = {}
+        self.busy: dict[int, FetcherDelay] = {}
         """Fault number → delay of all threads, kept across processes."""
         self.blocked: dict[tuple[int, int], tuple[bool, bool]] = {}
         """Threads that wait for the disk → (a timer rang, the connection broke) in the meantime."""

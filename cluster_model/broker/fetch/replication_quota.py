@@ -7,7 +7,7 @@ leaves partitions out of its fetches, except those that lack nothing below the l
 
 from typing import Any, Final
 
-from cluster_model.log.batch_store import Lineages
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.protocol.config_defs import LONG_MAX
 from cluster_model.protocol.records import Slice
 
@@ -24,7 +24,7 @@ def names_replica(throttled: str, partition: str, broker: int) -> bool:
     return throttled == "*" or f"{number}:{broker}" in throttled.split(",")
 
 
-def slice_bytes(lineages: Lineages, records: Slice) -> int:
+def slice_bytes(lineages: BatchStore, records: Slice) -> int:
     """Return the size in bytes of the fetched batches."""
     size = 0
     end = records.end
@@ -84,7 +84,7 @@ class SimpleRate:
         self._windows = [list(window) for window in windows]
 
 
-class Throttle:
+class ReplicationQuota:
     """A broker's quota as leader or follower, in bytes per second; LONG_MAX, or a version before 0.10.1, is none."""
 
     __slots__ = ("_exists", "_limit", "_listed", "active", "rate")

@@ -9,9 +9,9 @@ fetch_sessions: incremental fetch sessions of both ends (KIP-227).
 It builds on log and kernel and imports no other part of the broker.
 """
 
-from cluster_model.broker.partition.partition import Leadership, Replica
+from cluster_model.broker.partition.partition import PartitionLeaderState, Replica
 
 __all__ = [
-    "Leadership",
+    "PartitionLeaderState",
     "Replica",
 ]

@@ -3,8 +3,8 @@
 A follower fetches most partitions at the same offset each time, and most results are unchanged. A session keeps the
 request, and in ``dirty`` the slots that must be read again. A slot *rests* (is idle) while the follower has everything,
 is in the ISR and knows the HW: another fetch would then change nothing but the time of its last arrival. That one time
-serves all idle slots, and is applied where it is needed (``Remote.settle``). If all slots are idle, the whole exchange
-with the follower may be skipped.
+serves all idle slots, and is applied where it is needed (``RemoteReplicaState.settle``). If all slots are idle, the
+whole exchange with the follower may be skipped.
 
 Versions before 1.1 send everything every time, with the same effect: a session leaves out only what would be read as no
 news. It is therefore an optimisation of the simulation, not a part of the protocol, and it outlives the leader's
@@ -14,7 +14,7 @@ process.
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.kernel.long_poll import Exchange
+from cluster_model.kernel.long_poll import LongPoll
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import CONSUMER, FetchPartition, FetchRequest, FetchResponse
 
@@ -186,7 +186,7 @@ class FetchSession:
         source: Source,
         serial: int,
         asked: tuple[FetchPartition, ...],
-        exchange: Exchange,
+        exchange: LongPoll,
         cache: SessionCache,
     ) -> None:
         self.source = source
@@ -299,7 +299,7 @@ class FetchSession:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], exchange: Exchange, cache: SessionCache) -> "FetchSession":
+    def loaded(cls, saved: tuple[Any, ...], exchange: LongPoll, cache: SessionCache) -> "FetchSession":
         """Return a session with the state returned by :meth:`save`."""
         source, serial, asked, dirty, arrived, armed, parked, session_id, asleep = saved
         session = cls(source, serial, asked, exchange, cache)
@@ -315,7 +315,7 @@ class FetchSessions:
 
     __slots__ = ("_by_partition", "_by_source", "_cache", "_exchange", "_serial")
 
-    def __init__(self, exchange: Callable[[int, int], Exchange], cache: SessionCache) -> None:
+    def __init__(self, exchange: Callable[[int, int], LongPoll], cache: SessionCache) -> None:
         """Start without sessions; ``exchange`` returns a follower's connection by broker and fetcher index."""
         self._exchange = exchange
         self._cache = cache
@@ -390,7 +390,7 @@ _NONE: list[FetchSession] = []
 # The fetching side of a fetch session (``FetchSessionHandler``, KIP-227).
 
 
-class SessionHandle:
+class FetchSessionHandler:
     """A fetcher's session id, 0 for none, and next session epoch, 0 for a full fetch; -1 before 1.1."""
 
     __slots__ = ("epoch", "id")

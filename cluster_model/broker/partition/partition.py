@@ -14,15 +14,21 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.fetch_sessions import FetchSession, FetchSessions
-from cluster_model.broker.partition.producer_state_manager import NONE, ProducerMemory, judge, refusal, usual_size
+from cluster_model.broker.partition.producer_state_manager import (
+    NONE,
+    ProducerStateManager,
+    batch_error,
+    unchecked_size,
+    validate_append,
+)
 from cluster_model.broker.partition.replication_rules import (
     DIVERGING_EPOCH,
     EPOCH_UNKNOWN,
     LEADER_IS_SHORTER,
     LONG_AGO,
     UNKNOWN_LEO,
-    Remote,
-    Seek,
+    OffsetRequest,
+    RemoteReplicaState,
     caught_up,
     high_watermark,
     loaded_remotes,
@@ -34,7 +40,7 @@ from cluster_model.broker.partition.replication_rules import (
     truncation_by_epoch_end,
 )
 from cluster_model.kernel.wall_clocks import WallClock
-from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.batch_store import BatchStore, EpochBranch
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, bytes_to_check, lose_power, wipe
 from cluster_model.log.leader_epoch_cache import UNDEFINED
 from cluster_model.log.log_cleaner import clean, retain, to_clean
@@ -55,7 +61,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.messages import (
     ALL,
-    NOBODY,
+    NO_LEADER,
     AlterPartitionRequest,
     AlterPartitionResponse,
     EpochEnd,
@@ -64,7 +70,7 @@ from cluster_model.protocol.messages import (
     PartitionState,
     ProduceRequest,
 )
-from cluster_model.protocol.records import ABORT, UNTOLD, Batch, Damages, Swept, recompressed_size, up_to
+from cluster_model.protocol.records import ABORT, NO_TIMESTAMP, Batch, CleanerInput, Damages, recompressed_size, up_to
 from cluster_model.protocol.versions import Profile
 
 # Delayed produce requests that are complete.
@@ -118,7 +124,7 @@ class FollowerState:
         self.truncating = False
         """Whether it must ask the leader for the end of its latest epoch before it may fetch."""
         self.failed = False
-        self.seek: Seek | None = None
+        self.seek: OffsetRequest | None = None
         """Set while out of its leader's range: it must ask for the end and start of that log before it may fetch."""
         self._requested_in = UNDEFINED
         """Leader epoch of the last request for an epoch's end."""
@@ -194,7 +200,7 @@ class FollowerState:
             return FetcherAction.IGNORED
         if data.error:
             if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
-                self.seek = Seek(self._current_epoch(), earliest=False)
+                self.seek = OffsetRequest(self._current_epoch(), earliest=False)
                 return FetcherAction.GO_ON
             return self._refused(KafkaError(data.error), fetch.current_leader_epoch)
         if data.diverging is not None:
@@ -322,7 +328,7 @@ class AppendResult(NamedTuple):
     waits: bool
 
 
-class Leadership:
+class PartitionLeaderState:
     """State of a leader, from the start of its leadership to its end."""
 
     __slots__ = (
@@ -341,12 +347,12 @@ class Leadership:
         """An ISR change to be sent to the controller; see :meth:`take_proposal`."""
         self.epoch_start = replica.log.leo
         self.remotes = {broker: self._new_remote(broker, now) for broker in state.replicas if broker != replica.broker}
-        self.producers = ProducerMemory(replica.config.producer_expiry_us, replica.log.transactions)
+        self.producers = ProducerStateManager(replica.config.producer_expiry_us, replica.log.transactions)
         if anew:
             self.producers.rebuild(replica.log, replica.producer_snapshot)
         self._waiting: list[tuple[int, int]] = []
-        self._lineage: Lineage | None = None
-        self._needed: tuple[Remote, ...] = ()
+        self._lineage: EpochBranch | None = None
+        self._needed: tuple[RemoteReplicaState, ...] = ()
         """Followers in the maximal ISR."""
         self._followers = tuple(self.remotes.values())
         self._members = 0
@@ -358,11 +364,11 @@ class Leadership:
         self._members = len(maximal)
         self._needed = tuple([self.remotes[broker] for broker in maximal if broker in self.remotes])
 
-    def _new_remote(self, broker: int, now: int) -> Remote:
+    def _new_remote(self, broker: int, now: int) -> RemoteReplicaState:
         """Return a follower's state before its first fetch; up to 0.10.1 an election does not count as caught up."""
         profile = self.replica.profile
         caught_up = now if broker in self.isr and profile.caught_up_previous else LONG_AGO
-        return Remote(caught_up, now if profile.lag_messages else LONG_AGO)
+        return RemoteReplicaState(caught_up, now if profile.lag_messages else LONG_AGO)
 
     def renew(self, state: PartitionState, now: int, *, new_epoch: bool) -> None:
         """Continue the leadership with newer metadata; a new epoch resets the followers, by the rule of the version.
@@ -422,7 +428,7 @@ class Leadership:
 
     def append(self, now: int, request: ProduceRequest) -> AppendResult:
         """Append a batch if the rules allow it (``Partition.appendRecordsToLeader``)."""
-        error, duplicate = judge(self, request, now)
+        error, duplicate = validate_append(self, request, now)
         if duplicate >= 0:
             return self._result(request.acks, duplicate, request.records)
         wanted = self.replica.log.rules.codec
@@ -444,7 +450,7 @@ class Leadership:
         size = recompressed_size(request.size, request.codec, codec)
         request = request._replace(size=size, codec=codec)
         replica = self.replica
-        return request, refusal(replica.profile, replica.log, request, replica.wall_time(now))
+        return request, batch_error(replica.profile, replica.log, request, replica.wall_time(now))
 
     def _write(self, now: int, request: ProduceRequest) -> int:
         replica = self.replica
@@ -457,7 +463,7 @@ class Leadership:
         if lineage is None:
             lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base, replica.topic_id)
         _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _, payload, _ = request
-        if stamp == UNTOLD or not replica.keeps_stamps:
+        if stamp == NO_TIMESTAMP or not replica.keeps_stamps:
             stamp = replica.timestamp_of(request, now)
         batch = Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, *more)
         log.append_batch(lineage, batch)
@@ -513,7 +519,9 @@ class Leadership:
         self.replica.done.extend(Completed(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting)
         self._waiting = []
 
-    def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, fetch: FetchPartition) -> None:
+    def book(
+        self, now: int, follower: int, remote: RemoteReplicaState, broker_epoch: int, fetch: FetchPartition
+    ) -> None:
         """Apply a follower's fetch to its state (``Partition.updateFollowerFetchState``)."""
         remote.log_start = fetch.log_start
         changed = remote.fetched(self.replica.profile, fetch.offset, self.replica.log.leo, now)
@@ -562,7 +570,7 @@ class Leadership:
                 candidate = remote.leo
         return candidate
 
-    def _eligible(self, broker: int, remote: Remote) -> bool:
+    def _eligible(self, broker: int, remote: RemoteReplicaState) -> bool:
         """Whether a replica may be in the ISR as far as this broker knows (``Partition.isReplicaIsrEligible``)."""
         if not self.replica.profile.eligible_isr:
             return True
@@ -572,13 +580,13 @@ class Leadership:
         checked = self.replica.profile.kraft and self.replica.profile.fetch_broker_epoch
         return not checked or remote.broker_epoch in (-1, known)
 
-    def _maybe_expand(self, follower: int, remote: Remote) -> None:
+    def _maybe_expand(self, follower: int, remote: RemoteReplicaState) -> None:
         if self.replica.by_hand or self.pending is not None:
             return
         if self.may_join(follower, remote):
             self.propose((*self.isr, follower))
 
-    def may_join(self, follower: int, remote: Remote) -> bool:
+    def may_join(self, follower: int, remote: RemoteReplicaState) -> bool:
         """Whether a follower may join the ISR now, by the rule of the version."""
         hw = self.replica.hw
         return self._eligible(follower, remote) and may_join_isr(self.replica.profile, remote.leo, hw, self.epoch_start)
@@ -666,7 +674,7 @@ class Leadership:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "Leadership":
+    def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "PartitionLeaderState":
         """Return a leadership with the state returned by :meth:`save`."""
         isr, pending, proposal, epoch_start, remotes, producers, waiting, lineage, proposals = saved
         epoch, partition_epoch = replica.leader_epoch, replica.partition_epoch
@@ -731,7 +739,7 @@ class Replica:
         profile: Profile,
         config: BrokerConfig,
         topic: TopicConfig,
-        lineages: Lineages,
+        lineages: BatchStore,
         metadata: BrokerMetadata,
         emit: Callable[[Event], None],
         topic_id: int = 0,
@@ -764,7 +772,7 @@ class Replica:
         self.checkpointed_start = 0
         self.cleaner_offset = 0
         """First dirty offset in the cleaner-offset-checkpoint, written by each cleaning."""
-        self.swept: Swept | None = None
+        self.swept: CleanerInput | None = None
         """Result of a cleaning pass, set only while the observer is notified."""
         self.damages: Damages = ()
         """Damaged batches."""
@@ -772,10 +780,10 @@ class Replica:
         """Whether cleaning failed here, which lasts until the next process (KIP-346)."""
         self.producer_snapshot = 0
         """Producers below this offset are known from a snapshot file (``ProducerStateManager.truncateAndReload``)."""
-        self.leader = NOBODY
+        self.leader = NO_LEADER
         self.leader_epoch = -1
         self.partition_epoch = -1
-        self.leadership: Leadership | None = None
+        self.leadership: PartitionLeaderState | None = None
         self.done: list[Completed] = []
         """Completed delayed produces, to be taken by the caller."""
         self.following: FollowerState | None = None
@@ -793,7 +801,7 @@ class Replica:
         self.keeps_stamps = self.profile.timestamps and not topic.log.log_append_time
 
     def _usual_size(self) -> int:
-        return 0 if self.metadata.wall.differ else usual_size(self.log)
+        return 0 if self.metadata.wall.differ else unchecked_size(self.log)
 
     def wall_time(self, now: int) -> int:
         """Return the time that the broker's clock shows."""
@@ -841,7 +849,7 @@ class Replica:
     def _lead(self, state: PartitionState, now: int) -> None:
         new_epoch = state.leader_epoch > self.leader_epoch
         if self.leadership is None:
-            self.leadership = Leadership(self, state, now)
+            self.leadership = PartitionLeaderState(self, state, now)
         else:
             self.leadership.renew(state, now, new_epoch=new_epoch)
         self.following = None
@@ -873,7 +881,7 @@ class Replica:
             self.emit(BecameFollower(now, self.partition, self.broker, state.leader, state.leader_epoch))
         if self.following is None:
             self.following = FollowerState(self)
-        if restart and state.leader != NOBODY:
+        if restart and state.leader != NO_LEADER:
             self.following.start(now, changed_leader=changed_leader)
 
     def retire(self) -> None:
@@ -883,7 +891,7 @@ class Replica:
             self.leadership.resign()
         self.leadership = None
         self.following = None
-        self.leader = NOBODY
+        self.leader = NO_LEADER
 
     def truncate(self, offset: int, now: int, rule: str) -> None:
         """Truncate the log to ``offset``; the HW follows the log end down."""
@@ -946,7 +954,7 @@ class Replica:
         if not self.profile.timestamps:
             return -1
         stamp = request.timestamp_us
-        return self.wall_time(now) if self.log.rules.log_append_time or stamp == UNTOLD else stamp
+        return self.wall_time(now) if self.log.rules.log_append_time or stamp == NO_TIMESTAMP else stamp
 
     def retain(self, now: int) -> None:
         """Delete expired segments; leaders and followers do so alike, each limited by its own HW."""
@@ -1024,7 +1032,7 @@ class Replica:
         self.following = None
         self.uncleanable = False
         self.done.clear()
-        self.leader = NOBODY
+        self.leader = NO_LEADER
         self.leader_epoch = -1
         self.partition_epoch = -1
 
@@ -1063,6 +1071,6 @@ class Replica:
         self._assign(assignment)
         self.done = list(done)
         self.log.load(log)
-        self.leadership = None if leadership is None else Leadership.loaded(self, leadership, sessions)
+        self.leadership = None if leadership is None else PartitionLeaderState.loaded(self, leadership, sessions)
         self.following = None if following is None else FollowerState.loaded(self, following)
         self.usual_size = self._usual_size()

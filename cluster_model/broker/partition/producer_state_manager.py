@@ -12,11 +12,11 @@ from cluster_model.log.transaction_index import TransactionIndex
 from cluster_model.protocol.configs import NEVER
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL, ProduceRequest
-from cluster_model.protocol.records import ABORT, PLAIN, UNTOLD, Batch
+from cluster_model.protocol.records import ABORT, NO_TIMESTAMP, PLAIN, Batch
 from cluster_model.protocol.versions import Profile
 
 if TYPE_CHECKING:
-    from cluster_model.broker.partition.partition import Leadership
+    from cluster_model.broker.partition.partition import PartitionLeaderState
 
 # Producer state of a leader (``ProducerStateManager``, KIP-98): the last five batches of each idempotent producer.
 #
@@ -39,7 +39,7 @@ _NO_COORDINATOR: Final = -1
 NONE: Final = KafkaError.NONE
 
 
-class ProducerMemory:
+class ProducerStateManager:
     """Epochs and sequence numbers by producer id, rebuilt from the log by each new leader."""
 
     __slots__ = ("_expiry_us", "_last", "transactions")
@@ -91,7 +91,7 @@ class ProducerMemory:
         self._last[producer_id] = (epoch, now, (*kept, appended), coordinator)
 
     def follows(self, producer_id: int, epoch: int, first: int, now: int) -> bool:
-        """Whether a batch is clearly the next one of its producer; any other needs :meth:`judge`."""
+        """Whether a batch is clearly the next one of its producer; any other needs :meth:`validate_append`."""
         entry = self._last.get(producer_id)
         if entry is None or producer_id in self.transactions.ongoing:
             return False
@@ -181,7 +181,9 @@ def _next(kept: tuple[_Kept, ...]) -> int:
 _VALID = (KafkaError.NONE, -1)
 
 
-def admit(producers: ProducerMemory, profile: Profile, request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
+def admit(
+    producers: ProducerStateManager, profile: Profile, request: ProduceRequest, now: int
+) -> tuple[KafkaError, int]:
     """Return a batch's error and its duplicate's base offset, -1 for none (``ProducerAppendInfo.append``).
 
     A coordinator's batch has no sequence number to check, only an epoch. A producer with an open transaction may not
@@ -200,7 +202,7 @@ def admit(producers: ProducerMemory, profile: Profile, request: ProduceRequest, 
     return error, duplicate
 
 
-def _marker(producers: ProducerMemory, request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
+def _marker(producers: ProducerStateManager, request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
     """Fence a marker by producer epoch and coordinator epoch (``ProducerAppendInfo.appendEndTxnMarker``)."""
     if request.producer_epoch < producers.epoch_of(request.producer_id, now):
         return KafkaError.INVALID_PRODUCER_EPOCH, -1
@@ -212,13 +214,13 @@ def _marker(producers: ProducerMemory, request: ProduceRequest, now: int) -> tup
 _ADMITTED: Final = (NONE, -1)
 
 
-def judge(leadership: "Leadership", request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
+def validate_append(leadership: "PartitionLeaderState", request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
     """Return the error of a batch, NONE if it is to be written; and the base offset of its duplicate, -1 for none."""
     replica = leadership.replica
     if request.acks == ALL and len(leadership.isr) < replica.min_isr:
         return KafkaError.NOT_ENOUGH_REPLICAS, -1
     if request.size > replica.usual_size or request.payload:
-        error = refusal(replica.profile, replica.log, request, replica.wall_time(now))
+        error = batch_error(replica.profile, replica.log, request, replica.wall_time(now))
         if error is not NONE:
             return error, -1
     pid, producers = request.producer_id, leadership.producers
@@ -229,7 +231,7 @@ def judge(leadership: "Leadership", request: ProduceRequest, now: int) -> tuple[
     return admit(producers, replica.profile, request, now)
 
 
-def usual_size(log: ReplicaLog) -> int:
+def unchecked_size(log: ReplicaLog) -> int:
     """Return the batch size up to which the model's clients need no full validation; 0 if every batch does.
 
     Every batch does in a compacted topic and with limits of timestamps. Timestamps of the model's clients are never in
@@ -239,7 +241,7 @@ def usual_size(log: ReplicaLog) -> int:
     return 0 if rules.compact or rules.oldest_us < NEVER else min(rules.max_message, rules.segment_bytes)
 
 
-def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: int) -> KafkaError:
+def batch_error(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: int) -> KafkaError:
     """Return the error of a batch by its size, keys and timestamps, NONE if it is valid.
 
     Before message format 2 (0.11) each uncompressed record is a message with a size limit of its own; a compressed set
@@ -258,8 +260,8 @@ def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: in
     if rules.compact and profile.compaction_needs_keys and lacks_key(log.lineages.keys, request.client, request.names):
         return KafkaError.INVALID_RECORD if profile.invalid_record else KafkaError.CORRUPT_MESSAGE
     stamp = request.timestamp_us
-    oldest = stamp if request.oldest_us == UNTOLD else request.oldest_us
-    known = not rules.log_append_time and stamp != UNTOLD
+    oldest = stamp if request.oldest_us == NO_TIMESTAMP else request.oldest_us
+    known = not rules.log_append_time and stamp != NO_TIMESTAMP
     if known and (oldest < wall - rules.oldest_us or stamp > wall + rules.newest_us):
         return KafkaError.INVALID_TIMESTAMP
     if request.size > rules.segment_bytes:

@@ -26,7 +26,7 @@ LEADER_IS_SHORTER: Final = "out of range, leader is shorter"
 """``rule`` of a truncation to the end of the leader's log, above which the follower had fetched."""
 
 
-class Remote:
+class RemoteReplicaState:
     """A leader's state of one follower (``kafka.cluster.Replica``); times are those of handling its fetches."""
 
     __slots__ = (
@@ -112,17 +112,19 @@ class Remote:
         self._slot = slot
 
 
-def loaded_remotes(saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: list[FetchSession]) -> dict[int, Remote]:
+def loaded_remotes(
+    saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: list[FetchSession]
+) -> dict[int, RemoteReplicaState]:
     """Return a leader's followers from saved states; ``sessions`` are those that fetch the partition."""
     by_follower = {session.source[0]: session for session in sessions}
-    remotes: dict[int, Remote] = {}
+    remotes: dict[int, RemoteReplicaState] = {}
     for broker, state in saved:
-        remotes[broker] = Remote(0)
+        remotes[broker] = RemoteReplicaState(0)
         remotes[broker].load(state, by_follower.get(broker))
     return remotes
 
 
-def high_watermark(leader_leo: int, needed: tuple[Remote, ...]) -> int:
+def high_watermark(leader_leo: int, needed: tuple[RemoteReplicaState, ...]) -> int:
     """Return the candidate HW: the lowest LEO of the leader and the needed followers (``maybeIncrementLeaderHW``)."""
     candidate = leader_leo
     for remote in needed:
@@ -131,7 +133,7 @@ def high_watermark(leader_leo: int, needed: tuple[Remote, ...]) -> int:
     return candidate
 
 
-def caught_up(profile: Profile, remote: Remote, leader_leo: int, now: int, lag_time_us: int) -> bool:
+def caught_up(profile: Profile, remote: RemoteReplicaState, leader_leo: int, now: int, lag_time_us: int) -> bool:
     """Whether a replica is close enough for the HW to wait for it (``Replica.isCaughtUp``)."""
     if profile.caught_up_at_leo and remote.leo == leader_leo:
         return True
@@ -140,7 +142,7 @@ def caught_up(profile: Profile, remote: Remote, leader_leo: int, now: int, lag_t
 
 
 def out_of_sync(
-    profile: Profile, remote: Remote, leader_leo: int, now: int, lag_time_us: int, lag_messages: int
+    profile: Profile, remote: RemoteReplicaState, leader_leo: int, now: int, lag_time_us: int, lag_messages: int
 ) -> bool:
     """Whether a member must leave the ISR (``Partition.isFollowerOutOfSync``; 0.8.2 ``getOutOfSyncReplicas``)."""
     remote.settle()
@@ -199,7 +201,7 @@ def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int,
 # everything and restarts there. Else the leader's log has grown into reach meanwhile, and the follower continues.
 
 
-class Seek(NamedTuple):
+class OffsetRequest(NamedTuple):
     """Pending request of an out-of-range follower, with its leader epoch (-1 where the version sends none)."""
 
     epoch: int

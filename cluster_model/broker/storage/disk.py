@@ -25,7 +25,7 @@ BLOCK: Final = 4_096
 """Bytes of the smallest new file: a checkpoint is written beside the old one and then replaces it."""
 
 
-class Slow(NamedTuple):
+class DiskSlowdown(NamedTuple):
     """A slow disk: throughput in bytes per second, and additional microseconds for each write."""
 
     throughput: int
@@ -45,7 +45,7 @@ class Disk:
     __slots__ = ("again", "broken", "halted", "slow")
 
     def __init__(self) -> None:
-        self.slow: dict[int, Slow] = {}
+        self.slow: dict[int, DiskSlowdown] = {}
         """Fault number → slowness."""
         self.broken: dict[int, DiskFailure] = {}
         self.halted = False
@@ -179,7 +179,7 @@ class WriteCache:
             if image is None:
                 replica.power_lost(now, keep, tail)
                 continue
-            take_back(replica, image, now, keep, tail)
+            restore_image(replica, image, now, keep, tail)
             went_back = True
         if self._until_us == _LOSING:
             self._images = {name: image_of(replica, now) for name, replica in replicas.items()}
@@ -208,7 +208,7 @@ def image_of(replica: Replica, now: int) -> DiskImage:
     )  # fmt: skip
 
 
-def take_back(replica: Replica, image: DiskImage, now: int, keep: int, tail: str) -> None:
+def restore_image(replica: Replica, image: DiskImage, now: int, keep: int, tail: str) -> None:
     """Reset a replica to what a power loss at the time of the image would have left."""
     log = replica.log
     old_ranges, end = tuple(log.pieces(log.log_start, log.leo)), log.leo

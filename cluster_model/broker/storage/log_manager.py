@@ -15,7 +15,7 @@ from cluster_model.log.crash_recovery import reading_us, recovery_us
 from cluster_model.log.log_cleaner import to_clean
 from cluster_model.protocol.configs import NEVER, BrokerConfig
 from cluster_model.protocol.events import BatchCorrupted, CorruptBatchFound, Event, RecoveryFinished
-from cluster_model.protocol.records import CORRUPT_BATCH, LENGTH, Batch, Damage, with_damage
+from cluster_model.protocol.records import CORRUPT_BATCH, LENGTH_CORRUPT, Batch, CorruptBatchRange, with_damage
 from cluster_model.util.ranges import Range, subtract
 
 # Damaged batches of a replica: which batch, where recovery truncates, where the cleaner fails.
@@ -40,17 +40,17 @@ def damage(replica: Replica, offset: int, kind: str, now: int) -> None:
     batch = batch_to_damage(replica, offset)
     if batch is None:
         raise ValueError(f"broker {replica.broker} has no batch of {replica.partition} at offset {offset}")
-    replica.damages = with_damage(replica.damages, Damage(batch.base, batch.end, kind))
+    replica.damages = with_damage(replica.damages, CorruptBatchRange(batch.base, batch.end, kind))
     replica.emit(BatchCorrupted(now, replica.partition, replica.broker, batch.base, batch.end, kind))
 
 
-def whole(replica: Replica, log_branch: int) -> list[Range]:
+def undamaged_ranges(replica: Replica, log_branch: int) -> list[Range]:
     """Return the offset ranges of a log branch that this log holds undamaged."""
     held = replica.log.held(log_branch)
     return subtract(held, [each[:2] for each in replica.damages]) if replica.damages else held
 
 
-def cut_at_damage(replica: Replica, now: int) -> None:
+def truncate_at_damage(replica: Replica, now: int) -> None:
     """Verify the checksums of all segments that an unclean start reads (``LogSegment.recover``).
 
     Segments below the recovery point are not read. The log is truncated at the first damaged batch.
@@ -64,7 +64,7 @@ def cut_at_damage(replica: Replica, now: int) -> None:
 
 def stops_cleaner(replica: Replica, end: int) -> int:
     """Return the offset at which cleaning up to ``end`` fails, -1 if it succeeds: the cleaner parses batches."""
-    return next((each.start for each in replica.damages if each.kind == LENGTH and each.start < end), -1)
+    return next((each.start for each in replica.damages if each.kind == LENGTH_CORRUPT and each.start < end), -1)
 
 
 # The cleaner thread of one broker, which cleans compacted logs in turn (``LogCleaner``).
@@ -260,7 +260,7 @@ class LogManager:
         self._torn = sum(replica.log.torn > 0 for replica in self._replicas.values())
         for replica in self._replicas.values() if not clean else ():
             if replica.damages:
-                cut_at_damage(replica, self._port.now)
+                truncate_at_damage(replica, self._port.now)
         sizes = [replica.recovered(clean=clean) for replica in self._replicas.values()]
         self._was_clean = self.loaded = clean
         self._checked = sum(sizes)

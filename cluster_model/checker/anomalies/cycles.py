@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.anomalies.anomaly_case import AnomalyCounter, Example
-from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, values_between
+from cluster_model.checker.anomalies.index import KeyIndex, KeyObservations, values_between
 from cluster_model.checker.anomalies.operations import COMMITTED, INFO, Op, ReadOperation, Send
 from cluster_model.checker.anomalies.order_rules import client_of
 from cluster_model.util.ranges import RangeSet
@@ -151,7 +151,7 @@ class Cycles:
         self._report_write_cycles(txns, ww, tally, now)
         self._report_read_cycles(txns, ww, reads, tally, now)
 
-    def _add_write_edges(self, facts: KeyFacts, writers: "_Writers", ww: _Graph) -> None:
+    def _add_write_edges(self, facts: KeyObservations, writers: "_Writers", ww: _Graph) -> None:
         """Add the ww edges of a key's log; at an offset with several values the newest strand's counts."""
         before = -1
         for _offset, client, sequence, count in values_between(facts, 0, facts.seen.ends[-1] if facts.seen.ends else 0):

@@ -10,7 +10,7 @@ from cluster_model.checker.anomalies.operations import ASSIGN, COMMITTED, SUBSCR
 from cluster_model.checker.anomalies.rules import unread
 from cluster_model.checker.invariants.base import LOSSY, Excuses
 from cluster_model.checker.invariants.durability import DURABILITY
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import BatchCorrupted, LeaderElected, LogStartMoved, PartitionDeleted, TraceEvent
 
 # The settings that decide which anomalies are allowed: producer configurations and topic retention.
@@ -50,7 +50,7 @@ def manner(*, coordinated: bool, committed_only: bool) -> str:
     return f"{SUBSCRIBE if coordinated else ASSIGN} {COMMITTED if committed_only else ''}".strip()
 
 
-class InForce:
+class AnomalyExcuses:
     """Settings in force and events that excuse an anomaly: an unclean election does, a broker's crash does not."""
 
     __slots__ = (
@@ -67,7 +67,7 @@ class InForce:
 
     def __init__(
         self,
-        world: World,
+        world: ClusterState,
         clients: ClientSettings,
         facts: KeyIndex,
         excuses: Excuses,
@@ -214,7 +214,7 @@ class InForce:
 # Every anomaly by name: its rule in one sentence, and when it is allowed.
 
 
-Excuse = Callable[[AnomalyCase, InForce], str]
+Excuse = Callable[[AnomalyCase, AnomalyExcuses], str]
 """Callable that returns why a case is allowed, in one phrase; empty if it is not."""
 
 
@@ -228,7 +228,7 @@ class Anomaly(NamedTuple):
     own: bool = False
 
 
-def _never(_case: AnomalyCase, _now: InForce) -> str:
+def _never(_case: AnomalyCase, _now: AnomalyExcuses) -> str:
     return ""
 
 
@@ -236,34 +236,34 @@ def _always(why: str) -> Excuse:
     return lambda _case, _now: why
 
 
-def _losses(case: AnomalyCase, now: InForce) -> str:
+def _losses(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return now.may_lose(case.who, case.key, written=True)
 
 
-def _never_read(case: AnomalyCase, now: InForce) -> str:
+def _never_read(case: AnomalyCase, now: AnomalyExcuses) -> str:
     """Excuse a lost write: readers may have started above it, so only the final read of an online partition counts."""
     return _losses(case, now) if now.led(case.key) else "the partition had no leader at the end"
 
 
-def _losses_of_anybody(case: AnomalyCase, now: InForce) -> str:
+def _losses_of_anybody(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return now.may_lose("", case.key)
 
 
-def _owners(case: AnomalyCase, now: InForce) -> str:
+def _owners(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return "another process may use the same group.instance.id" if case.who in now.static else ""
 
 
-def _duplicate(case: AnomalyCase, now: InForce) -> str:
+def _duplicate(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return now.may_repeat(case.who)
 
 
-def _unseen(case: AnomalyCase, now: InForce) -> str:
+def _unseen(case: AnomalyCase, now: AnomalyExcuses) -> str:
     if not now.caught_up(case.key):
         return "the final read did not reach the end of the partition"
     return now.may_lose(case.who, case.key, written=True) or _compacted(case, now)
 
 
-def _aborted(case: AnomalyCase, now: InForce) -> str:
+def _aborted(case: AnomalyCase, now: AnomalyExcuses) -> str:
     if not now.transactional(case.who):
         return ""
     if case.manner != COMMITTED:
@@ -271,15 +271,15 @@ def _aborted(case: AnomalyCase, now: InForce) -> str:
     return now.may_end_another()
 
 
-def _precommitted(case: AnomalyCase, _now: InForce) -> str:
+def _precommitted(case: AnomalyCase, _now: AnomalyExcuses) -> str:
     return "" if case.manner == COMMITTED else "the reader is read_uncommitted"
 
 
-def _compacted(case: AnomalyCase, now: InForce) -> str:
+def _compacted(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return "the topic is compacted" if now.compacted(case.key) else ""
 
 
-def _between_polls(case: AnomalyCase, now: InForce) -> str:
+def _between_polls(case: AnomalyCase, now: AnomalyExcuses) -> str:
     if case.manner.startswith(SUBSCRIBE):
         return "the reader uses its group's commits"
     if case.manner.startswith(WIRE):
@@ -287,11 +287,11 @@ def _between_polls(case: AnomalyCase, now: InForce) -> str:
     return now.may_lose("", case.key) or now.may_skip(case.key)
 
 
-def _reordered(case: AnomalyCase, now: InForce) -> str:
+def _reordered(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return now.may_reorder(case.who) or now.may_lose(case.who, case.key)
 
 
-def _cycle_excuse(case: AnomalyCase, _now: InForce) -> str:
+def _cycle_excuse(case: AnomalyCase, _now: AnomalyExcuses) -> str:
     if not case.manner:
         return "writes are not isolated, and the cycle contains writes"
     return "" if COMMITTED in case.manner else "a reader is read_uncommitted"

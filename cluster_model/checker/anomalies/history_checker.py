@@ -17,8 +17,8 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.anomalies import rules
 from cluster_model.checker.anomalies.anomaly_case import EXAMPLES, AnomalyCase, AnomalyCounter, Example
 from cluster_model.checker.anomalies.cycles import Cycles
-from cluster_model.checker.anomalies.definitions import KINDS, ClientSettings, InForce
-from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, Undecided
+from cluster_model.checker.anomalies.definitions import KINDS, AnomalyExcuses, ClientSettings
+from cluster_model.checker.anomalies.index import KeyIndex, KeyObservations, Undecided
 from cluster_model.checker.anomalies.operations import (
     ASSIGN,
     COMMITTED,
@@ -37,10 +37,10 @@ from cluster_model.checker.anomalies.operations import (
     Run,
     Send,
 )
-from cluster_model.checker.anomalies.order_rules import Gaps, Lags, PollOrder, RealtimeOrder, SendOrder
-from cluster_model.checker.anomalies.rules import Consumed, GroupChecks
+from cluster_model.checker.anomalies.order_rules import OffsetJumps, PollOrder, RealtimeLags, RealtimeOrder, SendOrder
+from cluster_model.checker.anomalies.rules import ConsumedOffsets, GroupChecks
 from cluster_model.checker.invariants.base import Excuses
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     NodeUp,
     OffsetsCommitted,
@@ -67,8 +67,8 @@ from cluster_model.util.ranges import subtract
 # Checks a history, each operation once, for anomalies.
 #
 # Anomalies that depend on later observations, such as lost writes, are decided at the end; until then the history is
-# kept as ranges. Operations enter by :meth:`Anomalies.take`, or part by part by the methods after it, which create no
-# objects.
+# kept as ranges. Operations enter by :meth:`HistoryChecker.take`, or part by part by the methods after it, which create
+# no objects.
 
 
 Reader = tuple[str, str]
@@ -85,7 +85,7 @@ class _Counted(Protocol):
     def entries(self) -> int: ...
 
 
-class Anomalies:
+class HistoryChecker:
     """Checker of all anomalies in one history of operations."""
 
     __slots__ = (
@@ -97,12 +97,12 @@ class Anomalies:
         self.tally = AnomalyCounter()
         """Anomalies that are final."""
         self.facts = KeyIndex(payload, empty, begin)
-        self.gaps = Gaps(self.facts, self.tally)
+        self.gaps = OffsetJumps(self.facts, self.tally)
         self.polls = PollOrder(self.gaps, self.tally)
         self._sent_in_order = SendOrder(self.facts, self.gaps)
-        self.consumed = Consumed(self.facts)
+        self.consumed = ConsumedOffsets(self.facts)
         self.cycles = Cycles(self.facts)
-        self.lags = Lags()
+        self.lags = RealtimeLags()
         self.realtime = RealtimeOrder(self.tally)
         self.groups = GroupChecks(self.tally)
         self._operations = 0
@@ -267,7 +267,7 @@ class Anomalies:
             part.load(state)
 
 
-def _find_in(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
+def _find_in(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
     """Count the anomalies of a key that can be decided at any time."""
     for find in (rules.find_inconsistent_offsets, rules.find_duplicates, rules.find_aborted_reads, rules.find_phantoms):
         find(facts, tally, now)
@@ -293,7 +293,7 @@ class _OpenTransaction:
 
 
 class HistoryBuilder:
-    """Translator of trace events into operations for :class:`Anomalies`."""
+    """Translator of trace events into operations for :class:`HistoryChecker`."""
 
     __slots__ = (
         "_copiers",
@@ -312,7 +312,7 @@ class HistoryBuilder:
 
     def __init__(
         self,
-        anomalies: Anomalies,
+        anomalies: HistoryChecker,
         manner_of: Callable[[str, str], str],
         copiers: frozenset[str],
         newest_log_branch: Callable[[str], int],
@@ -537,7 +537,7 @@ class HistoryBuilder:
 # last stable offset it reads uncommitted data. A partition without a leader is not read.
 
 
-class Served(NamedTuple):
+class FinalReadRange(NamedTuple):
     """A range returned by the final read; for a partition without data one entry with log branch -1."""
 
     partition: str
@@ -549,21 +549,21 @@ class Served(NamedTuple):
     end_offset: int = -1
 
 
-def served_by(world: World, key: str) -> list[Served]:
+def final_read_of(world: ClusterState, key: str) -> list[FinalReadRange]:
     """Return all ranges that the final read of a partition returns, ascending, adjacent ones merged."""
     leader = world.true_leader(key)
     if leader is None or not world.is_up(leader.broker):
-        return [Served(key, caught_up=False, log_start=0)]
+        return [FinalReadRange(key, caught_up=False, log_start=0)]
     caught_up, start = leader.hw == leader.log.leo, leader.log.log_start
-    parts: list[Served] = []
+    parts: list[FinalReadRange] = []
     for _key, log_branch, low, high in served(leader):
         touches = parts and (parts[-1].log_branch, parts[-1].end_offset) == (log_branch, low)
         first = parts.pop().log_offset if touches else low
-        parts.append(Served(key, caught_up, start, log_branch, first, high))
-    return parts or [Served(key, caught_up, start)]
+        parts.append(FinalReadRange(key, caught_up, start, log_branch, first, high))
+    return parts or [FinalReadRange(key, caught_up, start)]
 
 
-def read_all(world: World, anomalies: Anomalies, now: int) -> None:
+def read_all(world: ClusterState, anomalies: HistoryChecker, now: int) -> None:
     """Do the final read of every partition that clients have used."""
     for key in tuple(anomalies.facts.keys):
         facts = anomalies.facts.key(key)
@@ -622,17 +622,17 @@ class AnomalyChecker:
     __slots__ = ("_world", "in_force", "listening")
 
     def __init__(
-        self, world: World, clients: ClientSettings, excuses: Excuses, undone: Callable[[str | None], int]
+        self, world: ClusterState, clients: ClientSettings, excuses: Excuses, undone: Callable[[str | None], int]
     ) -> None:
         """``excuses`` and ``undone`` decide only whether an anomaly is allowed, not whether it is observed."""
         self._world = world
-        anomalies = Anomalies(self._payload, self.empty, self._begin)
+        anomalies = HistoryChecker(self._payload, self.empty, self._begin)
         self.listening = HistoryBuilder(
             anomalies, lambda client, group: clients.readers.get(client) or clients.groups.get(group, ASSIGN),
             clients.copiers,
             lambda key: len(world.lineages[key].by_id) if key in world.lineages else 0,
         )  # fmt: skip
-        self.in_force = InForce(world, clients, anomalies.facts, excuses, undone)
+        self.in_force = AnomalyExcuses(world, clients, anomalies.facts, excuses, undone)
 
     def _payload(self, key: str, strand: int, start: int, end: int) -> list[Run]:
         """Return the values of records that were read or acknowledged; others are never looked up."""

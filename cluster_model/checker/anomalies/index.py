@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Begin, Empty, Payload, Run, Send
-from cluster_model.util.ranges import Range, RangeSet, load_all, put, save_all, subtract
+from cluster_model.util.ranges import Range, RangeSet, add_range, load_all, save_all, subtract
 
 UNKNOWN: Final = 1 << 62
 """Start offset of a strand whose start is not known."""
@@ -25,7 +25,7 @@ class ValueExtent(NamedTuple):
     offset: int
 
 
-class KeyFacts:
+class KeyObservations:
     """Observations of one key, as ranges."""
 
     __slots__ = (
@@ -85,7 +85,7 @@ class KeyFacts:
             spans.add(sequence, end)
             return
         for low, high in spans.within(sequence, end):
-            put(self.again, client, low, high)
+            add_range(self.again, client, low, high)
         spans.add(sequence, end)
 
     def acked(self, client: str, sequence: int, count: int) -> None:
@@ -94,7 +94,7 @@ class KeyFacts:
         if spans is not None and spans.ends[-1] == sequence:  # nearly always
             spans.ends[-1] = sequence + count
         else:
-            put(self.ended[OK], client, sequence, sequence + count)
+            add_range(self.ended[OK], client, sequence, sequence + count)
 
     def observe(self, strand: int, start: int, end: int) -> None:
         """Record that ``[start, end)`` of a strand was observed."""
@@ -167,7 +167,7 @@ class KeyFacts:
         """Record the outcome of a send."""
         spans = self.ended[outcome].get(client)
         if spans is None or not spans.extend(sequence, sequence + count):
-            put(self.ended[outcome], client, sequence, sequence + count)
+            add_range(self.ended[outcome], client, sequence, sequence + count)
 
     def settle(self) -> None:
         """Look up the values of all new ranges."""
@@ -180,11 +180,11 @@ class KeyFacts:
                     known = self.log_values[client] = RangeSet()
                 added = known.add(sequence, end)
                 for low, high in subtract([(sequence, end)], added):
-                    put(self.doubles, client, low, high)
+                    add_range(self.doubles, client, low, high)
         fresh, self._fresh_read = self._fresh_read, []
         for strand, first, last in fresh:
             for _offset, client, sequence, count in self.payload(self.key, strand, first, last):
-                put(self.values, client, sequence, sequence + count)
+                add_range(self.values, client, sequence, sequence + count)
 
     @property
     def strands(self) -> list[int]:
@@ -244,7 +244,9 @@ class KeyFacts:
         return sum(len(each.starts) for each in spans) + len(self._fresh_log) + len(self._fresh_read)
 
 
-def seen_between(facts: KeyFacts, start: int, end: int, strands: Range | None = None) -> Iterator[tuple[int, Range]]:
+def seen_between(
+    facts: KeyObservations, start: int, end: int, strands: Range | None = None
+) -> Iterator[tuple[int, Range]]:
     """Yield the observed parts of ``[start, end)``: (strand, part); at a shared offset the newest strand counts.
 
     ``strands`` limits it to a log from the first strand to the second: only these and the strands between them count,
@@ -260,7 +262,7 @@ def seen_between(facts: KeyFacts, start: int, end: int, strands: Range | None = 
                     yield strand, part
 
 
-def values_between(facts: KeyFacts, start: int, end: int, strands: Range | None = None) -> list[Run]:
+def values_between(facts: KeyObservations, start: int, end: int, strands: Range | None = None) -> list[Run]:
     """Return the observed values of ``[start, end)`` of the log, in order."""
     seen = seen_between(facts, start, end, strands)
     return sorted(run for strand, part in seen for run in facts.payload(facts.key, strand, *part))
@@ -297,15 +299,15 @@ class KeyIndex:
         self.payload = payload
         self.empty: Empty = empty or (lambda *_part: False)
         self.begin: Begin = begin or (lambda _key, _strand: UNKNOWN)
-        self.keys: dict[str, KeyFacts] = {}
+        self.keys: dict[str, KeyObservations] = {}
         self.undecided: list[Undecided] = []
         """Sends with unknown outcome whose values may have been read."""
 
-    def key(self, name: str) -> KeyFacts:
+    def key(self, name: str) -> KeyObservations:
         """Return the observations of a key, created on first use."""
         facts = self.keys.get(name)
         if facts is None:
-            facts = self.keys[name] = KeyFacts(name, self.payload, self.empty, self.begin)
+            facts = self.keys[name] = KeyObservations(name, self.payload, self.empty, self.begin)
         return facts
 
     def settle(self) -> None:
@@ -317,7 +319,7 @@ class KeyIndex:
             if self.committed(each.sends):
                 for send in each.sends:
                     facts = self.key(send.key)
-                    put(facts.promised, send.client, send.sequence, send.sequence + send.size)
+                    add_range(facts.promised, send.client, send.sequence, send.sequence + send.size)
                     if send.offset >= 0:
                         facts.observe(send.strand, send.offset, send.offset + send.size)
             else:
@@ -338,7 +340,7 @@ class KeyIndex:
     def begin_anew(self, name: str) -> None:
         """Reset a deleted key; one created again with its name is new, but senders continue their numbering."""
         sent, again = self.key(name).sent, self.key(name).again
-        facts = self.keys[name] = KeyFacts(name, self.payload, self.empty, self.begin)
+        facts = self.keys[name] = KeyObservations(name, self.payload, self.empty, self.begin)
         facts.sent, facts.again = sent, again
         self.undecided = [each for each in self.undecided if all(send.key != name for send in each.sends)]
 

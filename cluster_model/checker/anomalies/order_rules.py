@@ -39,7 +39,7 @@ class OffsetJump(NamedTuple):
     """The oldest and the newest strand of the log that was read; None: all observations count."""
 
 
-class Gaps:
+class OffsetJumps:
     """Undecided jumps, and how often each occurred."""
 
     __slots__ = ("_facts", "_waiting", "tally")
@@ -131,7 +131,7 @@ class PollOrder:
 
     __slots__ = ("_current", "_gaps", "_last", "_tally")
 
-    def __init__(self, gaps: Gaps, tally: AnomalyCounter) -> None:
+    def __init__(self, gaps: OffsetJumps, tally: AnomalyCounter) -> None:
         self._gaps = gaps
         self._tally = tally
         self._last: dict[str, dict[str, Range]] = {}
@@ -273,7 +273,7 @@ class SendOrder:
 
     __slots__ = ("_chains", "_facts", "_gaps", "_unknown")
 
-    def __init__(self, facts: KeyIndex, gaps: Gaps) -> None:
+    def __init__(self, facts: KeyIndex, gaps: OffsetJumps) -> None:
         self._facts = facts
         self._gaps = gaps
         self._chains: dict[_Chain, list[ValueRun]] = {}
@@ -293,7 +293,7 @@ class SendOrder:
                 return
         self._insert(chain, (process, key), ValueRun(sequence, end, offset, last, operation), self._gaps, now)
 
-    def _insert(self, chain: list[ValueRun], where: _Chain, piece: ValueRun, gaps: Gaps, now: int) -> None:
+    def _insert(self, chain: list[ValueRun], where: _Chain, piece: ValueRun, gaps: OffsetJumps, now: int) -> None:
         index = bisect_right(chain, piece.start, key=lambda each: each.start)
         before = chain[index - 1] if index else None
         after = chain[index] if index < len(chain) else None
@@ -310,7 +310,7 @@ class SendOrder:
             del chain[index]
         chain.insert(index, piece)
 
-    def _compare(self, where: _Chain, one: ValueRun, other: ValueRun, gaps: Gaps, now: int) -> None:
+    def _compare(self, where: _Chain, one: ValueRun, other: ValueRun, gaps: OffsetJumps, now: int) -> None:
         """Compare the last value of one run with the first value of the next."""
         process, key = where
         client = client_of(process)
@@ -329,7 +329,7 @@ class SendOrder:
 
     def find(self, tally: AnomalyCounter, now: int) -> None:
         """Check, at the end, sends with unknown outcome, and neighbours of failed sends."""
-        gaps = Gaps(self._facts, tally)
+        gaps = OffsetJumps(self._facts, tally)
         chains = {where: list(chain) for where, chain in self._chains.items()}
         for each in self._unknown:
             chain = chains.setdefault((each.process, each.send.key), [])
@@ -394,7 +394,7 @@ _Worst = dict[tuple[str, str], tuple[int, int, int, int]]
 """(client, key) → (polls that lagged, worst lag in microseconds, its virtual time, offset)."""
 
 
-class Lags:
+class RealtimeLags:
     """Times at which offsets became known, by key; lagging polls and the worst lag, by client and key."""
 
     __slots__ = ("_ends", "_newest", "_times", "_worst")

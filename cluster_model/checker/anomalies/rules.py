@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 from cluster_model.checker.anomalies.anomaly_case import AnomalyCounter, Example
-from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, ValueExtent
+from cluster_model.checker.anomalies.index import KeyIndex, KeyObservations, ValueExtent
 from cluster_model.checker.anomalies.operations import COMMITTED, FAIL, OK, Op, Payload
 from cluster_model.checker.anomalies.order_rules import client_of
-from cluster_model.util.ranges import Range, RangeSet, load_all, put, save_all
+from cluster_model.util.ranges import Range, RangeSet, add_range, load_all, save_all
 
 CONSUME_DUP: Final = "consume-dup"
 
@@ -14,7 +14,7 @@ _Who = tuple[str, str]
 """(process, key)."""
 
 
-class Consumed:
+class ConsumedOffsets:
     """Offsets that each process received, and received again, by process and key (consume-dup)."""
 
     __slots__ = ("_facts", "_received", "_received_again")
@@ -39,7 +39,7 @@ class Consumed:
             self._facts.key(key).put(by_strand, strand, start, end)
             return
         for low, high in spans.within(start, end):
-            put(self._received_again.setdefault((process, key), {}), strand, low, high)
+            add_range(self._received_again.setdefault((process, key), {}), strand, low, high)
         spans.add(start, end)
 
     def given_back(self, process: str, key: str, start: int, end: int) -> None:
@@ -123,18 +123,18 @@ class Consumed:
 ABORTED_READ: Final = "G1a"
 
 
-def find_aborted_reads(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
+def find_aborted_reads(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
     """Count values by the client that sent them; those that a read_committed reader received separately."""
     found: dict[str, RangeSet] = {}
     for client, failed in facts.ended[FAIL].items():
         again = facts.again.get(client)
         for start, end in failed.common(facts.values.get(client)):
             for low, high in again.without(start, end) if again else [(start, end)]:
-                put(found, client, low, high)
+                add_range(found, client, low, high)
     committed: dict[str, RangeSet] = {}
     if facts.read_committed:
         for place in facts.places(found, facts.read_committed):
-            put(committed, place.client, place.sequence, place.sequence + place.size)
+            add_range(committed, place.client, place.sequence, place.sequence + place.size)
     for client, spans in found.items():
         known = committed.get(client)
         for manner, parts in ((COMMITTED, known.ranges() if known else []), ("", spans.minus(known))):
@@ -149,7 +149,7 @@ def find_aborted_reads(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None
 DUPLICATE: Final = "duplicate"
 
 
-def offsets_of_doubles(facts: KeyFacts) -> dict[tuple[str, int], list[int]]:
+def offsets_of_doubles(facts: KeyObservations) -> dict[tuple[str, int], list[int]]:
     """Return the offsets, ascending, of every value at more than one offset: (client, sequence) → offsets."""
     found: dict[tuple[str, int], dict[int, None]] = {}
     for place in facts.places(facts.doubles):
@@ -158,7 +158,7 @@ def offsets_of_doubles(facts: KeyFacts) -> dict[tuple[str, int], list[int]]:
     return {value: sorted(offsets) for value, offsets in found.items() if len(offsets) > 1}
 
 
-def find_duplicates(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
+def find_duplicates(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
     """Count values at several offsets, by the client that sent them."""
     for (client, sequence), offsets in offsets_of_doubles(facts).items():
         text = f"record {sequence} of {client} is at offsets {', '.join(map(str, offsets))}"
@@ -237,7 +237,7 @@ class GroupChecks:
 INCONSISTENT_OFFSETS: Final = "inconsistent-offsets"
 
 
-def find_inconsistent_offsets(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
+def find_inconsistent_offsets(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
     """Count offsets observed with two values, by the client whose value was observed first."""
     for start, end in facts.contested.ranges():
         earliest: dict[int, tuple[str, int, int]] = {}
@@ -254,7 +254,7 @@ def find_inconsistent_offsets(facts: KeyFacts, tally: AnomalyCounter, now: int) 
             tally.note(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, text))
 
 
-def _values(facts: KeyFacts, strand: int, part: Range) -> list[tuple[int, tuple[str, int]]]:
+def _values(facts: KeyObservations, strand: int, part: Range) -> list[tuple[int, tuple[str, int]]]:
     return [
         (offset + index, (client, sequence + index))
         for offset, client, sequence, count in facts.payload(facts.key, strand, *part)
@@ -273,7 +273,7 @@ def _values(facts: KeyFacts, strand: int, part: Range) -> list[tuple[int, tuple[
 LOST_WRITE: Final = "lost-write"
 
 
-def find_lost_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
+def find_lost_writes(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
     """Count lost values, by the client that sent them."""
     doubles = offsets_of_doubles(facts)
     bound = _bound(facts, doubles)
@@ -297,7 +297,7 @@ def find_lost_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
                         tally.note(LOST_WRITE, client, facts.key, Example(now, at, at + 1, text))
 
 
-def _is_lost(facts: KeyFacts, value: tuple[str, int]) -> bool:
+def _is_lost(facts: KeyObservations, value: tuple[str, int]) -> bool:
     """Return whether a value's send is committed and no poll returned it."""
     client, sequence = value
     read = facts.values.get(client)
@@ -306,7 +306,7 @@ def _is_lost(facts: KeyFacts, value: tuple[str, int]) -> bool:
     return any(client in sent and sent[client].has(sequence) for sent in (facts.ended[OK], facts.promised))
 
 
-def _last_strand(facts: KeyFacts, value: tuple[str, int], at: int, strand: int) -> int:
+def _last_strand(facts: KeyObservations, value: tuple[str, int], at: int, strand: int) -> int:
     """Return the newest strand with the value at an offset, so that it is reported once."""
     if not facts.contested.has(at):
         return strand
@@ -320,7 +320,7 @@ def _last_strand(facts: KeyFacts, value: tuple[str, int], at: int, strand: int) 
     return found
 
 
-def _bound(facts: KeyFacts, doubles: dict[tuple[str, int], list[int]]) -> int:
+def _bound(facts: KeyObservations, doubles: dict[tuple[str, int], list[int]]) -> int:
     """Return the highest offset at which a read value is first; -1 if nothing was read."""
     best = -1
     for strand, spans in facts.read.items():
@@ -335,7 +335,9 @@ def _bound(facts: KeyFacts, doubles: dict[tuple[str, int], list[int]]) -> int:
     return best
 
 
-def _first_in(facts: KeyFacts, strand: int, start: int, end: int, doubles: dict[tuple[str, int], list[int]]) -> int:
+def _first_in(
+    facts: KeyObservations, strand: int, start: int, end: int, doubles: dict[tuple[str, int], list[int]]
+) -> int:
     """Return the highest offset of ``[start, end)`` whose value is at no lower offset; -1 for none."""
     step, at = 1, end
     while start < at:
@@ -356,7 +358,7 @@ def _first_in(facts: KeyFacts, strand: int, start: int, end: int, doubles: dict[
 PHANTOM: Final = "phantom"
 
 
-def find_phantoms(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
+def find_phantoms(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
     """Count phantom values, by the client that they name as their sender."""
     for client, read in facts.log_values.items():
         for start, end in read.minus(facts.sent.get(client)):
@@ -395,7 +397,7 @@ def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: Anomal
 UNSEEN: Final = "unseen"
 
 
-def unread(facts: KeyFacts) -> dict[str, RangeSet]:
+def unread(facts: KeyObservations) -> dict[str, RangeSet]:
     """Return client → acknowledged values that were never read, without those deleted on purpose."""
     found: dict[str, RangeSet] = {}
     for client, sent in facts.ended[OK].items():
@@ -409,7 +411,7 @@ def unread(facts: KeyFacts) -> dict[str, RangeSet]:
     return found
 
 
-def find_unseen_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
+def find_unseen_writes(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
     """Count unread values, by the client that sent them."""
     for client, spans in unread(facts).items():
         for start, end in spans.ranges():

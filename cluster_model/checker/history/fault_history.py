@@ -25,7 +25,7 @@ HEALED_KEPT: Final = 32
 STEPS_KEPT: Final = 512
 """Number of steps that are kept to attribute events to them."""
 
-ITSELF: Final = "exit: "
+SELF_EXIT_PREFIX: Final = "exit: "
 """Prefix of the reason for which a process exited by itself."""
 _ENDS: Final = {
     "crash": "crashed",
@@ -37,14 +37,14 @@ _ENDS: Final = {
 }
 
 
-STOPPING: Final = (
+PROCESS_STOPPING_FAULTS: Final = (
     "crash", "power_loss", "clean_shutdown", "bounce", "out_of_memory", "gc_pause", "pause_train", "quorum_loss",
     "rejoin_storm", "duplicate_instance", "zombie_producer",
 )  # fmt: skip
 """Faults that end or pause the processes of their targets."""
-HALTING: Final = ("full_disk", "read_only_disk", "log_dir_failure")
+EXIT_CAUSING_FAULTS: Final = ("full_disk", "read_only_disk", "log_dir_failure")
 """Faults by which a broker exits when it next uses the disk."""
-QUIET: Final = (*HALTING, "corrupt_batch", "lost_writeback", "clock_skew")
+NON_DISRUPTIVE_FAULTS: Final = (*EXIT_CAUSING_FAULTS, "corrupt_batch", "lost_writeback", "clock_skew")
 """Faults that do not stop a broker. Later consequences, such as the end of its process, are events of their own."""
 
 
@@ -69,8 +69,8 @@ class FaultRecord:
 
     @property
     def is_quiet(self) -> bool:
-        """True if the node continued to work: a fault of :data:`QUIET`."""
-        return self.event_kind == FaultInjected.kind and self.fault in QUIET
+        """True if the node continued to work: a fault of :data:`NON_DISRUPTIVE_FAULTS`."""
+        return self.event_kind == FaultInjected.kind and self.fault in NON_DISRUPTIVE_FAULTS
 
     @property
     def is_stop(self) -> bool:
@@ -83,7 +83,7 @@ class FaultRecord:
         return ("fault", self.fault_id) if self.fault_id >= 0 else ("moment", self.moment)
 
 
-class Deeds:
+class FaultHistory:
     """Active and recently ended faults, by node and by fault."""
 
     __slots__ = ("_active", "_fenced", "_healed", "_pauses", "_process_ends", "_steps")
@@ -127,7 +127,7 @@ class Deeds:
 
     def _record(self, event: NodeDown | NodePaused, what: str, moment: int) -> FaultRecord:
         """Return the record of a process end or pause, with the active fault that caused it, if there is one."""
-        does = HALTING if what.startswith(ITSELF) else STOPPING
+        does = EXIT_CAUSING_FAULTS if what.startswith(SELF_EXIT_PREFIX) else PROCESS_STOPPING_FAULTS
         causing = [
             each
             for each in self._active.values()
@@ -178,7 +178,7 @@ class Deeds:
         self._pauses, self._fenced = dict(pauses), dict(fenced)
 
 
-def on_node(records: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
+def faults_on_node(records: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
     """Return the records of a node that had not ended by a time, in order."""
     return tuple(
         record
@@ -189,13 +189,13 @@ def on_node(records: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple
 
 def about(records: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
     """Return the records by which a node may have stopped to respond or send: those that are not quiet."""
-    return tuple(record for record in on_node(records, node, since_us) if not record.is_quiet)
+    return tuple(record for record in faults_on_node(records, node, since_us) if not record.is_quiet)
 
 
-def deed_words(record: FaultRecord, node: str, step: str) -> str:
+def fault_text(record: FaultRecord, node: str, step: str) -> str:
     """Return a record as text: ``broker 1 lost power (step 3)``."""
     if record.event_kind == NodeDown.kind:
-        exits = record.what.removeprefix(ITSELF)
+        exits = record.what.removeprefix(SELF_EXIT_PREFIX)
         text = f"{node} {_ENDS[record.what]}" if record.what in _ENDS else f"{node} exited: {exits}"
     elif record.event_kind == NodePaused.kind:
         text = f"{node} was paused"

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.history.fault_history import Deeds, FaultRecord
+from cluster_model.checker.history.fault_history import FaultHistory, FaultRecord
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     BatchCorrupted,
     IsrChanged,
@@ -32,7 +32,7 @@ from cluster_model.util.ranges import Range, subtract
 # dropped when the leader's log holds them all again.
 
 
-LOOKED_OVER: Final = 64
+PRUNE_INTERVAL: Final = 64
 """Number of entries of a partition after which those of returned records are dropped."""
 
 
@@ -83,12 +83,12 @@ class MissingRecords(NamedTuple):
         ) and self.scene.elected == other.scene.elected
 
 
-class Witnesses:
+class MissingRecordsIndex:
     """Ranges of missing records and how they went missing, by partition."""
 
     __slots__ = ("_kept", "_world")
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ClusterState) -> None:
         self._world = world
         self._kept: dict[str, list[MissingRecords]] = {}
 
@@ -112,7 +112,7 @@ class Witnesses:
             kept[-1] = kept[-1]._replace(end=end)
             return
         kept.append(fresh)
-        if len(kept) % LOOKED_OVER == 0:
+        if len(kept) % PRUNE_INTERVAL == 0:
             self._kept[event.partition] = [each for each in kept if self._still_missing(event.partition, each)]
 
     def _still_missing(self, partition: str, witness: MissingRecords) -> bool:
@@ -169,15 +169,15 @@ def _is_damaged(replica: Replica, offset: int) -> bool:
     return any(each.start <= offset < each.end for each in replica.damages)
 
 
-DECISIONS_LOOKED_OVER: Final = 16
+DECISIONS_PRUNE_INTERVAL: Final = 16
 """Number of leader decisions of a partition after which those without missing records are dropped."""
-CUTS_LOOKED_OVER: Final = 16
+TRUNCATIONS_PRUNE_INTERVAL: Final = 16
 """Number of truncations of a partition after which those that explain nothing are dropped."""
 ISRS_KEPT: Final = 32
 """Number of newest epochs whose ISR is always kept."""
 UNCLEAN_KEPT: Final = 32
 """Number of unclean elections kept per partition: followers truncate because of them soon or never."""
-NOBODY: Final = (-1, -1)
+NO_KNOWN_LEADERS: Final = (-1, -1)
 """(previous leader, leader) of a partition that is no longer known."""
 
 
@@ -198,7 +198,7 @@ class LogTruncation(NamedTuple):
         return any(owner == log_branch and low < end and high > start for owner, low, high in self.taken)
 
 
-class Join(NamedTuple):
+class EarlyIsrJoin(NamedTuple):
     """An ISR join of a replica whose log had not reached the start offset of the leader's epoch."""
 
     moment: int
@@ -209,7 +209,7 @@ class Join(NamedTuple):
     """Start offset of the leader's epoch."""
 
 
-def early_joins(world: World, event: IsrChanged) -> Iterator[tuple[int, int, int]]:
+def early_joins(world: ClusterState, event: IsrChanged) -> Iterator[tuple[int, int, int]]:
     """Yield the replicas that join the ISR below the start offset of the leader's epoch (before KAFKA-7128).
 
     (broker, its log end offset, start offset of the leader's epoch) each.
@@ -248,14 +248,14 @@ class ClusterHistory:
         "witnesses",
     )  # fmt: skip
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ClusterState) -> None:
         self._world = world
         self.moment = 0
         """Number of rare events so far, which orders them even where virtual time does not pass."""
         self.acked_in: Callable[[str, int], list[Range]] = lambda partition, log_branch: []
         """Returns the acknowledged offsets of a log branch: only their truncations can explain a loss."""
-        self.deeds = Deeds()
-        self.witnesses = Witnesses(world)
+        self.deeds = FaultHistory()
+        self.witnesses = MissingRecordsIndex(world)
         self.trigger: TraceEvent | None = None
         """The rare event being handled."""
         names = world.records
@@ -272,7 +272,7 @@ class ClusterHistory:
         """Partition → (leader epoch, its newest ISR) each."""
         self._isr_removals: dict[str, dict[int, tuple[int, IsrChanged]]] = {}
         self._removed: dict[str, dict[int, tuple[int, ReplicaDeleted]]] = {}
-        self._early_joins: dict[str, dict[int, Join]] = {}
+        self._early_joins: dict[str, dict[int, EarlyIsrJoin]] = {}
         """Partition → broker → its newest early join."""
         self._damages: list[tuple[int, BatchCorrupted]] = []
         self._snapshots: dict[str, PartitionSnapshot] = {}
@@ -328,7 +328,7 @@ class ClusterHistory:
         name = event.partition
         decided = self._elections[name]
         decided.append((self.moment, event))
-        if len(decided) % DECISIONS_LOOKED_OVER == 0:
+        if len(decided) % DECISIONS_PRUNE_INTERVAL == 0:
             named = self.witnesses.elections(name)
             self._elections[name] = [each for each in decided[:-1] if each[0] in named] + decided[-1:]
         self._previous_isr[name] = self._isrs[name][-1][1]
@@ -351,9 +351,11 @@ class ClusterHistory:
             if broker not in event.isr:
                 dropped[broker] = (self.moment, event)
         for broker, end, epoch_start in early_joins(self._world, event):
-            self._early_joins.setdefault(event.partition, {})[broker] = Join(self.moment, event, end, epoch_start)
+            self._early_joins.setdefault(event.partition, {})[broker] = EarlyIsrJoin(
+                self.moment, event, end, epoch_start
+            )
 
-    def early_join(self, partition: str, broker: int, offset: int, until: int) -> Join | None:
+    def early_join(self, partition: str, broker: int, offset: int, until: int) -> EarlyIsrJoin | None:
         """Return a replica's early ISR join up to a moment without the record at ``offset``, None if there is none."""
         join = self._early_joins.get(partition, {}).get(broker)
         matches = join is not None and join.moment <= until and join.end <= offset < join.epoch_start
@@ -371,9 +373,13 @@ class ClusterHistory:
         truncations = self._cuts[event.partition]
         isr = self._isrs[event.partition][-1][1]
         truncations.append(LogTruncation(self.moment, event, log.cut, isr, self._epochs_differ(event)))
-        if len(truncations) % CUTS_LOOKED_OVER == 0:
-            kept = [truncation for truncation in truncations[: -CUTS_LOOKED_OVER // 2] if self._explains(truncation)]
-            self._cuts[event.partition] = kept + truncations[-CUTS_LOOKED_OVER // 2 :]
+        if len(truncations) % TRUNCATIONS_PRUNE_INTERVAL == 0:
+            kept = [
+                truncation
+                for truncation in truncations[: -TRUNCATIONS_PRUNE_INTERVAL // 2]
+                if self._explains(truncation)
+            ]
+            self._cuts[event.partition] = kept + truncations[-TRUNCATIONS_PRUNE_INTERVAL // 2 :]
 
     def _epochs_differ(self, event: Truncated) -> bool:
         """Return whether a truncating replica, its leader and the controller used different epochs."""
@@ -409,7 +415,7 @@ class ClusterHistory:
         decisions = self._elections.get(partition)
         if decisions and isinstance(decisions[-1][1], PartitionOffline):
             return -1
-        return self._leaders.get(partition, NOBODY)[1]
+        return self._leaders.get(partition, NO_KNOWN_LEADERS)[1]
 
     def scene(self, partition: str) -> PartitionSnapshot:
         """Return the current state; of a deleted partition what is still known, possibly nothing."""
@@ -422,7 +428,7 @@ class ClusterHistory:
         decisions = self._elections.get(partition)
         moment, decided = decisions[-1] if decisions else (-1, None)
         record = self._world.records.get(partition)
-        deposed, leader = self._leaders.get(partition, NOBODY)
+        deposed, leader = self._leaders.get(partition, NO_KNOWN_LEADERS)
         if not isinstance(decided, LeaderElected):
             deposed = leader
         assignment = tuple(self._world.replicas.get(partition, ()) if record is None else record.assignment)

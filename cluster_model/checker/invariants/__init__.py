@@ -8,11 +8,11 @@ It builds on observation and the layers below.
 """
 
 from cluster_model.checker.invariants.base import CIRCUMSTANCES, InvariantDefinition
-from cluster_model.checker.invariants.invariant_checker import INVARIANTS, PROMISES
+from cluster_model.checker.invariants.invariant_checker import DEFINITIONS, INVARIANTS
 
 __all__ = [
     "CIRCUMSTANCES",
+    "DEFINITIONS",
     "INVARIANTS",
-    "PROMISES",
     "InvariantDefinition",
 ]

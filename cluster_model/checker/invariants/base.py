@@ -17,7 +17,7 @@ from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
 from cluster_model.checker.history.partition_history import early_joins
 from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.log.crash_recovery import LOSSY as LOSSY_CRASH_RECOVERY
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     BecameLeader,
     Event,
@@ -32,7 +32,7 @@ from cluster_model.protocol.events import (
 from cluster_model.protocol.versions import Profile, modes_of
 from cluster_model.util.ranges import subtract
 
-LISTENS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
+EXCUSING_EVENTS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
 """Rare events that :class:`Excuses` handles."""
 
 
@@ -49,7 +49,7 @@ class Excuses:
         "_world",
     )
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ClusterState) -> None:
         self._world = world
         self._excused: dict[str, int] = {}
         self._lossy_epochs: dict[str, int] = {}
@@ -263,7 +263,7 @@ CIRCUMSTANCES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
+class ProtocolFix:
     """A protocol change that made an invariant hold, in all or in some circumstances, and the version that has it."""
 
     flag: str
@@ -295,12 +295,12 @@ class InvariantDefinition:
     text: str
     """The exact statement, one sentence."""
     source: str
-    mends: tuple[Mend, ...] = ()
+    mends: tuple[ProtocolFix, ...] = ()
     """Changes that the invariant needs, in order of their versions; empty if every version guarantees it."""
     exceptions: str = ""
     """Conditions under which a breach is no violation; empty for none."""
 
-    def lacking(self, profile: Profile, when: tuple[str, ...] = ()) -> tuple[Mend, ...]:
+    def lacking(self, profile: Profile, when: tuple[str, ...] = ()) -> tuple[ProtocolFix, ...]:
         """Return the needed changes that a version lacks: those always needed, and the first for these circumstances.
 
         An early ISR join or a leader that did not know its epoch is the only change returned.
@@ -329,21 +329,21 @@ class InvariantDefinition:
         return f"known for {version}: fixed by {', '.join(more)} and {last}"
 
 
-LEAVING_MEND: Final = Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAVING)
+REASSIGNMENT_FIX: Final = ProtocolFix(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAVING)
 """A ZooKeeper controller writes assignment and ISR to two znodes, one after the other, and sends the new assignment to
 the leader before it writes the ISR (``KafkaController.updateCurrentReassignment``,
 ``moveReassignedPartitionLeaderIfRequired``); a KRaft controller changes both with one record."""
 AFTER_1_1_1: Final = "2.0.1 and on branch 1.1 after 1.1.1"
 """Releases with KAFKA-7128 and KAFKA-7415: 1.1.0, 1.1.1 and 2.0.0 lack both; the last states of branches 1.1 and 2.0
 have them."""
-EARLY_MEND: Final = Mend("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN, AFTER_1_1_1)
+EARLY_JOIN_FIX: Final = ProtocolFix("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN, AFTER_1_1_1)
 """Without it, a leader with a lagging HW let followers join the ISR at that HW (``Partition.isFollowerInSync``)."""
-UNKNOWN_MEND: Final = Mend("epoch_on_elect", "KAFKA-7415", "1.1", LEADER_LACKS_EPOCH, AFTER_1_1_1)
+UNKNOWN_EPOCH_FIX: Final = ProtocolFix("epoch_on_elect", "KAFKA-7415", "1.1", LEADER_LACKS_EPOCH, AFTER_1_1_1)
 """Without it, a leader entered its epoch into its cache with the first record only, and did not know it before."""
-LOSSY_MENDS: Final = (
-    Mend("bounce_detected", "KIP-380", "2.2", LOSSY),
-    Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LOSSY),
-    Mend("fetch_broker_epoch", "KIP-903", "3.5", LOSSY),
+LOSSY_CRASH_FIXES: Final = (
+    ProtocolFix("bounce_detected", "KIP-380", "2.2", LOSSY),
+    ProtocolFix(KRAFT, "KIP-500 (KRaft mode)", "3.3", LOSSY),
+    ProtocolFix("fetch_broker_epoch", "KIP-903", "3.5", LOSSY),
 )
 """Changes that detect a replica restarted without its log: a bounce that the controller detects, a registration that a
 KRaft controller remembers, and an ISR that only the process that fetched may join."""
@@ -352,7 +352,9 @@ KRaft controller remembers, and an ISR that only the process that fetched may jo
 # The context that all invariants share: cluster state, registered brokers, excuses for losses, and violations.
 
 
-BY_HAND: Final = "known for manual steps: a replica that lost its log may be elected, which no controller would do"
+KNOWN_FOR_MANUAL_STEPS: Final = (
+    "known for manual steps: a replica that lost its log may be elected, which no controller would do"
+)
 
 
 class Registrations(Protocol):
@@ -376,7 +378,7 @@ class InvariantContext:
 
     __slots__ = ("_emit", "_reported", "excuses", "plane", "unexpected", "violations", "world")
 
-    def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None) -> None:
+    def __init__(self, world: ClusterState, emit: Callable[[Event], None], plane: Registrations | None) -> None:
         """``plane`` is None with manual steps, where there is no control plane."""
         self.world = world
         self.plane = plane
@@ -421,7 +423,7 @@ class InvariantContext:
         """
         known = promise.known(self.world.profile, when)
         if self.plane is None and LOSSY in when and not known:
-            known = BY_HAND
+            known = KNOWN_FOR_MANUAL_STEPS
         key = (promise.name, fault, partition, broker, epoch)
         if key in self._reported:
             return
@@ -444,9 +446,9 @@ class InvariantContext:
         self.excuses.load(excuses)
 
 
-Heard = dict[type[TraceEvent], Callable[[Any], None]]
+EventHandlers = dict[type[TraceEvent], Callable[[Any], None]]
 """Rare event type → handler."""
-HwHeard = Callable[[HwAdvanced, Replica, CommittedPartition], None]
+HwHandler = Callable[[HwAdvanced, Replica, CommittedPartition], None]
 """Handler of a leader's HW advance, with the leader's replica and the partition's committed state."""
 
 
@@ -460,7 +462,7 @@ class Invariant:
         self.ground = ground
         self.world = ground.world
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of the rare events that can violate it."""
         return {}
 

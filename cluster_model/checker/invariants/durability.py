@@ -5,16 +5,16 @@ from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
-    EARLY_MEND,
+    EARLY_JOIN_FIX,
     LEAVING,
-    LEAVING_MEND,
-    LOSSY_MENDS,
-    UNKNOWN_MEND,
-    Heard,
+    LOSSY_CRASH_FIXES,
+    REASSIGNMENT_FIX,
+    UNKNOWN_EPOCH_FIX,
+    EventHandlers,
     Invariant,
     InvariantContext,
     InvariantDefinition,
-    Mend,
+    ProtocolFix,
     listed,
 )
 from cluster_model.log.replica_log import differing
@@ -34,12 +34,12 @@ DURABILITY: Final = InvariantDefinition(
     "A record acknowledged with acks=all is in the log of every leader elected later, at its offset.",
     "KIP-101, KIP-320, KIP-966",
     (
-        Mend("epoch_truncation", "KIP-101", "0.11"),
-        Mend("kip_279", "KIP-279", "2.0"),
-        Mend("kip_320", "KIP-320", "2.1"),
-        EARLY_MEND,
-        UNKNOWN_MEND,
-        *LOSSY_MENDS,
+        ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
+        ProtocolFix("kip_279", "KIP-279", "2.0"),
+        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        EARLY_JOIN_FIX,
+        UNKNOWN_EPOCH_FIX,
+        *LOSSY_CRASH_FIXES,
     ),
     "An unclean election since; a batch damaged on the leader's own disk; the last in-sync replica lost unflushed "
     "records, or with eligible leader replicas as many replicas as min.insync.replicas did. A crashed process is no "
@@ -62,7 +62,7 @@ class AcksAllDurability(Invariant):
         super().__init__(ground)
         self._pending: dict[str, tuple[RecordsMissing, ...]] = {}
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of missing records and of new leaders."""
         return {RecordsMissing: self._missing, BecameLeader: self._became_leader}
 
@@ -133,12 +133,12 @@ ACKS_ONE: Final = InvariantDefinition(
     "offset.",
     "KIP-101, KIP-279, KIP-320",
     (
-        Mend("epoch_truncation", "KIP-101", "0.11"),
-        Mend("kip_279", "KIP-279", "2.0"),
-        Mend("kip_320", "KIP-320", "2.1"),
-        EARLY_MEND,
-        UNKNOWN_MEND,
-        *LOSSY_MENDS,
+        ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
+        ProtocolFix("kip_279", "KIP-279", "2.0"),
+        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        EARLY_JOIN_FIX,
+        UNKNOWN_EPOCH_FIX,
+        *LOSSY_CRASH_FIXES,
     ),
     "Damage on the leader's own disk. The loss itself is allowed by acks=1 and is reported as a loss.",
 )
@@ -167,7 +167,7 @@ class AcksOneBounded(Invariant):
         """
         return tuple(self._lost.get(partition, ()))
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handler of missing records."""
         return {RecordsMissing: self._missing}
 
@@ -222,14 +222,14 @@ class AcksOneBounded(Invariant):
 # Leader completeness and its weaker forms: every leader holds all records that may count as committed.
 
 
-MENDS: Final = (
-    Mend("epoch_truncation", "KIP-101", "0.11"),
-    Mend("kip_279", "KIP-279", "2.0"),
-    Mend("kip_320", "KIP-320", "2.1"),
-    EARLY_MEND,
-    UNKNOWN_MEND,
-    *LOSSY_MENDS,
-    LEAVING_MEND,
+COMPLETENESS_FIXES: Final = (
+    ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
+    ProtocolFix("kip_279", "KIP-279", "2.0"),
+    ProtocolFix("kip_320", "KIP-320", "2.1"),
+    EARLY_JOIN_FIX,
+    UNKNOWN_EPOCH_FIX,
+    *LOSSY_CRASH_FIXES,
+    REASSIGNMENT_FIX,
 )
 """Changes needed so that records a leader considers committed are on all in-sync replicas."""
 
@@ -303,7 +303,7 @@ EXCLUSION: Final = InvariantDefinition(
     "A replica that lost records in a crash and has restarted is neither leader nor in ISR or ELR until it has reached "
     "the HW of a later leader.",
     "KIP-966",
-    (Mend("elr", "KIP-966", "4.1"),),
+    (ProtocolFix("elr", "KIP-966", "4.1"),),
     "An unclean election of that very replica.",
 )
 
@@ -314,7 +314,7 @@ class UncleanExclusion(Invariant):
     __slots__ = ()
     promise = EXCLUSION
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of decisions and broker registrations."""
         return {
             **dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged, BecameLeader), self._decided),
@@ -360,7 +360,7 @@ LEADER_COMPLETENESS: Final = InvariantDefinition(
     "Every record below the HW of any replica that considers itself leader is also on every member of the committed "
     "ISR and of the ELR, at the same offset.",
     "KIP-320; StrongIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
-    MENDS,
+    COMPLETENESS_FIXES,
     "Unclean elections; members that lost unflushed records.",
 )
 
@@ -373,7 +373,7 @@ class LeaderCompleteness(Completeness):
     __slots__ = ()
     promise = LEADER_COMPLETENESS
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of controller decisions."""
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 
@@ -394,7 +394,7 @@ WEAK_ISR: Final = InvariantDefinition(
     "Every record below the HW of any replica that considers itself leader is also on every member of the ISR that "
     "this replica uses, at the same offset.",
     "KIP-320; WeakIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
-    MENDS,
+    COMPLETENESS_FIXES,
     "Unclean elections; members that lost unflushed records.",
 )
 
@@ -405,7 +405,7 @@ class WeakIsr(Completeness):
     __slots__ = ()
     promise = WEAK_ISR
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of changes of leader and ISR."""
         return dict.fromkeys((LeaderElected, IsrChanged, BecameLeader), self._changed)
 

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from cluster_model.checker.invariants.base import (
     ALONG_THE_LOG,
-    Heard,
+    EventHandlers,
     Invariant,
     InvariantContext,
     InvariantDefinition,
-    Mend,
+    ProtocolFix,
     listed,
 )
 from cluster_model.controller.rules.partition_change import LEADER
@@ -29,7 +29,7 @@ from cluster_model.protocol.events import (
     TraceEvent,
     Truncated,
 )
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 
 EPOCHS: Final = InvariantDefinition(
     "epoch-monotonicity",
@@ -38,9 +38,9 @@ EPOCHS: Final = InvariantDefinition(
     "log, and both fields of its leader epoch cache increase and end within the log.",
     "KIP-101, KIP-279, KIP-320 (epochs along a log); KIP-380 (broker epochs)",
     (
-        Mend("epoch_truncation", "KIP-101", "0.11", ALONG_THE_LOG),
-        Mend("kip_279", "KIP-279", "2.0", ALONG_THE_LOG),
-        Mend("kip_320", "KIP-320", "2.1", ALONG_THE_LOG),
+        ProtocolFix("epoch_truncation", "KIP-101", "0.11", ALONG_THE_LOG),
+        ProtocolFix("kip_279", "KIP-279", "2.0", ALONG_THE_LOG),
+        ProtocolFix("kip_320", "KIP-320", "2.1", ALONG_THE_LOG),
     ),
     "Up to 0.10.2 batches have no epochs.",
 )
@@ -66,7 +66,7 @@ class EpochMonotonicity(Invariant):
         self._nodes: dict[str, int] = {}
         """Node → the newest epoch of which it was the controller."""
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of decisions, role changes, truncations, registrations and controller changes."""
         decisions = (LeaderElected, IsrChanged, PartitionOffline, ElrChanged, RecoveryChanged, AssignmentChanged)
         return {
@@ -81,7 +81,7 @@ class EpochMonotonicity(Invariant):
         before = self._partitions.get(event.partition, (0, 0))
         if now[0] < before[0] or now[1] < before[1]:
             detail = f"(leader epoch, partition epoch) decreased from {before} to {now}"
-            leader = NOBODY if isinstance(event, PartitionOffline) else event.leader
+            leader = NO_LEADER if isinstance(event, PartitionOffline) else event.leader
             self.ground.report(self.promise, event.at_us, event.partition, leader, detail, epoch=now[0])
         self._partitions[event.partition] = now
 
@@ -234,7 +234,7 @@ class ZombieFencing(Invariant):
         self._elections: dict[str, tuple[int, int]] = {}
         """Partition → the partition epoch of its newest election, and the leader epoch before it."""
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of decisions, role changes and process ends."""
         return {
             **dict.fromkeys(_SAMPLED, self._check_accepted),

@@ -4,14 +4,14 @@ from typing import Any, Final
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
-    EARLY_MEND,
-    LOSSY_MENDS,
-    UNKNOWN_MEND,
-    Heard,
+    EARLY_JOIN_FIX,
+    LOSSY_CRASH_FIXES,
+    UNKNOWN_EPOCH_FIX,
+    EventHandlers,
     Invariant,
     InvariantContext,
     InvariantDefinition,
-    Mend,
+    ProtocolFix,
 )
 from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.log.replica_log import ReplicaLog
@@ -32,17 +32,17 @@ STABLE_READS: Final = InvariantDefinition(
     "offset, and no record below an exposed HW is missing from a later leader's log.",
     "KIP-101, KIP-320",
     (
-        Mend("epoch_truncation", "KIP-101", "0.11"),
-        Mend("kip_279", "KIP-279", "2.0"),
-        Mend("kip_320", "KIP-320", "2.1"),
-        EARLY_MEND,
-        UNKNOWN_MEND,
-        *LOSSY_MENDS,
+        ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
+        ProtocolFix("kip_279", "KIP-279", "2.0"),
+        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        EARLY_JOIN_FIX,
+        UNKNOWN_EPOCH_FIX,
+        *LOSSY_CRASH_FIXES,
     ),
     "Those of acks-all-durability.",
 )
 
-Exposed = tuple[tuple[Extent, ...], int]
+ExposedExtents = tuple[tuple[Extent, ...], int]
 """Log branches as (first offset, branch id) each, and the HW up to which they were exposed."""
 
 
@@ -60,7 +60,7 @@ class StableReads(Invariant):
         self.ends: dict[str, int] = {}
         """Partition → the highest HW exposed."""
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of new leaders."""
         return {LeaderElected: self._leader_changed, BecameLeader: self._leader_changed}
 
@@ -230,7 +230,7 @@ class HwWithin(Invariant):
         self.hws: dict[str, dict[int, int]] = {}
         """Partition → broker → its HW in this leadership."""
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of role changes and truncations."""
         return {BecameLeader: self._became_leader, BecameFollower: self._became_follower, Truncated: self._truncated}
 
@@ -293,11 +293,11 @@ TRUE_HW: Final = InvariantDefinition(
     "any HW that a legitimate leader exposed before.",
     "KIP-101, KIP-207, KIP-320",
     (
-        Mend("epoch_truncation", "KIP-101", "0.11"),
-        Mend("kip_320", "KIP-320", "2.1"),
-        EARLY_MEND,
-        UNKNOWN_MEND,
-        *LOSSY_MENDS,
+        ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
+        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        EARLY_JOIN_FIX,
+        UNKNOWN_EPOCH_FIX,
+        *LOSSY_CRASH_FIXES,
     ),
     "Those of acks-all-durability.",
 )
@@ -315,7 +315,7 @@ class TrueHw(Invariant):
         self.epochs: dict[str, int] = {}
         """Partition → leader epoch in which its highest HW was exposed."""
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handler of new leaders, which may expose their HW at once."""
         return {BecameLeader: self._became_leader}
 

@@ -5,9 +5,9 @@ from typing import Any, Final, TypeVar
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
-    LISTENS,
+    EXCUSING_EVENTS,
     Excuses,
-    HwHeard,
+    HwHandler,
     Invariant,
     InvariantContext,
     InvariantDefinition,
@@ -24,7 +24,7 @@ from cluster_model.checker.invariants.epochs import EpochMonotonicity, SingleLea
 from cluster_model.checker.invariants.high_watermark import HwWithin, StableReads, TrueHw
 from cluster_model.checker.invariants.isr import IsrEligibility, LeaderInIsr, MaximalIsr, MinIsr, RecoveryBarrier
 from cluster_model.checker.invariants.log import KeepsNewest, LogBounds, LogMatching
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     Appended,
     BecameFollower,
@@ -49,7 +49,7 @@ class HighWatermarkCheck:
 
     __slots__ = ("_reads", "_replicas", "_true_hw", "_within")
 
-    def __init__(self, world: World, within: HwWithin, reads: StableReads, true_hw: TrueHw) -> None:
+    def __init__(self, world: ClusterState, within: HwWithin, reads: StableReads, true_hw: TrueHw) -> None:
         self._replicas = world.replicas
         self._within = within
         self._reads = reads
@@ -96,14 +96,14 @@ PROPERTIES: Final[tuple[type[Invariant], ...]] = (
     UncleanExclusion, TrueHw, KeepsNewest,
 )  # fmt: skip
 
-PROMISES: Final[dict[str, InvariantDefinition]] = {each.promise.name: each.promise for each in PROPERTIES}
+DEFINITIONS: Final[dict[str, InvariantDefinition]] = {each.promise.name: each.promise for each in PROPERTIES}
 """Name → definition of the invariant."""
 
-INVARIANTS: Final = tuple(PROMISES)
+INVARIANTS: Final = tuple(DEFINITIONS)
 """Names of all invariants."""
 
 
-class Safety:
+class InvariantChecker:
     """All invariants of one cluster. ``violations`` and ``unexpected`` count by name."""
 
     __slots__ = (
@@ -119,7 +119,7 @@ class Safety:
         "read",
     )  # fmt: skip
 
-    def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
+    def __init__(self, world: ClusterState, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
         """``plane`` gives the committed broker registrations; None with manual steps."""
         self._world = world
         self._context = InvariantContext(world, emit, plane)
@@ -130,7 +130,9 @@ class Safety:
         for each in self.properties.values():
             for kind, handler in each.hears().items():
                 handlers_of.setdefault(kind, []).append(handler)
-        self._handlers = {kind: tuple(handlers_of.get(kind, ())) for kind in dict.fromkeys((*handlers_of, *LISTENS))}
+        self._handlers = {
+            kind: tuple(handlers_of.get(kind, ())) for kind in dict.fromkeys((*handlers_of, *EXCUSING_EVENTS))
+        }
         self._appended = _find(SingleLeader, self.properties).appended
         self.min_isr = _find(MinIsr, self.properties)
         """The min-isr invariant, which handles every acknowledgement of acks=all."""
@@ -139,7 +141,7 @@ class Safety:
         self.read: Callable[[RecordsRead], None] = reads.read
         """Handler of records that a consumer received."""
         true_hw = _find(TrueHw, self.properties)
-        self._hw_handlers: tuple[HwHeard, ...] = (
+        self._hw_handlers: tuple[HwHandler, ...] = (
             _find(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
             reads.hw_advanced, true_hw.hw_advanced,
         )  # fmt: skip

@@ -2,18 +2,18 @@
 
 from typing import Any, Final
 
-from cluster_model.broker.partition.partition import Leadership, Replica
+from cluster_model.broker.partition.partition import PartitionLeaderState, Replica
 from cluster_model.checker.invariants.base import (
     EMPTY,
     HIGH_WATERMARK,
     KRAFT,
     LEAVING,
-    LEAVING_MEND,
-    Heard,
+    REASSIGNMENT_FIX,
+    EventHandlers,
     Invariant,
     InvariantContext,
     InvariantDefinition,
-    Mend,
+    ProtocolFix,
     listed,
 )
 from cluster_model.checker.invariants.high_watermark import HwWithin
@@ -31,7 +31,7 @@ from cluster_model.protocol.events import (
     RecordsAcked,
     RecoveryChanged,
 )
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 
 MIN_ISR: Final = InvariantDefinition(
     "min-isr",
@@ -39,10 +39,10 @@ MIN_ISR: Final = InvariantDefinition(
     "A success of acks=all means that at the time of the check the HW had reached the end of the records and at least "
     "min.insync.replicas replicas were in sync; and the HW never moves while the committed ISR is smaller than that.",
     "KIP-966 (the HW); Partition.checkEnoughReplicasReachOffset",
-    (Mend("hw_needs_min_isr", "KIP-966", "3.7", HIGH_WATERMARK),),
+    (ProtocolFix("hw_needs_min_isr", "KIP-966", "3.7", HIGH_WATERMARK),),
 )
 
-Thin = tuple[int, int, int, int, int]
+UnderMinIsr = tuple[int, int, int, int, int]
 """(first offset, end offset, broker, leader epoch, ISR proposals so far) of records committed by too few replicas."""
 
 
@@ -55,7 +55,7 @@ class MinIsr(Invariant):
     def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._within: HwWithin | None = None
-        self.thin: dict[str, Thin] = {}
+        self.thin: dict[str, UnderMinIsr] = {}
 
     def follows(self, within: HwWithin) -> None:
         """Set the invariant that knows the previous HW; it must handle HW advances after this one."""
@@ -107,7 +107,7 @@ class MinIsr(Invariant):
         if self.thin:
             self._acked_by_too_few(event)
 
-    def _acked_too_early(self, event: RecordsAcked, replica: Replica, leadership: Leadership) -> None:
+    def _acked_too_early(self, event: RecordsAcked, replica: Replica, leadership: PartitionLeaderState) -> None:
         """Report an acknowledgement above the HW, if the current leadership has written the records.
 
         A leader that resumed the same epoch after a crash starts with the HW of its checkpoint.
@@ -171,7 +171,7 @@ ELIGIBILITY: Final = InvariantDefinition(
     "No member of the committed ISR is fenced or shutting down, except the last one in versions without eligible "
     "leader replicas.",
     "KIP-841",
-    (Mend(KRAFT, "KIP-841 with a KRaft controller", "3.3"),),
+    (ProtocolFix(KRAFT, "KIP-841 with a KRaft controller", "3.3"),),
     "In ZooKeeper mode only joining replicas are checked: a stopped one leaves the ISR one decision later.",
 )
 
@@ -182,7 +182,7 @@ class IsrEligibility(Invariant):
     __slots__ = ()
     promise = ELIGIBILITY
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of ISR changes, elections and fencings."""
         return {IsrChanged: self._joined, LeaderElected: self._elected, BrokerFenced: self._fenced}
 
@@ -239,7 +239,7 @@ LEADER_IN_ISR: Final = InvariantDefinition(
     "The committed leader is in the committed ISR, whose members are all replicas of the partition; the ISR is never "
     "empty, except in versions with eligible leader replicas.",
     "LeaderInIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification); KIP-966",
-    (Mend("keeps_last_isr", "a controller that keeps the last member", "1.1", EMPTY), LEAVING_MEND),
+    (ProtocolFix("keeps_last_isr", "a controller that keeps the last member", "1.1", EMPTY), REASSIGNMENT_FIX),
     "Up to 1.0 the last member leaves the ISR if unclean elections are allowed.",
 )
 
@@ -257,7 +257,7 @@ class LeaderInIsr(Invariant):
         self._leaving: dict[str, tuple[int, ...]] = {}
         """Partition → members of its ISR that its assignment no longer contains."""
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of controller decisions."""
         kinds = (LeaderElected, IsrChanged, PartitionOffline, AssignmentChanged, PartitionCreated)
         return dict.fromkeys(kinds, self._decided)
@@ -268,7 +268,7 @@ class LeaderInIsr(Invariant):
             return
         state = record.state
         isr = event.isr if isinstance(event, LeaderElected | IsrChanged | PartitionOffline) else state.isr
-        leader = NOBODY if isinstance(event, PartitionOffline) else event.leader
+        leader = NO_LEADER if isinstance(event, PartitionOffline) else event.leader
         if leader >= 0 and leader not in isr:
             self._report(event, leader, f"leader {leader} is not in the ISR {listed(isr)}")
         self._check_members(event, isr, state.replicas)
@@ -311,7 +311,7 @@ MAXIMAL_ISR: Final = InvariantDefinition(
     "The leader of the committed epoch, once it has started to lead, counts every member of the committed ISR for its "
     "HW.",
     "KIP-497",
-    (Mend("alter_partition", "KIP-497", "2.7"),),
+    (ProtocolFix("alter_partition", "KIP-497", "2.7"),),
 )
 
 
@@ -321,7 +321,7 @@ class MaximalIsr(Invariant):
     __slots__ = ()
     promise = MAXIMAL_ISR
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of controller decisions."""
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 
@@ -355,7 +355,7 @@ class RecoveryBarrier(Invariant):
     __slots__ = ()
     promise = RECOVERY
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of controller decisions."""
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 

@@ -5,7 +5,14 @@ from itertools import combinations, pairwise
 from typing import Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.invariants.base import LOSSY_MENDS, Heard, Invariant, InvariantDefinition, Mend, listed
+from cluster_model.checker.invariants.base import (
+    LOSSY_CRASH_FIXES,
+    EventHandlers,
+    Invariant,
+    InvariantDefinition,
+    ProtocolFix,
+    listed,
+)
 from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.log.record_keys import Key, keys_of
 from cluster_model.log.replica_log import ReplicaLog, differing
@@ -21,7 +28,7 @@ from cluster_model.protocol.events import (
     SegmentRolled,
     Truncated,
 )
-from cluster_model.protocol.records import ABORT, Cleaned, Swept
+from cluster_model.protocol.records import ABORT, CleanerInput, CompactionOverlay
 
 LOG_MATCHING: Final = InvariantDefinition(
     "log-matching",
@@ -30,10 +37,10 @@ LOG_MATCHING: Final = InvariantDefinition(
     "replicas hold the same records below their leader's HW, except those that compaction removed.",
     "KIP-101, KIP-279, KIP-320",
     (
-        Mend("epoch_truncation", "KIP-101", "0.11"),
-        Mend("kip_279", "KIP-279", "2.0"),
-        Mend("kip_320", "KIP-320", "2.1"),
-        *LOSSY_MENDS,
+        ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
+        ProtocolFix("kip_279", "KIP-279", "2.0"),
+        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        *LOSSY_CRASH_FIXES,
     ),
 )
 
@@ -44,7 +51,7 @@ class LogMatching(Invariant):
     __slots__ = ()
     promise = LOG_MATCHING
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of ISR changes, role changes and truncations."""
         return {
             IsrChanged: self._isr_changed,
@@ -149,7 +156,7 @@ class LogBounds(Invariant):
     __slots__ = ()
     promise = BOUNDS
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handlers of events other than appends that move an offset or change segments."""
         return {
             **dict.fromkeys((BecameLeader, BecameFollower, Truncated, LogStartMoved), self._moved),
@@ -229,7 +236,7 @@ class KeepsNewest(Invariant):
     __slots__ = ()
     promise = KEEPS_NEWEST
 
-    def hears(self) -> Heard:
+    def hears(self) -> EventHandlers:
         """Return the handler of compaction passes."""
         return {LogCleaned: self._cleaned}
 
@@ -260,12 +267,12 @@ class KeepsNewest(Invariant):
                 )  # fmt: skip
 
 
-def _first_taken(before: Cleaned, after: Cleaned) -> int:
+def _first_taken(before: CompactionOverlay, after: CompactionOverlay) -> int:
     """Return the first offset that a pass removed, -1 for none."""
     return next((low for start, end in after.holes for low, _high in before.left(start, end)), -1)
 
 
-def _newest(log: ReplicaLog, before: Cleaned, start: int, stable: int) -> dict[Key, tuple[int, int]]:
+def _newest(log: ReplicaLog, before: CompactionOverlay, start: int, stable: int) -> dict[Key, tuple[int, int]]:
     """Return each key's newest committed record at or after ``start``, before a pass: (offset, base of the batch).
 
     The base is :data:`VALUE` unless the record is a tombstone. Aborted records do not count.
@@ -284,7 +291,7 @@ def _newest(log: ReplicaLog, before: Cleaned, start: int, stable: int) -> dict[K
     return newest
 
 
-def _taken(newest: dict[Key, tuple[int, int]], after: Cleaned) -> list[tuple[int, int]]:
+def _taken(newest: dict[Key, tuple[int, int]], after: CompactionOverlay) -> list[tuple[int, int]]:
     """Return the newest records that a pass removed, in order of offset."""
     found: list[tuple[int, int]] = []
     holes, at = after.holes, 0
@@ -298,7 +305,7 @@ def _taken(newest: dict[Key, tuple[int, int]], after: Cleaned) -> list[tuple[int
     return found
 
 
-def _is_old(replica: Replica, swept: Swept, event: LogCleaned, offset: int) -> bool:
+def _is_old(replica: Replica, swept: CleanerInput, event: LogCleaned, offset: int) -> bool:
     """Return whether a tombstone may be removed by its file's age, relative to the newest already clean segment."""
     if replica.profile.delete_horizon:
         return False

@@ -8,14 +8,21 @@ ledger_report: the outcome of every record, as ranges, and by client and partiti
 """
 
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.ledger.ledger_report import DELETED, HELD, LOST, RecordRange, Survey, accounts
+from cluster_model.checker.ledger.ledger_report import (
+    DELETED,
+    HELD,
+    LOST,
+    RecordLocations,
+    RecordRange,
+    client_partition_outcomes,
+)
 
 __all__ = [
     "DELETED",
     "HELD",
     "LOST",
     "Ledger",
+    "RecordLocations",
     "RecordRange",
-    "Survey",
-    "accounts",
+    "client_partition_outcomes",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import BecameLeader, HwAdvanced, ReplicaDeleted, Truncated
 from cluster_model.util.ranges import Range, RangeSet, subtract
 
@@ -84,13 +84,13 @@ def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
 # a follower, and then as its high watermark advances.
 
 
-class Exposed:
+class ExposedRecords:
     """Recorder of exposed offsets in :class:`AckedRecords`, each offset of a leadership once."""
 
     __slots__ = ("_acked", "_recorded_hw", "_vouch", "_world")
 
     def __init__(
-        self, world: World, acked: dict[str, AckedRecords], vouch: Callable[[str, int, int, int], None]
+        self, world: ClusterState, acked: dict[str, AckedRecords], vouch: Callable[[str, int, int, int], None]
     ) -> None:
         """``vouch`` takes (partition, log branch, start, end) passed by a high watermark: acks=all is answered then."""
         self._world = world
@@ -157,7 +157,7 @@ class Exposed:
 # acks=all when the high watermark passed the record.
 
 
-Vouching = tuple[int, int, tuple[int, ...]]
+AckIsrRange = tuple[int, int, tuple[int, ...]]
 """(start, end, ISR at the acknowledgement of these offsets)."""
 
 
@@ -173,13 +173,13 @@ class _IsrSpan:
         self.isr = isr
 
 
-class Vouched:
+class AckIsrs:
     """ISR at each acknowledgement, by partition and log branch."""
 
     __slots__ = ("_entries", "_open")
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, int], tuple[Vouching, ...]] = {}
+        self._entries: dict[tuple[str, int], tuple[AckIsrRange, ...]] = {}
         self._open: dict[str, _IsrSpan] = {}
         """Partition → the growing span after the last entry of a log branch, which is entered later."""
 
@@ -238,7 +238,7 @@ class Vouched:
         entries = self.entries(partition, log_branch)
         return next((isr for start, end, isr in reversed(entries) if start <= offset < end), ())
 
-    def entries(self, partition: str, log_branch: int) -> tuple[Vouching, ...]:
+    def entries(self, partition: str, log_branch: int) -> tuple[AckIsrRange, ...]:
         """Return all entries of a log branch, in order of offset."""
         if self._open:
             self._settle()

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cluster_model.checker.anomalies.operations import Empty
-from cluster_model.checker.history.fault_history import Deeds, FaultRecord, about
-from cluster_model.observation.cluster_state import World
+from cluster_model.checker.history.fault_history import FaultHistory, FaultRecord, about
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     ConsumerReset,
     OffsetsCommitted,
@@ -24,7 +24,7 @@ _Key = tuple[str, str]
 """(group, partition)."""
 
 
-class Jump(NamedTuple):
+class OffsetResetJump(NamedTuple):
     """An offset reset that moved a consumer's position past records."""
 
     at_us: int
@@ -71,11 +71,11 @@ class ReaderEvents:
         "changes",
     )
 
-    def __init__(self, world: World, faults: Deeds) -> None:
+    def __init__(self, world: ClusterState, faults: FaultHistory) -> None:
         self._world = world
         self._deeds = faults
         self._created: dict[str, int] = {}
-        self._jumps: dict[_Key, tuple[Jump, ...]] = {}
+        self._jumps: dict[_Key, tuple[OffsetResetJump, ...]] = {}
         self._unprocessed: dict[_Key, tuple[UnprocessedRecords, ...]] = {}
         self._commits: dict[_Key, OffsetsCommitted] = {}
         self._expired: dict[_Key, OffsetsExpired] = {}
@@ -138,7 +138,7 @@ class ReaderEvents:
                 if created < 0:
                     return
         if start < event.log_offset:
-            jump = Jump(
+            jump = OffsetResetJump(
                 event.at_us, event.client, start, event.log_offset, log_start, created, expired, uncommitted
             )  # fmt: skip
             self._jumps[key] = (*self._jumps.get(key, ()), jump)
@@ -167,7 +167,7 @@ class ReaderEvents:
             known = known[:-1]
         self._unprocessed[key] = (*known, fresh)
 
-    def jumps(self) -> Iterator[tuple[str, str, Jump, list[Range]]]:
+    def jumps(self) -> Iterator[tuple[str, str, OffsetResetJump, list[Range]]]:
         """Yield (group, partition, jump, ranges of it that the group has not received since)."""
         for (group, partition), jumps in self._jumps.items():
             read = [part for handed in self._delivered.get((group, partition), {}).values() for part in handed.ranges()]
@@ -243,7 +243,7 @@ class ReaderEvents:
 # received and not processed when it ended are *abandoned*, until a member of its group receives them.
 
 
-class Readings:
+class DeliveredRecords:
     """Records delivered to applications, by group and partition."""
 
     __slots__ = ("_abandoned", "_delivered", "_empty", "_read", "_records", "_reread")

@@ -8,7 +8,7 @@ once; further reports are counted as contradicted.
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import PartitionDeleted, RecordsAborted
 from cluster_model.protocol.records import TRANSACTIONAL, Batch
 from cluster_model.util.ranges import Range, RangeSet, length, subtract
@@ -18,7 +18,7 @@ ACKED: Final = 1
 FAILED: Final = 2
 UNKNOWN: Final = 3
 ABORTED: Final = 4
-TERMS: Final = ("sent", "acked", "failed", "unknown", "aborted")
+COLUMNS: Final = ("sent", "acked", "failed", "unknown", "aborted")
 """The columns of the counts, in order."""
 
 
@@ -39,7 +39,7 @@ class PartitionDeliveries(NamedTuple):
     """By column, number of records without a sequence number; they are in none of the ranges."""
 
 
-class Account:
+class ClientPartitionOutcomes:
     """Outcomes of one client's records in one partition, with totals of the client."""
 
     __slots__ = ("blind", "ranges", "sent", "told", "totals", "unnumbered")
@@ -71,7 +71,7 @@ class Account:
         return (tuple([each.save() for each in (*self.ranges, self.told, self.blind)]), tuple(self.unnumbered))
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], totals: list[int]) -> "Account":
+    def loaded(cls, saved: tuple[Any, ...], totals: list[int]) -> "ClientPartitionOutcomes":
         """Restore a state that :meth:`save` returned."""
         account = cls(totals)
         sets, unnumbered = saved
@@ -94,7 +94,7 @@ class DeliveryTracker:
         self.totals: dict[str, list[int]] = {}
         self.contradicted = 0
         """Number of records with more than one outcome."""
-        self._accounts: dict[str, dict[str, Account]] = {}
+        self._accounts: dict[str, dict[str, ClientPartitionOutcomes]] = {}
         self._saved: dict[tuple[str, str], tuple[Any, ...]] = {}
         """(client, partition) → cached saved state, until it changes."""
 
@@ -136,7 +136,7 @@ class DeliveryTracker:
             account.ranges[column].add(sequence, end)
         account.totals[column] += count
 
-    def _contradict(self, column: int, account: Account, decided: Range) -> None:
+    def _contradict(self, column: int, account: ClientPartitionOutcomes, decided: Range) -> None:
         fresh = subtract([decided], account.told.ranges())
         again = subtract([decided], fresh)
         self.contradicted += length(again)
@@ -159,7 +159,7 @@ class DeliveryTracker:
         """Record that acks=0 records reached a leader."""
         self._account(client, partition).blind.remove(sequence, sequence + count)
 
-    def _account(self, client: str, partition: str) -> Account:
+    def _account(self, client: str, partition: str) -> ClientPartitionOutcomes:
         """Return an account to be changed, created on first use."""
         if self._saved:
             self._saved.pop((client, partition), None)
@@ -169,7 +169,7 @@ class DeliveryTracker:
             self.totals[client] = [0, 0, 0, 0, 0]
         account = accounts.get(partition)
         if account is None:
-            account = accounts[partition] = Account(self.totals[client])
+            account = accounts[partition] = ClientPartitionOutcomes(self.totals[client])
         return account
 
     def unplaced(self, client: str | None = None) -> list[tuple[str, str, list[Range]]]:
@@ -236,7 +236,9 @@ class DeliveryTracker:
         self._saved = {}
         self.totals = {client: list(counts) for client, counts in totals}
         self._accounts = {
-            client: {partition: Account.loaded(state, self.totals[client]) for partition, state in accounts}
+            client: {
+                partition: ClientPartitionOutcomes.loaded(state, self.totals[client]) for partition, state in accounts
+            }
             for client, accounts in table
         }
 
@@ -247,12 +249,12 @@ class DeliveryTracker:
 # transaction instead if producer epochs do not distinguish them (KIP-890).
 
 
-class Transacted:
+class TransactionOutcomes:
     """Records acknowledged as aborted, by sequence number; compared with the leader's log to find wrong outcomes."""
 
     __slots__ = ("_aborted", "_acked_in", "_world", "changes")
 
-    def __init__(self, world: World, acked_in: Callable[[str, int], list[Range]]) -> None:
+    def __init__(self, world: ClusterState, acked_in: Callable[[str, int], list[Range]]) -> None:
         """``acked_in`` returns the acknowledged offsets of a partition, in one leader epoch's branch of its log."""
         self._world = world
         self._acked_in = acked_in

@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 from cluster_model.broker.partition.producer_state_manager import REMEMBERED
-from cluster_model.checker.history.fault_history import Deeds, FaultRecord, about
-from cluster_model.log.batch_store import Lineage
+from cluster_model.checker.history.fault_history import FaultHistory, FaultRecord, about
+from cluster_model.log.batch_store import EpochBranch
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import Appended, ProduceRefused
 from cluster_model.protocol.records import Batch
 from cluster_model.util.ranges import Range, length, subtract
@@ -42,12 +42,12 @@ _ClientPartition = tuple[str, str]
 """(client, partition)."""
 
 
-class Repeats:
+class DuplicateTracker:
     """Duplicated and reordered appends, checked against the current leader's log on request."""
 
     __slots__ = ("_copies", "_highest", "_late", "_world", "changes", "written_again")
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ClusterState) -> None:
         self._world = world
         self._highest: dict[_ClientPartition, int] = {}
         self._copies: dict[_ClientPartition, list[_Copy]] = {}
@@ -215,7 +215,7 @@ def _held_parts(log: ReplicaLog, log_branch: int, start: int, count: int) -> Ite
                 yield left - start, right - start
 
 
-def batches_backwards(log: ReplicaLog) -> Iterator[tuple[Lineage, Batch, int, int]]:
+def batches_backwards(log: ReplicaLog) -> Iterator[tuple[EpochBranch, Batch, int, int]]:
     """Yield the batches of ``log.batches()`` newest first, lazily."""
     end = log.leo
     for first, lineage_id in reversed(log.extents):
@@ -251,7 +251,7 @@ RUNS_KEPT: Final = 8
 """Number of first runs of equal errors of one batch that are kept, and of last ones."""
 TIMES_KEPT: Final = 32
 """Number of first times of one run that are kept, and of last ones."""
-JUST_OVER_US: Final = 1_000_000
+RECENT_FAULT_US: Final = 1_000_000
 """How long before an error, in microseconds, its fault may have ended: a paused broker rejects when it resumes."""
 REPEATS_KEPT: Final = 512
 """Number of runs of duplicated or reordered appends kept per client and partition."""
@@ -260,7 +260,7 @@ REPEATS_KEPT: Final = 512
 _Kept = TypeVar("_Kept")
 
 
-class Refusals(NamedTuple):
+class FailedAttempts(NamedTuple):
     """Consecutive attempts of a batch, or of adjacent ones, that failed with one error at one broker."""
 
     error: str
@@ -276,10 +276,10 @@ class _Refused(NamedTuple):
 
     sequence: int
     end: int
-    runs: tuple[Refusals, ...]
+    runs: tuple[FailedAttempts, ...]
 
 
-class Refusal(NamedTuple):
+class FailedAttempt(NamedTuple):
     """One failed produce attempt, with its error and the fault active then."""
 
     at_us: int
@@ -288,7 +288,7 @@ class Refusal(NamedTuple):
     deed: FaultRecord | None
 
 
-class Again(NamedTuple):
+class LateAppends(NamedTuple):
     """Consecutive records that were written late or again, with the errors of their attempts."""
 
     sequence: int
@@ -297,40 +297,40 @@ class Again(NamedTuple):
     """Virtual time at which the first was written."""
     last_us: int
     broker: int
-    refusals: tuple[Refusals, ...]
+    refusals: tuple[FailedAttempts, ...]
     """Errors common to all of them, in order; empty if no attempt failed."""
 
-    def refused_between(self, first_us: int, again_us: int) -> Refusal | None:
+    def refused_between(self, first_us: int, again_us: int) -> FailedAttempt | None:
         """Return the failure of the attempt that first wrote the records, before a second write; None if unknown."""
         for each in self.refusals:
             for failed_us in each.times:
                 if first_us <= failed_us <= again_us:
-                    return Refusal(failed_us, each.broker, each.error, each.deed)
+                    return FailedAttempt(failed_us, each.broker, each.error, each.deed)
         return None
 
-    def last_refusal(self, again_us: int) -> Refusal | None:
+    def last_refusal(self, again_us: int) -> FailedAttempt | None:
         """Return the last failure before records were written again at a time; None if no attempt failed."""
         for each in reversed(self.refusals):
             for failed_us in reversed(each.times):
                 if failed_us <= again_us:
-                    return Refusal(failed_us, each.broker, each.error, each.deed)
+                    return FailedAttempt(failed_us, each.broker, each.error, each.deed)
         return None
 
 
-class Attempts:
+class ProduceAttempts:
     """Failed produce attempts, and appends that were late or repeated, by client and partition."""
 
     __slots__ = ("_deeds", "_failures", "_late_appends")
 
-    def __init__(self, faults: Deeds) -> None:
+    def __init__(self, faults: FaultHistory) -> None:
         self._deeds = faults
         self._failures: dict[_ClientPartition, tuple[_Refused, ...]] = {}
-        self._late_appends: dict[_ClientPartition, tuple[Again, ...]] = {}
+        self._late_appends: dict[_ClientPartition, tuple[LateAppends, ...]] = {}
 
     def refused(self, event: ProduceRefused) -> None:
         """Record a failed attempt."""
         key = (event.client, event.partition)
-        before: tuple[Refusals, ...] = ()
+        before: tuple[FailedAttempts, ...] = ()
         known = []
         for each in self._failures.get(key, ()):
             if each.sequence == event.sequence:
@@ -342,7 +342,9 @@ class Attempts:
             runs = (*before[:-1], last._replace(times=_first_and_last((*last.times, event.at_us), TIMES_KEPT)))
         else:
             fault = self._fault_of(event.client, event.broker, event.at_us)
-            runs = _first_and_last((*before, Refusals(event.error, event.broker, (event.at_us,), fault)), RUNS_KEPT)
+            runs = _first_and_last(
+                (*before, FailedAttempts(event.error, event.broker, (event.at_us,), fault)), RUNS_KEPT
+            )
         self._failures[key] = (
             *known[1 - REFUSALS_KEPT :],
             _Refused(event.sequence, event.sequence + event.count, runs),
@@ -352,7 +354,7 @@ class Attempts:
         """Record an append that does not exceed the highest sequence number of its client."""
         end = event.sequence + event.count
         refused = [each for each in self._failures.get(key, ()) if each.sequence < end and each.end > event.sequence]
-        fresh = Again(
+        fresh = LateAppends(
             event.sequence, end, event.at_us, event.at_us, event.broker, refused[-1].runs if refused else ()
         )  # fmt: skip
         known = self._late_appends.get(key, ())
@@ -369,12 +371,12 @@ class Attempts:
             return None
         begun = [fault for fault in self._deeds.standing() if fault.at_us <= at_us]
         for node in (client, f"broker {broker}"):
-            found = about(tuple(begun), node, at_us - JUST_OVER_US)
+            found = about(tuple(begun), node, at_us - RECENT_FAULT_US)
             if found:
                 return found[-1]
         return None
 
-    def of(self, client: str, partition: str, sequence: int, at_us: int) -> Again | None:
+    def of(self, client: str, partition: str, sequence: int, at_us: int) -> LateAppends | None:
         """Return the late or repeated append of a record at a time, None if there is none."""
         for each in reversed(self._late_appends.get((client, partition), ())):
             if each.sequence <= sequence < each.end and each.written_us <= at_us <= each.last_us:
@@ -413,12 +415,12 @@ def _first_and_last(found: tuple[_Kept, ...], kept: int) -> tuple[_Kept, ...]:
     return found if len(found) <= 2 * kept else (*found[:kept], *found[-kept:])
 
 
-def _merged(one: Refusals, other: Refusals) -> Refusals:
+def _merged(one: FailedAttempts, other: FailedAttempts) -> FailedAttempts:
     """Merge equal errors of two batches, with the times of both."""
     return one._replace(times=tuple(sorted({*one.times, *other.times})))
 
 
-def _mergeable(one: Again, other: Again) -> bool:
+def _mergeable(one: LateAppends, other: LateAppends) -> bool:
     """Return whether two appends have equal errors and fit in one entry."""
     return (
         one.broker == other.broker
@@ -440,16 +442,16 @@ def _mergeable(one: Again, other: Again) -> bool:
 # with another epoch (KIP-360).
 
 
-LOOKED_AT: Final = 64
+BATCHES_SEARCHED: Final = 64
 """Number of newest batches of one producer that are searched: more than can be in flight."""
 
 
-def outran(log: ReplicaLog, epoch: int, again: Batch, offset: int) -> bool:
+def exceeded_remembered_batches(log: ReplicaLog, epoch: int, again: Batch, offset: int) -> bool:
     """Return whether five later batches followed, in a log, the one because of which a producer changed its epoch.
 
     ``again`` is a batch of its new epoch that contains ``offset``; its ``origin`` is the sequence that was retried.
     """
-    newest = islice(_batches_before(log, again.producer_id, epoch, offset), LOOKED_AT)
+    newest = islice(_batches_before(log, again.producer_id, epoch, offset), BATCHES_SEARCHED)
     for later, batch in enumerate(newest):
         if batch.sequence <= again.origin:
             return later >= REMEMBERED and batch.sequence + batch.records > again.origin

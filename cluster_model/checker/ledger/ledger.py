@@ -16,15 +16,15 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
-from cluster_model.broker.storage.log_manager import whole
+from cluster_model.broker.storage.log_manager import undamaged_ranges
 from cluster_model.broker.topic_configs import topic_of
 from cluster_model.checker.history.partition_history import ClusterHistory
-from cluster_model.checker.ledger.ack_evidence import AckedRecords, Exposed, Vouched
+from cluster_model.checker.ledger.ack_evidence import AckedRecords, AckIsrs, ExposedRecords
 from cluster_model.checker.ledger.delivery_tracker import ABORTED, ACKED, FAILED, UNKNOWN, DeliveryTracker
-from cluster_model.checker.ledger.duplicates import Repeats
-from cluster_model.log.batch_store import Lineage
+from cluster_model.checker.ledger.duplicates import DuplicateTracker
+from cluster_model.log.batch_store import EpochBranch
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     Appended,
     BatchCorrupted,
@@ -62,7 +62,7 @@ class MissingRun(NamedTuple):
     committed: bool
 
 
-def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) -> list[MissingRun]:
+def runs_of(lineage: EpochBranch, start: int, end: int, committed: Sequence[Range]) -> list[MissingRun]:
     """Split ``[start, end)`` of a log branch where client, acks or committed changes; ``committed`` ascends."""
     found: list[MissingRun] = []
     at = first = start
@@ -94,10 +94,10 @@ class LossTrigger(NamedTuple):
     moment: int
 
 
-def sentence(
+def loss_sentence(
     history: ClusterHistory,
     partition: str,
-    lineage: Lineage,
+    lineage: EpochBranch,
     run: MissingRun,
     vouched_isr: tuple[int, ...],
     trigger: LossTrigger,
@@ -110,7 +110,7 @@ def sentence(
     return f"{acknowledged}; {_drop_text(history, partition, run, trigger)}"
 
 
-def _acknowledged_text(partition: str, lineage: Lineage, run: MissingRun, isr: tuple[int, ...]) -> str:
+def _acknowledged_text(partition: str, lineage: EpochBranch, run: MissingRun, isr: tuple[int, ...]) -> str:
     batch = lineage.batch_at(run.start)
     count = run.end - run.start
     offsets_text = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
@@ -143,7 +143,7 @@ def _drop_text(history: ClusterHistory, partition: str, run: MissingRun, trigger
     if isinstance(event, BatchCorrupted):
         return f"leader {event.broker} holds them in a batch that was corrupted on its disk"
     if isinstance(event, Truncated):
-        return f"broker {event.broker} {cut_words(event, committed=run.committed)}, and no other log held them"
+        return f"broker {event.broker} {truncation_text(event, committed=run.committed)}, and no other log held them"
     return "the leader's log does not hold the acknowledged records"
 
 
@@ -152,14 +152,14 @@ def _leader_text(
 ) -> str:
     cut = history.last_cut(partition, broker, run.log_branch, (run.start, run.end), trigger.moment)
     if cut is not None:
-        return f"broker {broker} {cut_words(cut, committed=run.committed)}, and then {how}"
+        return f"broker {broker} {truncation_text(cut, committed=run.committed)}, and then {how}"
     if history.damaged(partition, broker, (run.start, run.end), trigger.moment):
         return f"broker {broker}, whose copy had been corrupted on its disk, {how}"
     pronoun = "it" if run.end - run.start == 1 else "them"
     return f"broker {broker}, which had not replicated {pronoun}, {how}"
 
 
-def cut_words(event: Truncated, *, committed: bool) -> str:
+def truncation_text(event: Truncated, *, committed: bool) -> str:
     """Return a truncation as text: ``truncated its log to offset 40 (diverging epoch in fetch)``.
 
     A high watermark below ``committed`` records was stale; below others it is as it should be.
@@ -181,7 +181,7 @@ def cut_words(event: Truncated, *, committed: bool) -> str:
 # Records deleted on purpose by retention, DeleteRecords or topic deletion: neither missing nor lost.
 
 
-class Deleted:
+class DeletedRecords:
     """Offsets deleted on purpose, by partition and log branch; and losses that preceded a partition's deletion."""
 
     __slots__ = ("_lost_before", "_purged", "topics")
@@ -217,7 +217,7 @@ class Deleted:
         self.topics[partition] = topic_id
         self._purged = {key: purged for key, purged in self._purged.items() if key[0] != partition}
 
-    def is_past(self, partition: str, lineage: Lineage) -> bool:
+    def is_past(self, partition: str, lineage: EpochBranch) -> bool:
         """Return whether records belong to a deleted topic; events about them may arrive after the deletion."""
         return bool(self.topics) and lineage.topic_id <= self.topics.get(partition, -1)
 
@@ -267,7 +267,7 @@ class Deleted:
 # Only these are examined to compute missing and lost records, so a long run without losses costs nothing.
 
 
-class Doubt:
+class SuspectBranches:
     """Log branches with possibly missing records, by partition."""
 
     __slots__ = ("_log_branches", "_unexamined")
@@ -359,22 +359,22 @@ class Ledger:
         "vouched",
     )  # fmt: skip
 
-    def __init__(self, world: World, history: ClusterHistory, emit: Callable[[Event], None]) -> None:
+    def __init__(self, world: ClusterState, history: ClusterHistory, emit: Callable[[Event], None]) -> None:
         self._world = world
         self._history = history
         self._emit = emit
         self._acked = {name: AckedRecords(record.topic_id) for name, record in world.records.items()}
         self._missing: dict[str, tuple[_Interval, ...]] = {}
         """Missing records as of the last change of a leader or of its log."""
-        self._suspects = Doubt()
+        self._suspects = SuspectBranches()
         self._causes: dict[tuple[str, int], list[tuple[int, int, LossTrigger]]] = {}
         """(partition, log branch) → (start, end, trigger) of missing records; empty once they have returned."""
-        self.vouched = Vouched()
+        self.vouched = AckIsrs()
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
         self.books = DeliveryTracker()
-        self.deletions = Deleted()
-        self.exposed = Exposed(world, self._acked, self._note_isr_of_rest)
-        self.repeats = Repeats(world)
+        self.deletions = DeletedRecords()
+        self.exposed = ExposedRecords(world, self._acked, self._note_isr_of_rest)
+        self.repeats = DuplicateTracker(world)
 
     def created(self, partition: str) -> None:
         """Start tracking a new, empty partition."""
@@ -518,7 +518,7 @@ class Ledger:
         missing: list[_Interval] = []
         for log_branch, ranges in self._acked[partition].by_log_branch.items():
             gone = subtract(
-                ranges.ranges(), self.deletions.with_purged(partition, log_branch, whole(leader, log_branch))
+                ranges.ranges(), self.deletions.with_purged(partition, log_branch, undamaged_ranges(leader, log_branch))
             )
             missing.extend((log_branch, start, end) for start, end in gone)
             self._forget_returned(partition, log_branch, gone)
@@ -540,7 +540,7 @@ class Ledger:
         missing = self._missing.get(partition, ())
         self._suspects.note(partition, (log_branch,))
         for start, end in subtract(
-            [acked], self.deletions.with_purged(partition, log_branch, whole(leader, log_branch))
+            [acked], self.deletions.with_purged(partition, log_branch, undamaged_ranges(leader, log_branch))
         ):
             if missing and missing[-1][0] == log_branch and missing[-1][2] == start:
                 missing = (*missing[:-1], (log_branch, missing[-1][1], end))
@@ -572,7 +572,7 @@ class Ledger:
         self._causes.setdefault((partition, log_branch), []).append((*fresh, loss_trigger))
         for run in runs_of(lineage, *fresh, committed):
             isr = self.vouched.isr_at(partition, log_branch, run.start)
-            cause = sentence(self._history, partition, lineage, run, isr, loss_trigger)
+            cause = loss_sentence(self._history, partition, lineage, run, isr, loss_trigger)
             self._emit(
                 RecordsMissing(
                     trigger.at_us, partition, run.client, run.sequence, run.end - run.start, run.start,  # type: ignore[attr-defined]
@@ -594,7 +594,9 @@ class Ledger:
             return ()
         if not unsure and leader.leadership is not None:
             return missing
-        held = ((log_branch, whole(leader, log_branch)) for log_branch in self._suspects.log_branches(partition))
+        held = (
+            (log_branch, undamaged_ranges(leader, log_branch)) for log_branch in self._suspects.log_branches(partition)
+        )
         return tuple(self._absent(partition, held))
 
     def _absent(self, partition: str, held: Iterable[tuple[int, list[Range]]]) -> Iterator[_Interval]:
@@ -621,7 +623,7 @@ class Ledger:
         replicas = self._world.replicas[partition].values()
         log_branches = self._suspects.log_branches(partition)
         held = (
-            (log_branch, [part for replica in replicas for part in whole(replica, log_branch)])
+            (log_branch, [part for replica in replicas for part in undamaged_ranges(replica, log_branch)])
             for log_branch in log_branches
         )
         return tuple(self._absent(partition, held))
@@ -694,15 +696,15 @@ class Ledger:
             )
         )  # fmt: skip
 
-    def cause_of(self, partition: str, lineage: Lineage, run: MissingRun) -> str:
+    def cause_of(self, partition: str, lineage: EpochBranch, run: MissingRun) -> str:
         """Return the sentence that says why a run of records is missing or lost."""
         isr = self.vouched.isr_at(partition, lineage.id, run.start)
         for start, end, trigger in self._causes.get((partition, lineage.id), ()):
             if start <= run.start < end:
-                return sentence(self._history, partition, lineage, run, isr, trigger)
+                return loss_sentence(self._history, partition, lineage, run, isr, trigger)
         cut = self._suspects.cut_of(partition, lineage.id)
         if cut is not None:
-            return sentence(self._history, partition, lineage, run, isr, cut)
+            return loss_sentence(self._history, partition, lineage, run, isr, cut)
         return "no replica's log holds them any more"
 
     def acked_in(self, partition: str, log_branch: int) -> list[Range]:

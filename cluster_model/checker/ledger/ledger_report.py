@@ -6,12 +6,12 @@ The report contains the intervals that the ledger counts, split where client, ac
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from cluster_model.checker.anomalies.history_checker import Served, served_by
+from cluster_model.checker.anomalies.history_checker import FinalReadRange, final_read_of
 from cluster_model.checker.ledger.delivery_tracker import PartitionDeliveries
 from cluster_model.checker.ledger.ledger import Ledger, MissingRun, runs_of
-from cluster_model.log.batch_store import Lineage
-from cluster_model.observation.cluster_state import World
-from cluster_model.observation.views import BookView
+from cluster_model.log.batch_store import EpochBranch
+from cluster_model.observation.cluster_state import ClusterState
+from cluster_model.observation.views import ClientPartitionStats
 from cluster_model.util.ranges import Range, length, subtract, union
 
 HELD: Final = "held"
@@ -43,7 +43,7 @@ class RecordRange(NamedTuple):
     """Cause of the loss, if they are missing or lost; else empty."""
 
 
-def acknowledged(world: World, ledger: Ledger) -> list[RecordRange]:
+def acknowledged(world: ClusterState, ledger: Ledger) -> list[RecordRange]:
     """Return the acknowledged records that a leader wrote, by partition, log branch and offset.
 
     Records of deleted partitions and acks=0 records that never reached a leader are not included.
@@ -51,7 +51,7 @@ def acknowledged(world: World, ledger: Ledger) -> list[RecordRange]:
     return [found for name in world.records for found in _of_partition(world, ledger, name)]
 
 
-def _of_partition(world: World, ledger: Ledger, name: str) -> Iterator[RecordRange]:
+def _of_partition(world: ClusterState, ledger: Ledger, name: str) -> Iterator[RecordRange]:
     lost = _by_log_branch(ledger.lost_in(name))
     missing = _by_log_branch(ledger.missing_in(name))
     for log_branch, ranges in ledger.books_of(name).by_log_branch.items():
@@ -67,7 +67,7 @@ def _of_partition(world: World, ledger: Ledger, name: str) -> Iterator[RecordRan
         yield from _rows(ledger, name, lineage, rest, HELD)
 
 
-def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, MissingRun]]:
+def missing_or_lost_runs(world: ClusterState, ledger: Ledger) -> Iterator[tuple[str, str, EpochBranch, MissingRun]]:
     """Yield (outcome, partition, log branch, run) of lost and missing records only."""
     for name in world.records:
         lost, missing = ledger.lost_in(name), ledger.missing_in(name)
@@ -83,13 +83,13 @@ def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, 
                         yield place, name, lineage, run
 
 
-def _rows(ledger: Ledger, name: str, lineage: Lineage, ranges: list[Range], place: str) -> Iterator[RecordRange]:
+def _rows(ledger: Ledger, name: str, lineage: EpochBranch, ranges: list[Range], place: str) -> Iterator[RecordRange]:
     for start, end in ranges:
         for run in runs_of(lineage, start, end, ledger.books_of(name).committed_in(lineage.id)):
             yield _row(ledger, name, lineage, run, place)
 
 
-def _row(ledger: Ledger, name: str, lineage: Lineage, run: MissingRun, place: str) -> RecordRange:
+def _row(ledger: Ledger, name: str, lineage: EpochBranch, run: MissingRun, place: str) -> RecordRange:
     cause = ledger.cause_of(name, lineage, run) if place in (LOST, MISSING) else ""
     return RecordRange(
         name, run.client, run.sequence, run.end - run.start, run.acks, run.start, lineage.epoch, run.committed, place,
@@ -104,10 +104,10 @@ def _by_log_branch(intervals: Iterable[tuple[int, int, int]]) -> dict[int, list[
     return found
 
 
-class Survey:
+class RecordLocations:
     """Current location of records in a cluster, computed on request."""
 
-    def __init__(self, world: World, ledger: Ledger) -> None:
+    def __init__(self, world: ClusterState, ledger: Ledger) -> None:
         self._world = world
         self._ledger = ledger
 
@@ -115,10 +115,13 @@ class Survey:
         """Return the acknowledged records, see :func:`acknowledged`."""
         return acknowledged(self._world, self._ledger)
 
-    def last_read(self) -> list[Served]:
+    def last_read(self) -> list[FinalReadRange]:
         """Return what a new client would read of every partition except internal topics."""
         return [
-            part for name in self._world.records if not name.startswith("__") for part in served_by(self._world, name)
+            part
+            for name in self._world.records
+            if not name.startswith("__")
+            for part in final_read_of(self._world, name)
         ]
 
     def standing(self, partition: str) -> dict[str, list[Range]]:
@@ -141,13 +144,13 @@ class Survey:
 # It is computed on request, since it reads the leader's log if any outcome is unknown.
 
 
-def accounts(world: World, ledger: Ledger) -> tuple[BookView, ...]:
+def client_partition_outcomes(world: ClusterState, ledger: Ledger) -> tuple[ClientPartitionStats, ...]:
     """Return the record counts of all clients, by client and partition."""
     placed: dict[tuple[str, str], list[RecordRange]] = {}
     for found in acknowledged(world, ledger):
         placed.setdefault((found.client, found.partition), []).append(found)
     held_by_partition: dict[str, dict[str, list[Range]]] = {}
-    survey = Survey(world, ledger)
+    survey = RecordLocations(world, ledger)
     views = []
     for deliveries in ledger.books.told():
         if deliveries.unknown and deliveries.partition not in held_by_partition:
@@ -157,13 +160,13 @@ def accounts(world: World, ledger: Ledger) -> tuple[BookView, ...]:
     return tuple(views)
 
 
-def unknown_written(world: World, ledger: Ledger, client: str | None = None) -> int:
+def unknown_written(world: ClusterState, ledger: Ledger, client: str | None = None) -> int:
     """Return how many of a client's records with unknown outcome the leader's log holds."""
     return _written(world, ledger, client, "unknown")
 
 
-def _written(world: World, ledger: Ledger, client: str | None, outcome: str) -> int:
-    survey = Survey(world, ledger)
+def _written(world: ClusterState, ledger: Ledger, client: str | None, outcome: str) -> int:
+    survey = RecordLocations(world, ledger)
     held_by_partition: dict[str, dict[str, list[Range]]] = {}
     count = 0
     for deliveries in ledger.books.told():
@@ -176,7 +179,9 @@ def _written(world: World, ledger: Ledger, client: str | None, outcome: str) -> 
     return count
 
 
-def _view(ledger: Ledger, deliveries: PartitionDeliveries, placed: list[RecordRange], held: list[Range]) -> BookView:
+def _view(
+    ledger: Ledger, deliveries: PartitionDeliveries, placed: list[RecordRange], held: list[Range]
+) -> ClientPartitionStats:
     where = (deliveries.client, deliveries.partition)
     lost = _numbers(each for each in placed if each.place == LOST)
     read = _numbers(each for each in placed if each.place == LOST and each.committed)
@@ -205,7 +210,7 @@ def _view(ledger: Ledger, deliveries: PartitionDeliveries, placed: list[RecordRa
     for term, count in zip(("sent", "acked", "failed", "unknown", "aborted"), deliveries.unnumbered, strict=True):
         counts[term] += count
     ranges = {term: tuple(found) for term, found in terms.items() if found}
-    return BookView(client=deliveries.client, partition=deliveries.partition, ranges=ranges, **counts)
+    return ClientPartitionStats(client=deliveries.client, partition=deliveries.partition, ranges=ranges, **counts)
 
 
 def _numbers(found: Iterable[RecordRange]) -> list[Range]:

@@ -13,8 +13,8 @@ from cluster_model.protocol.configs import (
     RECONNECT_MAX_US,
     BrokerConfig,
     ControllerSettings,
-    ControlSettings,
     QuorumConfig,
+    ZkControllerSettings,
     ZkSettings,
 )
 from cluster_model.protocol.events import (
@@ -39,13 +39,13 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 # lossy link, a pause, and the loss of a machine. All others end when they end.
 
 
-Strikes = Callable[[], Iterable[tuple[int, ...]]]
+FaultTargets = Callable[[], Iterable[tuple[int, ...]]]
 """Callable that returns the targets of active faults: nodes as ``(node,)``, links as ``(one, other)``."""
 
 LONG_AGO = -(1 << 62)
 
 
-class Weather:
+class Disturbances:
     """Disturbances of one cluster's server nodes and their links. Times are virtual microseconds."""
 
     __slots__ = (
@@ -68,7 +68,7 @@ class Weather:
         self._network = network
         self._names = {network.processes[node].name: node for node in nodes}
         self.unwell = unwell
-        self.strikes: Strikes = tuple
+        self.strikes: FaultTargets = tuple
         """Set by the fault injector; without it only faults visible in the cluster state count."""
         self._changed: dict[int, int] = {}
         """Node → when its process last ended or started."""
@@ -225,7 +225,7 @@ def _last(table: dict[int, int], nodes: tuple[int, ...]) -> int:
 SECOND: Final = 1_000_000
 ELECTIONS: Final = 5
 """Number of election rounds allowed for, with split votes and back-offs."""
-ROUNDS: Final = 20
+ROUND_TRIPS: Final = 20
 """Round trips that a controller's decision may take, including its commit and propagation."""
 NEVER_US: Final = 1 << 50
 """A deadline that is never reached, in microseconds."""
@@ -281,7 +281,7 @@ class LivenessDeadlines:
         """Return the deadlines for a cluster's specification."""
         profile, config = spec.profile, BrokerConfig.of(spec.profile, spec.config)
         trip = 2 * (spec.network.latency_us + spec.network.jitter_us)
-        work = SECOND + ROUNDS * trip
+        work = SECOND + ROUND_TRIPS * trip
         fetch = config.fetch_wait_us + config.fetch_backoff_us + 2 * trip
         if config.socket_timeout_us <= config.fetch_wait_us + 2 * trip:
             # An idle fetch times out before it is answered, as may requests to the controller: Kafka rejects such a
@@ -329,4 +329,9 @@ def _zookeeper(spec: ClusterSpec, config: BrokerConfig, work: int) -> tuple[int,
     session = min(max(config.session_us, ensemble.min_session_us), ensemble.max_session_us) + 2 * ensemble.tick_us
     formed = (ensemble.init_limit + ensemble.sync_limit) * ensemble.tick_us
     work += 4 * SECOND
-    return formed + 2 * session + work, session + work, work, ControlSettings.of(spec.profile, spec.config).rebalance_us
+    return (
+        formed + 2 * session + work,
+        session + work,
+        work,
+        ZkControllerSettings.of(spec.profile, spec.config).rebalance_us,
+    )

@@ -1,9 +1,10 @@
 """Checker of all liveness properties: which obligations are pending, since when, and which are overdue.
 
-A check covers all partitions. It runs on events of the trace: at most every :data:`OFTEN_US` after a rare event;
-otherwise at most every :data:`SELDOM_US`, when the next obligation falls due or :data:`QUIET_US` after the last check;
-and once more at the end. Times are virtual and the events are the model's own, so the results do not depend on how a
-session is advanced. Events that a playbook adds do not trigger a check.
+A check covers all partitions. It runs on events of the trace: at most every :data:`MIN_CHECK_INTERVAL_US` after a rare
+event; otherwise at most every :data:`LOAD_CHECK_INTERVAL_US`, when the next obligation falls due or
+:data:`MAX_CHECK_INTERVAL_US` after the last check; and once more at the end. Times are virtual and the events are the
+model's own, so the results do not depend on how a session is advanced. Events that a playbook adds do not trigger a
+check.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,16 +14,16 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.liveness import properties
 from cluster_model.checker.liveness.deadlines import NEVER_US
 from cluster_model.checker.liveness.partition_state import (
+    ClusterProperty,
     LivenessContext,
     LivenessProperty,
-    OfCluster,
-    OfPartition,
-    Owed,
     PartitionContext,
-    scene_of,
+    PartitionProperty,
+    PendingObligation,
+    partition_context,
 )
 from cluster_model.checker.liveness.properties import FailedFetchers
-from cluster_model.observation.event_log import NARRATION
+from cluster_model.observation.event_log import PLAYBOOK_KINDS
 from cluster_model.observation.views import PendingLiveness
 from cluster_model.protocol.events import (
     AssignmentChanged,
@@ -56,11 +57,11 @@ from cluster_model.protocol.events import (
     Truncated,
 )
 
-OFTEN_US: Final = 100_000
+MIN_CHECK_INTERVAL_US: Final = 100_000
 """Minimum time between two checks after rare events, in microseconds."""
-SELDOM_US: Final = 1_000_000
+LOAD_CHECK_INTERVAL_US: Final = 1_000_000
 """Minimum time between two checks under load while a disturbance is active or an obligation falls due."""
-QUIET_US: Final = 5_000_000
+MAX_CHECK_INTERVAL_US: Final = 5_000_000
 """Maximum time between two checks while no disturbance is active and nothing falls due before."""
 
 PROPERTIES: Final[tuple[LivenessProperty, ...]] = (
@@ -97,7 +98,7 @@ _WITHOUT_GRACE: Final = properties.LEADER_ELECTED.name
 """The property that the end of a process triggers: it needs no grace, since the session expires in any case."""
 
 
-class Liveness:
+class LivenessChecker:
     """Liveness checker of one cluster. ``emit`` adds :class:`LivenessViolated` events to the trace."""
 
     __slots__ = (
@@ -121,11 +122,11 @@ class Liveness:
         self.sight = context
         self._emit = emit
         self._failed = FailedFetchers()
-        self._of_cluster: dict[str, OfCluster] = {
+        self._of_cluster: dict[str, ClusterProperty] = {
             properties.ACTIVE_CONTROLLER.name: properties.find_missing_controller,
             properties.DELAYED_REQUESTS_ANSWERED.name: properties.find_unanswered_requests,
         }
-        self._of_partition: dict[str, OfPartition] = {
+        self._of_partition: dict[str, PartitionProperty] = {
             properties.LEADER_ELECTED.name: properties.find_missing_leaders,
             properties.ISR_REJOINED.name: properties.find_followers_outside_isr,
             properties.HW_REACHES_LEO.name: properties.find_uncommitted_tails,
@@ -156,7 +157,7 @@ class Liveness:
 
     def observe(self, event: TraceEvent) -> None:
         """Handle a rare event, after the cluster state has changed."""
-        if isinstance(event, _OWN_EVENTS) or event.kind in NARRATION:
+        if isinstance(event, _OWN_EVENTS) or event.kind in PLAYBOOK_KINDS:
             return
         at_us: int = event.at_us  # type: ignore[attr-defined]
         if not isinstance(event, _RELEVANT):
@@ -201,7 +202,7 @@ class Liveness:
         """Check all properties, report overdue obligations, and return those whose deadline has not passed."""
         self.sight.look(now)
         seen: dict[tuple[Any, ...], int] = {}
-        overdue: list[tuple[tuple[Any, ...], Owed, int]] = []
+        overdue: list[tuple[tuple[Any, ...], PendingObligation, int]] = []
         open_yet: list[PendingLiveness] = []
         for name, obligation in self._pending():
             key = (name, obligation.partition, obligation.broker, obligation.token)
@@ -224,9 +225,15 @@ class Liveness:
                         PendingLiveness(name, obligation.partition, obligation.broker, now - since, remaining_us)
                     )
         watchful = self._failed or self.sight.weather.is_disturbed(now)
-        falls_due_us = min([each.remaining_us for each in open_yet if each.remaining_us >= 0], default=QUIET_US)
-        self._next_rare_us = now + OFTEN_US
-        self.next_us = now + (SELDOM_US if watchful else min(max(falls_due_us, SELDOM_US), QUIET_US))
+        falls_due_us = min(
+            [each.remaining_us for each in open_yet if each.remaining_us >= 0], default=MAX_CHECK_INTERVAL_US
+        )
+        self._next_rare_us = now + MIN_CHECK_INTERVAL_US
+        self.next_us = now + (
+            LOAD_CHECK_INTERVAL_US
+            if watchful
+            else min(max(falls_due_us, LOAD_CHECK_INTERVAL_US), MAX_CHECK_INTERVAL_US)
+        )
         self._since = seen
         self._reported = {key: None for key in self._reported if key in seen}
         for key, obligation, from_us in overdue:
@@ -243,13 +250,13 @@ class Liveness:
             )  # fmt: skip
         return open_yet
 
-    def _counts_from(self, name: str, obligation: Owed, since: int) -> int:
+    def _counts_from(self, name: str, obligation: PendingObligation, since: int) -> int:
         calm = self.sight.weather.calm_since(
             obligation.scope, obligation.grace_us, processes_too=name != _WITHOUT_GRACE
         )  # fmt: skip
         return max(since, calm) if obligation.bound_us else since
 
-    def _pending(self) -> Iterator[tuple[str, Owed]]:
+    def _pending(self) -> Iterator[tuple[str, PendingObligation]]:
         context = self.sight
         for name, of_cluster in self._of_cluster.items():
             for obligation in of_cluster(context):
@@ -257,7 +264,7 @@ class Liveness:
         for partition in context.world.records:
             scene = self._idle_state(partition)
             if scene is None:
-                scene = scene_of(context, partition)
+                scene = partition_context(context, partition)
                 if scene.leader is None or not _is_idle(scene) or self._failed.watches(partition):
                     yield from self._pending_of(scene)
                     continue
@@ -266,7 +273,7 @@ class Liveness:
                 for obligation in properties.find_unpreferred_leaders(context, scene):
                     yield properties.PREFERRED_LEADER.name, obligation
 
-    def _pending_of(self, scene: PartitionContext) -> Iterator[tuple[str, Owed]]:
+    def _pending_of(self, scene: PartitionContext) -> Iterator[tuple[str, PendingObligation]]:
         for name, of_partition in self._of_partition.items():
             for obligation in of_partition(self.sight, scene):
                 yield name, obligation
@@ -289,7 +296,11 @@ class Liveness:
     def close(self, now: int) -> None:
         """End the session: check a last time and set :attr:`unjudged`."""
         self.pending_liveness = tuple(
-            [each for each in self.look(now) if each.property not in _BRIEF or each.pending_us >= SELDOM_US]
+            [
+                each
+                for each in self.look(now)
+                if each.property not in _BRIEF or each.pending_us >= LOAD_CHECK_INTERVAL_US
+            ]
         )
 
     def save(self) -> tuple[Any, ...]:

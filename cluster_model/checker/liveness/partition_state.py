@@ -7,30 +7,30 @@ from typing import Any, NamedTuple, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.fetch.replication_quota import names_replica
-from cluster_model.broker.partition.partition import Leadership, Replica
-from cluster_model.checker.liveness.deadlines import LivenessDeadlines, Weather
-from cluster_model.controller.cluster_parts import Plane
-from cluster_model.observation.cluster_state import World
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.broker.partition.partition import PartitionLeaderState, Replica
+from cluster_model.checker.liveness.deadlines import Disturbances, LivenessDeadlines
+from cluster_model.controller.cluster_parts import ControlPlane
+from cluster_model.observation.cluster_state import ClusterState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 
 
 @dataclass(slots=True)
 class LivenessContext:
     """Read-only view of one cluster for the liveness properties."""
 
-    world: World
-    plane: Plane
+    world: ClusterState
+    plane: ControlPlane
     brokers: Mapping[int, Broker]
-    weather: Weather
+    weather: Disturbances
     bounds: LivenessDeadlines
     voters: tuple[int, ...]
     """KRaft voters, or servers of the ZooKeeper ensemble."""
     imbalance_percentage: int = 0
     """Share of a broker's partitions that others may lead before a ZooKeeper-mode controller rebalances, in percent."""
     now: int = 0
-    active: int = NOBODY
+    active: int = NO_LEADER
     """The active controller, if it runs."""
-    controller: int = NOBODY
+    controller: int = NO_LEADER
     """The active controller, if it can commit: with an undisturbed majority of the quorum or the ensemble."""
     majorities: tuple[tuple[int, ...], ...] = ()
     """Majorities of running, connected and undisturbed voters, the largest first."""
@@ -44,18 +44,20 @@ class LivenessContext:
         self.now = now
         self.weather.look(now)
         active, weather, voters = self.plane.active(), self.weather, self.voters
-        self.active = active if active != NOBODY and weather.runs(active) else NOBODY
+        self.active = active if active != NO_LEADER and weather.runs(active) else NO_LEADER
         sizes = range(len(voters), len(voters) // 2, -1)
         self.majorities = tuple(
             [some for size in sizes for some in combinations(voters, size) if weather.is_sound(some, now)]
         )
         kraft = self.world.profile.kraft
         own = next((some for some in self.majorities if not kraft or self.active in some), ())
-        self.controller = self.active if own else NOBODY
-        if self.active != NOBODY:
+        self.controller = self.active if own else NO_LEADER
+        if self.active != NO_LEADER:
             weather.in_office(self.active, now)
         recent = weather.lately_in_office(now - self.bounds.silence_us)
-        self.plane_nodes = tuple(dict.fromkeys((self.controller, *own, *recent))) if self.controller != NOBODY else ()
+        self.plane_nodes = (
+            tuple(dict.fromkeys((self.controller, *own, *recent))) if self.controller != NO_LEADER else ()
+        )
 
     def imbalanced(self, broker: int) -> bool:
         """Return whether others lead more of a broker's partitions than a ZooKeeper-mode controller tolerates."""
@@ -82,7 +84,7 @@ class LivenessContext:
         Former controllers are included for a while: a broker sends no request besides the one in flight, which expires
         only after the socket timeout (``NodeToControllerRequestThread``).
         """
-        return tuple(dict.fromkeys([*[broker for broker in brokers if broker != NOBODY], *self.plane_nodes]))
+        return tuple(dict.fromkeys([*[broker for broker in brokers if broker != NO_LEADER], *self.plane_nodes]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class PartitionContext:
     """(broker, replica) of the other replicas, in assignment order."""
 
     @property
-    def leadership(self) -> Leadership:
+    def leadership(self) -> PartitionLeaderState:
         """Leadership of :attr:`leader`, which must not be None."""
         assert self.leader is not None
         assert self.leader.leadership is not None
@@ -117,7 +119,7 @@ class PartitionContext:
         return self.following
 
 
-def scene_of(context: LivenessContext, name: str) -> PartitionContext:
+def partition_context(context: LivenessContext, name: str) -> PartitionContext:
     """Return the current state of a partition."""
     world = context.world
     record = world.records[name]
@@ -125,7 +127,7 @@ def scene_of(context: LivenessContext, name: str) -> PartitionContext:
     replicas = {
         broker: replica for broker, replica in world.replicas[name].items() if replica.topic_id == state.topic_id
     }
-    leader = replicas.get(state.leader) if state.leader != NOBODY and context.serves(state.leader) else None
+    leader = replicas.get(state.leader) if state.leader != NO_LEADER and context.serves(state.leader) else None
     if leader is not None and (leader.leadership is None or leader.leader_epoch != state.leader_epoch):
         leader = None
     following = [
@@ -143,13 +145,13 @@ def throttled(replica: Replica, leader: Replica, brokers: Mapping[int, Broker]) 
     )
 
 
-def held_up(replica: Replica) -> bool:
+def is_blocked(replica: Replica) -> bool:
     """Return whether a follower waits for newer metadata or an intact batch, which no deadline bounds."""
     following = replica.following
     return following is not None and (following.failed or following.stuck_at >= 0)
 
 
-def never_told(context: LivenessContext, replica: Replica) -> str:
+def known_quick_restart(context: LivenessContext, replica: Replica) -> str:
     """Return why a follower may know no leader: before KIP-380 a quick restart was not detected; else empty."""
     if context.world.profile.kraft or context.world.profile.bounce_detected or replica.following is not None:
         return ""
@@ -162,7 +164,7 @@ def never_told(context: LivenessContext, replica: Replica) -> str:
 # A pending obligation, as a property finds it; the liveness checker computes its deadline.
 
 
-class Owed(NamedTuple):
+class PendingObligation(NamedTuple):
     """A pending obligation: something that has to change. Equal partition, broker and token mean the same one."""
 
     partition: str
@@ -186,17 +188,17 @@ class Owed(NamedTuple):
     decisions about the partition restart it."""
 
 
-class OfPartition(Protocol):
+class PartitionProperty(Protocol):
     """A liveness property of single partitions."""
 
-    def __call__(self, context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+    def __call__(self, context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
         """Yield the pending obligations of a partition."""
 
 
-class OfCluster(Protocol):
+class ClusterProperty(Protocol):
     """A liveness property of the whole cluster or its brokers."""
 
-    def __call__(self, context: LivenessContext) -> Iterator[Owed]:
+    def __call__(self, context: LivenessContext) -> Iterator[PendingObligation]:
         """Yield the pending obligations."""
 
 

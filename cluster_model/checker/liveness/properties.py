@@ -9,17 +9,17 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.liveness.partition_state import (
     LivenessContext,
     LivenessProperty,
-    Owed,
     PartitionContext,
-    held_up,
-    never_told,
-    scene_of,
+    PendingObligation,
+    is_blocked,
+    known_quick_restart,
+    partition_context,
     throttled,
 )
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.replica_log import ReplicaLog, differing
-from cluster_model.observation.views import Stuck
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.observation.views import WaitingByDesign
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.protocol.versions import Profile
 
 FETCHER_RESUMES: Final = LivenessProperty(
@@ -55,7 +55,7 @@ class FailedFetchers:
         self._failed: dict[tuple[str, int], _Failure] = {}
         """(partition, broker) → the failure."""
 
-    def owed(self, context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+    def owed(self, context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
         """Yield an obligation for each follower that failed in an old epoch, or resumed without a newer one."""
         if not context.world.profile.kip_320:
             return
@@ -79,13 +79,18 @@ class FailedFetchers:
 
     def _not_resumed(
         self, context: LivenessContext, scene: PartitionContext, replica: Replica, since: int
-    ) -> Iterator[Owed]:
+    ) -> Iterator[PendingObligation]:
         state, leader, broker = scene.state, scene.leader, replica.broker
-        if leader is None or since >= state.leader_epoch or context.controller == NOBODY or not context.serves(broker):
+        if (
+            leader is None
+            or since >= state.leader_epoch
+            or context.controller == NO_LEADER
+            or not context.serves(broker)
+        ):
             return
         if leader.log.log_start > replica.hw:
             return  # It failed because of records that it may not delete, and will fail again.
-        yield Owed(
+        yield PendingObligation(
             scene.name, broker, (since, state.leader_epoch), context.with_plane(broker), context.bounds.told_us,
             context.bounds.silence_us, "broker {} has not fetched since epoch {}, although leader {} has epoch {}",
             (broker, since, state.leader, state.leader_epoch),
@@ -93,11 +98,11 @@ class FailedFetchers:
 
     def _resumed_early(
         self, context: LivenessContext, scene: PartitionContext, replica: Replica, failure: _Failure
-    ) -> Iterator[Owed]:
+    ) -> Iterator[PendingObligation]:
         last, life = failure.last, context.weather.life_of(replica.broker)
         if replica.following is None or (last, failure.life) != (replica.leader_epoch, life) or not failure.stood:
             return
-        yield Owed(
+        yield PendingObligation(
             scene.name, replica.broker, ("by itself", last), (), 0, 0,
             "broker {} marked it failed in epoch {} and fetches again without a newer epoch", (replica.broker, last),
         )  # fmt: skip
@@ -133,7 +138,7 @@ ACTIVE_CONTROLLER: Final = LivenessProperty(
 )
 
 
-def find_missing_controller(context: LivenessContext) -> Iterator[Owed]:
+def find_missing_controller(context: LivenessContext) -> Iterator[PendingObligation]:
     """Yield one obligation while a majority exists and there is no active controller."""
     majorities = context.majorities
     if context.world.profile.kraft:
@@ -141,7 +146,7 @@ def find_missing_controller(context: LivenessContext) -> Iterator[Owed]:
             return
         scope, nodes_text = majorities[0], f"voters {_listed(majorities[0])} are connected"
     else:
-        if not majorities or context.active != NOBODY:
+        if not majorities or context.active != NO_LEADER:
             return
         servers = majorities[0]
         brokers = [
@@ -153,9 +158,9 @@ def find_missing_controller(context: LivenessContext) -> Iterator[Owed]:
         nodes_text = f"ZooKeeper servers {_listed(servers)} and broker {brokers[0]} are connected"
     epoch = context.plane.controller_epoch()
     bounds = context.bounds
-    yield Owed(
+    yield PendingObligation(
         "",
-        NOBODY,
+        NO_LEADER,
         epoch,
         scope,
         bounds.controller_us,
@@ -181,16 +186,16 @@ ALTER_PARTITION: Final = LivenessProperty(
 )
 
 
-def find_undecided_proposals(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_undecided_proposals(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for a leader with a pending ISR proposal."""
     state, leader = scene.state, scene.leader
-    if leader is None or context.controller == NOBODY:
+    if leader is None or context.controller == NO_LEADER:
         return
     pending = scene.leadership.pending
     if pending is None:
         return
     token = (state.leader_epoch, leader.partition_epoch, state.partition_epoch, pending)
-    yield Owed(
+    yield PendingObligation(
         scene.name, state.leader, token, context.with_plane(*{state.leader: None, **dict.fromkeys(pending)}),
         context.bounds.proposal_us, context.bounds.silence_us,
         "leader {} proposed ISR {} and is still waiting for a response", (state.leader, list(pending)),
@@ -221,7 +226,7 @@ CONVERGENCE: Final = LivenessProperty(
 )
 
 
-def find_divergent_followers(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_divergent_followers(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for each follower whose log or epochs differ from its leader's."""
     state, leader = scene.state, scene.leader
     if leader is None:
@@ -229,7 +234,7 @@ def find_divergent_followers(context: LivenessContext, scene: PartitionContext) 
     profile, bounds = context.world.profile, context.bounds
     for broker, replica in scene.followers():
         same = replica.log.extents == leader.log.extents and replica.log.epochs.entries == leader.log.epochs.entries
-        if same or not context.serves(broker) or held_up(replica) or throttled(replica, leader, context.brokers):
+        if same or not context.serves(broker) or is_blocked(replica) or throttled(replica, leader, context.brokers):
             continue
         differences = differing(leader.log, replica.log)
         if differences:
@@ -237,11 +242,11 @@ def find_divergent_followers(context: LivenessContext, scene: PartitionContext) 
         else:
             offset, what = _epochs_part(leader.log, replica.log, profile), "a different leader epoch"
         if offset >= 0:
-            yield Owed(
+            yield PendingObligation(
                 scene.name, broker, (state.leader_epoch, what, offset), (state.leader, broker), bounds.converge_us,
                 bounds.silence_us, "broker {} follows leader {} but has {} at offset {}",
                 (broker, state.leader, what, offset),
-                _explain_known_divergence(profile) or never_told(context, replica),
+                _explain_known_divergence(profile) or known_quick_restart(context, replica),
             )  # fmt: skip
 
 
@@ -283,21 +288,21 @@ FOLLOWER_HW: Final = LivenessProperty(
 )
 
 
-def find_stale_follower_watermarks(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_stale_follower_watermarks(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for each ISR member with a different high watermark; any progress makes it a new one."""
     state, leader = scene.state, scene.leader
     if leader is None:
         return
     for broker, replica in scene.followers():
-        if replica.hw == leader.hw or broker not in state.isr or not context.serves(broker) or held_up(replica):
+        if replica.hw == leader.hw or broker not in state.isr or not context.serves(broker) or is_blocked(replica):
             continue
         if throttled(replica, leader, context.brokers):
             continue
         token = (state.leader_epoch, leader.hw, leader.log.leo, replica.hw, replica.log.leo)
-        yield Owed(
+        yield PendingObligation(
             scene.name, broker, token, (state.leader, broker), context.bounds.follower_us, context.bounds.silence_us,
             "broker {} has HW {}, but its leader {} has HW {}, and no records are written",
-            (broker, replica.hw, state.leader, leader.hw), never_told(context, replica),
+            (broker, replica.hw, state.leader, leader.hw), known_quick_restart(context, replica),
             context.hw_moved.get(scene.name, -1),
         )  # fmt: skip
 
@@ -314,7 +319,7 @@ HW_REACHES_LEO: Final = LivenessProperty(
 )
 
 
-def find_uncommitted_tails(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_uncommitted_tails(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for a leader with uncommitted records; any new record makes it a new one."""
     state, leader = scene.state, scene.leader
     if leader is None or leader.hw >= leader.log.leo or scene.leadership.pending is not None:
@@ -322,14 +327,16 @@ def find_uncommitted_tails(context: LivenessContext, scene: PartitionContext) ->
     if context.world.profile.hw_needs_min_isr and len(state.isr) < scene.min_isr:
         return
     members = [scene.replicas.get(broker) for broker in state.isr if broker != state.leader]
-    if any(member is None or held_up(member) or not context.serves(member.broker) for member in members):
+    if any(member is None or is_blocked(member) or not context.serves(member.broker) for member in members):
         return
     if any(member is not None and throttled(member, leader, context.brokers) for member in members):
         return
-    known = next((why for member in members if member is not None and (why := never_told(context, member))), "")
+    known = next(
+        (why for member in members if member is not None and (why := known_quick_restart(context, member))), ""
+    )
     token = (state.leader_epoch, leader.log.leo, leader.hw, state.isr)
     bound_us = context.bounds.commit_us + (context.bounds.lag_us if len(state.isr) < len(state.replicas) else 0)
-    yield Owed(
+    yield PendingObligation(
         scene.name, state.leader, token, (*state.isr,), bound_us, context.bounds.silence_us,
         "the HW of leader {} is {} but its log end offset is {}, with all of ISR {} available",
         (state.leader, leader.hw, leader.log.leo, list(state.isr)), known, _written_us(leader.log),
@@ -354,10 +361,10 @@ ISR_REJOINED: Final = LivenessProperty(
 )
 
 
-def find_followers_outside_isr(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_followers_outside_isr(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for each follower outside the ISR that could be in it."""
     state, leader = scene.state, scene.leader
-    if leader is None or context.controller == NOBODY or len(state.isr) == len(state.replicas):
+    if leader is None or context.controller == NO_LEADER or len(state.isr) == len(state.replicas):
         return
     leadership = scene.leadership
     if leadership.pending is not None:
@@ -366,7 +373,7 @@ def find_followers_outside_isr(context: LivenessContext, scene: PartitionContext
     if context.world.profile.isr_epoch_start:
         target = max(target, leadership.epoch_start)
     for broker, replica in scene.followers():
-        if broker in state.isr or broker in state.removing or not context.eligible(broker) or held_up(replica):
+        if broker in state.isr or broker in state.removing or not context.eligible(broker) or is_blocked(replica):
             continue
         if throttled(replica, leader, context.brokers):
             continue
@@ -374,11 +381,11 @@ def find_followers_outside_isr(context: LivenessContext, scene: PartitionContext
         progress = leo if leo < target else -1
         waits = context.world.profile.hw_waits_caught_up
         pace, lag_us = (-1, 0) if waits else (leader.log.leo, context.bounds.lag_us)
-        yield Owed(
+        yield PendingObligation(
             scene.name, broker, (state.leader_epoch, progress, pace), context.with_plane(broker, state.leader),
             context.bounds.rejoin_us + lag_us, context.bounds.silence_us,
             "broker {} is alive but out of the ISR {}, with log end offset {}; leader {} requires {}",
-            (broker, list(state.isr), leo, state.leader, target), never_told(context, replica),
+            (broker, list(state.isr), leo, state.leader, target), known_quick_restart(context, replica),
         )  # fmt: skip
 
 
@@ -395,36 +402,38 @@ LEADER_ELECTED: Final = LivenessProperty(
 )
 
 
-def find_missing_leaders(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_missing_leaders(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation while a partition has a candidate but no leader, or its elected leader does not lead."""
     state = scene.state
-    if scene.leader is not None or context.controller == NOBODY:
+    if scene.leader is not None or context.controller == NO_LEADER:
         return
-    if state.leader != NOBODY and context.eligible(state.leader):
+    if state.leader != NO_LEADER and context.eligible(state.leader):
         yield from _inactive_leader(context, scene)
         return
     candidates = [
-        broker for broker in may_lead(context, scene) if context.eligible(broker) and broker in scene.replicas
+        broker
+        for broker in automatic_candidates(context, scene)
+        if context.eligible(broker) and broker in scene.replicas
     ]
     if not candidates:
         return
     candidate, unclean = candidates[0], candidates[0] not in (*state.isr, *state.elr)
-    problem = "no leader" if state.leader == NOBODY else f"leader {state.leader} is gone"
+    problem = "no leader" if state.leader == NO_LEADER else f"leader {state.leader} is gone"
     candidacy = "can be elected uncleanly" if unclean else "can be elected"
-    brokers = (candidate,) if state.leader == NOBODY else (candidate, state.leader)
-    yield Owed(
+    brokers = (candidate,) if state.leader == NO_LEADER else (candidate, state.leader)
+    yield PendingObligation(
         scene.name, candidate, state.leader_epoch, context.with_plane(*brokers),
         context.bounds.leader_us + (context.bounds.sweep_us if unclean else 0), context.bounds.silence_us,
         "{}; broker {} is alive and {}", (problem, candidate, candidacy),
     )  # fmt: skip
 
 
-def may_lead(context: LivenessContext, scene: PartitionContext) -> tuple[int, ...]:
+def automatic_candidates(context: LivenessContext, scene: PartitionContext) -> tuple[int, ...]:
     """Return the replicas that may be elected automatically, in assignment order, alive or not."""
     state, profile = scene.state, context.world.profile
     known = state.isr
     if not known and profile.elr:
-        known = state.elr or ((state.last_known,) if state.last_known != NOBODY else ())
+        known = state.elr or ((state.last_known,) if state.last_known != NO_LEADER else ())
     clean = [broker for broker in state.replicas if broker in known]
     if not scene.unclean or (profile.kraft and not context.bounds.sweep_us):
         # KRaft controllers before 3.9 check only when a broker comes or goes: the setting may have changed later.
@@ -432,18 +441,18 @@ def may_lead(context: LivenessContext, scene: PartitionContext) -> tuple[int, ..
     return (*clean, *[broker for broker in state.replicas if broker not in known])
 
 
-def _inactive_leader(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def _inactive_leader(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for an elected leader that is alive and does not act as leader."""
     state = scene.state
     replica = scene.replicas.get(state.leader)
     if replica is None:
         return
     bounds = context.bounds
-    yield Owed(
+    yield PendingObligation(
         scene.name, state.leader, state.leader_epoch, context.with_plane(state.leader),
         bounds.leader_us + bounds.told_us, bounds.silence_us,
         "broker {} was elected leader in epoch {} but does not act as leader", (state.leader, state.leader_epoch),
-        never_told(context, replica),
+        known_quick_restart(context, replica),
     )  # fmt: skip
 
 
@@ -456,7 +465,7 @@ DELAYED_REQUESTS_ANSWERED: Final = LivenessProperty(
 )
 
 
-def find_unanswered_requests(context: LivenessContext) -> Iterator[Owed]:
+def find_unanswered_requests(context: LivenessContext) -> Iterator[PendingObligation]:
     """Yield an obligation for the oldest overdue delayed request of each kind, per partition and broker.
 
     Later ones wait for the same reason; followers' fetches are covered by their high watermarks.
@@ -467,7 +476,7 @@ def find_unanswered_requests(context: LivenessContext) -> Iterator[Owed]:
             yield from _fetches(context, number, broker)
 
 
-def _produces(context: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
+def _produces(context: LivenessContext, number: int, broker: Broker) -> Iterator[PendingObligation]:
     reported: dict[tuple[str, bool], None] = {}
     bound_us = context.bounds.parked_us
     for token, produce in broker.purgatory.produces.items():
@@ -475,7 +484,7 @@ def _produces(context: LivenessContext, number: int, broker: Broker) -> Iterator
         if (produce.partition, expired) in reported or not (expired or replica is None or replica.leadership is None):
             continue
         reported[produce.partition, expired] = None
-        yield Owed(
+        yield PendingObligation(
             produce.partition, number, ("produce", token, expired), (number,), bound_us, bound_us,
             "a produce request at broker {} is delayed at offset {}, although {}",
             (number, produce.base, "its timeout has expired" if expired else "the broker is no longer leader"),
@@ -483,7 +492,7 @@ def _produces(context: LivenessContext, number: int, broker: Broker) -> Iterator
         )  # fmt: skip
 
 
-def _fetches(context: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
+def _fetches(context: LivenessContext, number: int, broker: Broker) -> Iterator[PendingObligation]:
     reported: dict[str, None] = {}
     bound_us = context.bounds.parked_us
     for token, fetch in broker.purgatory.fetches.items():
@@ -491,7 +500,7 @@ def _fetches(context: LivenessContext, number: int, broker: Broker) -> Iterator[
         if fetch.deadline >= context.now or partition in reported:
             continue
         reported[partition] = None
-        yield Owed(
+        yield PendingObligation(
             partition, number, ("fetch", token), (number,), bound_us, bound_us,
             "a fetch at broker {} is still delayed although its timeout has expired", (number,),
             since_us=fetch.deadline,
@@ -509,17 +518,17 @@ PREFERRED_LEADER: Final = LivenessProperty(
 )
 
 
-def find_unpreferred_leaders(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_unpreferred_leaders(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for a partition whose preferred replica could be leader and is not."""
     state, bounds = scene.state, context.bounds
     first = state.replicas[0]
-    if not bounds.preferred_us or state.leader in (NOBODY, first) or first not in state.isr:
+    if not bounds.preferred_us or state.leader in (NO_LEADER, first) or first not in state.isr:
         return
-    if context.controller == NOBODY or not context.eligible(first) or scene.leader is None:
+    if context.controller == NO_LEADER or not context.eligible(first) or scene.leader is None:
         return
     if not context.world.profile.kraft and (state.adding or state.removing or not context.imbalanced(first)):
         return
-    yield Owed(
+    yield PendingObligation(
         scene.name, first, (state.leader_epoch, state.isr), context.with_plane(first), bounds.preferred_us,
         bounds.silence_us, "preferred leader {} is alive and in sync, but broker {} is leader", (first, state.leader),
     )  # fmt: skip
@@ -530,20 +539,20 @@ def find_unpreferred_leaders(context: LivenessContext, scene: PartitionContext) 
 # Only the current state counts, and nothing is remembered. Progress that merely takes time is no stall.
 
 
-def stuck(context: LivenessContext) -> tuple[Stuck, ...]:
+def find_stalls(context: LivenessContext) -> tuple[WaitingByDesign, ...]:
     """Return everything that is stalled now: the control plane first, then by partition, internal topics last."""
     lost = quorum_lost(context)
-    found: list[Stuck] = []
+    found: list[WaitingByDesign] = []
     if lost:
         what = "controllers" if context.world.profile.kraft else "ZooKeeper servers"
         why = (
             f"no majority of the {what} {_listed(context.voters)} is running and connected: no elections, no ISR "
             "changes; current leaders continue"
         )
-        found.append(Stuck("", why, f"a majority of the {what}"))
+        found.append(WaitingByDesign("", why, f"a majority of the {what}"))
     records = context.world.records
     for name in sorted(records, key=lambda each: each.startswith("__")):
-        scene = scene_of(context, name)
+        scene = partition_context(context, name)
         found += [
             *_leaderless(context, scene, lost=lost),
             *_rejecting(context, scene),
@@ -561,14 +570,16 @@ def quorum_lost(context: LivenessContext) -> bool:
     return not any(all(connected(*pair) for pair in combinations(some, 2)) for some in combinations(running, enough))
 
 
-def _leaderless(context: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[Stuck]:
+def _leaderless(context: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[WaitingByDesign]:
     state = scene.state
-    if state.leader != NOBODY and context.world.is_up(state.leader):
+    if state.leader != NO_LEADER and context.world.is_up(state.leader):
         return
-    able = may_lead(context, scene)
+    able = automatic_candidates(context, scene)
     if lost:
         if any(map(context.weather.runs, able)):
-            yield Stuck(scene.name, "no leader, and no controller that could elect one", "a majority of the quorum")
+            yield WaitingByDesign(
+                scene.name, "no leader, and no controller that could elect one", "a majority of the quorum"
+            )
         return
     if any(map(context.world.is_up, able)):
         return
@@ -580,14 +591,14 @@ def _leaderless(context: LivenessContext, scene: PartitionContext, *, lost: bool
         if ineligible
         else ""
     )
-    yield Stuck(
+    yield WaitingByDesign(
         scene.name,
         f"no leader: no member {members} is up{off}",
         f"broker {_alternatives(able or state.replicas)} back{by_hand}",
     )
 
 
-def _rejecting(context: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
+def _rejecting(context: LivenessContext, scene: PartitionContext) -> Iterator[WaitingByDesign]:
     state, needed = scene.state, scene.min_isr
     if len(state.isr) >= needed or scene.leader is None:
         return
@@ -596,7 +607,9 @@ def _rejecting(context: LivenessContext, scene: PartitionContext) -> Iterator[St
             f"acks=all is always rejected (NOT_ENOUGH_REPLICAS): min.insync.replicas is {needed} with "
             f"{len(state.replicas)} replicas; since 3.7 the effective value is at most the number of replicas"
         )
-        yield Stuck(scene.name, why, f"min.insync.replicas of {len(state.replicas)} or less, or more replicas")
+        yield WaitingByDesign(
+            scene.name, why, f"min.insync.replicas of {len(state.replicas)} or less, or more replicas"
+        )
         return
     able = [broker for broker in state.replicas if context.world.is_up(broker)]
     if len(able) < needed:
@@ -605,10 +618,12 @@ def _rejecting(context: LivenessContext, scene: PartitionContext) -> Iterator[St
             f"{len(state.replicas)} replicas are up"
         )
         down = tuple(broker for broker in state.replicas if broker not in able)
-        yield Stuck(scene.name, why, f"broker {_alternatives(down)} back and in sync, or a lower min.insync.replicas")
+        yield WaitingByDesign(
+            scene.name, why, f"broker {_alternatives(down)} back and in sync, or a lower min.insync.replicas"
+        )
 
 
-def _waiting(context: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[Stuck]:
+def _waiting(context: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[WaitingByDesign]:
     state, leader = scene.state, scene.leader
     if leader is None:
         return
@@ -617,27 +632,27 @@ def _waiting(context: LivenessContext, scene: PartitionContext, *, lost: bool) -
             f"acks=all requests time out: broker {_listed(down)} is down and in the ISR, and no controller can remove "
             "it"
         )
-        yield Stuck(scene.name, why, f"a majority of the quorum, or broker {_listed(down)} back")
+        yield WaitingByDesign(scene.name, why, f"a majority of the quorum, or broker {_listed(down)} back")
     pending = scene.leadership.pending
     if pending is not None and not context.world.profile.kraft and leader.partition_epoch < state.partition_epoch:
         why = (
             f"leader {state.leader} proposed ISR {list(pending)}, which took effect, but received "
             "INVALID_UPDATE_VERSION"
         )
-        yield Stuck(scene.name, why, "a newer leader epoch: another election, or a restart of the leader")
+        yield WaitingByDesign(scene.name, why, "a newer leader epoch: another election, or a restart of the leader")
 
 
-def _stalled_followers(context: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
+def _stalled_followers(context: LivenessContext, scene: PartitionContext) -> Iterator[WaitingByDesign]:
     for broker, replica in scene.followers():
         following = replica.following
         if following is None or not context.weather.runs(broker):
             continue
         if following.failed and replica.leader_epoch >= scene.state.leader_epoch:
             why = f"broker {broker} stopped fetching in epoch {replica.leader_epoch} (FENCED_LEADER_EPOCH)"
-            yield Stuck(scene.name, why, "metadata with a newer leader epoch")
+            yield WaitingByDesign(scene.name, why, "metadata with a newer leader epoch")
         elif following.stuck_at >= 0:
             why = f"leader {replica.leader} keeps sending broker {broker} a damaged batch at {following.stuck_at}"
-            yield Stuck(scene.name, why, "another leader with an intact copy")
+            yield WaitingByDesign(scene.name, why, "another leader with an intact copy")
 
 
 def _alternatives(nodes: tuple[int, ...]) -> str:

@@ -22,7 +22,7 @@ from cluster_model.checker.root_cause.findings import (
     Finding,
     RecordBlock,
 )
-from cluster_model.checker.root_cause.loss_chain import lineage_of
+from cluster_model.checker.root_cause.loss_chain import branch_of
 
 __all__ = [
     "ABANDONED",
@@ -37,5 +37,5 @@ __all__ = [
     "ChainEvent",
     "Finding",
     "RecordBlock",
-    "lineage_of",
+    "branch_of",
 ]

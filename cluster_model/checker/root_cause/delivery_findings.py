@@ -4,13 +4,18 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from cluster_model.checker.history.fault_history import FaultRecord, about, deed_words
+from cluster_model.checker.history.fault_history import FaultRecord, about, fault_text
 from cluster_model.checker.history.partition_history import ClusterHistory
-from cluster_model.checker.ledger.consumption import Jump, ReaderEvents, Readings, UnprocessedRecords
-from cluster_model.checker.ledger.delivery_tracker import Transacted
-from cluster_model.checker.ledger.duplicates import Attempts, Refusal, Repeats, outran
+from cluster_model.checker.ledger.consumption import DeliveredRecords, OffsetResetJump, ReaderEvents, UnprocessedRecords
+from cluster_model.checker.ledger.delivery_tracker import TransactionOutcomes
+from cluster_model.checker.ledger.duplicates import (
+    DuplicateTracker,
+    FailedAttempt,
+    ProduceAttempts,
+    exceeded_remembered_batches,
+)
 from cluster_model.checker.root_cause import findings
-from cluster_model.checker.root_cause.finding_text import SETTLED, THEM, RangeExplanation, at
+from cluster_model.checker.root_cause.finding_text import RECORDS_PLACEHOLDER, SESSION_END_KIND, RangeExplanation, at
 from cluster_model.checker.root_cause.findings import (
     ABANDONED,
     DUPLICATE,
@@ -24,8 +29,8 @@ from cluster_model.checker.root_cause.findings import (
     ChainEvent,
     RecordBlock,
 )
-from cluster_model.log.batch_store import Lineage
-from cluster_model.observation.cluster_state import World
+from cluster_model.log.batch_store import EpochBranch
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     Appended,
     ConsumerReset,
@@ -39,14 +44,16 @@ from cluster_model.protocol.records import Batch
 from cluster_model.util.quantities import offsets, thousands
 from cluster_model.util.ranges import Range
 
-BY_NUMBER: Final = (findings.FORGOTTEN_STATE, findings.TOO_MANY_IN_FLIGHT)
+REJECTED_BY_SEQUENCE: Final = (findings.FORGOTTEN_STATE, findings.TOO_MANY_IN_FLIGHT)
 """Causes of duplicates with idempotence: batches are rejected by sequence number before they are sent as new."""
 
 
 class RepeatFindings:
-    """Explanations of the duplicated and reordered records that :class:`Repeats` counts, from produce attempts."""
+    """Explanations of duplicated and reordered records (:class:`DuplicateTracker`) from produce attempts."""
 
-    def __init__(self, world: World, history: ClusterHistory, repeats: Repeats, attempts: Attempts) -> None:
+    def __init__(
+        self, world: ClusterState, history: ClusterHistory, repeats: DuplicateTracker, attempts: ProduceAttempts
+    ) -> None:
         self._world = world
         self._history = history
         self._repeats = repeats
@@ -68,7 +75,7 @@ class RepeatFindings:
         bounds = {sequence, sequence + count, *self._attempts.bounds(client, partition)}
         yield from pairwise(sorted(bound for bound in bounds if sequence <= bound <= sequence + count))
 
-    def _lineage(self, partition: str, log_branch: int) -> Lineage:
+    def _lineage(self, partition: str, log_branch: int) -> EpochBranch:
         return self._world.lineages[partition].by_id[log_branch]
 
     def _block(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> RecordBlock:
@@ -93,7 +100,7 @@ class RepeatFindings:
             cause = findings.FORGOTTEN_STATE
         else:
             cause = findings.PRODUCER_RESTART if restart else self._rejection_cause(partition, before, after, again[1])
-        last = None if append is None or cause not in BY_NUMBER else append.last_refusal(again_us)
+        last = None if append is None or cause not in REJECTED_BY_SEQUENCE else append.last_refusal(again_us)
         later_failure = (
             [] if last is None or refusal is None or last.error == refusal.error else [self._failure_event(name, last)]
         )
@@ -107,10 +114,13 @@ class RepeatFindings:
             links.insert(1, restart)
         links.sort(key=lambda link: link.at_us)
         clauses = (
-            f"broker {one.broker} had already written {THEM}",
+            f"broker {one.broker} had already written {RECORDS_PLACEHOLDER}",
             *self._failure_clauses(name, refusal, restart),
             *map(_with_time, later_failure),
-            f"{name} sent {THEM} again, and broker {other.broker}{_deduplication_clause(cause)} wrote {THEM} again",
+            (
+                f"{name} sent {RECORDS_PLACEHOLDER} again, and broker {other.broker}{_deduplication_clause(cause)} "
+                f"wrote {RECORDS_PLACEHOLDER} again"
+            ),
         )
         block = self._block(client, partition, sequence, count, again)
         return RangeExplanation(DUPLICATE, cause, _grouping_key(refusal, restart), block, None, clauses, tuple(links))
@@ -120,7 +130,7 @@ class RepeatFindings:
         leader = self._world.true_leader(partition)
         if leader is None or before.producer_id != after.producer_id:
             return findings.FORGOTTEN_STATE
-        many = outran(leader.log, before.producer_epoch, after, offset)
+        many = exceeded_remembered_batches(leader.log, before.producer_epoch, after, offset)
         return findings.TOO_MANY_IN_FLIGHT if many else findings.FORGOTTEN_STATE
 
     def _reordered(
@@ -138,19 +148,25 @@ class RepeatFindings:
         links.sort(key=lambda link: link.at_us)
         clauses = (
             *self._failure_clauses(name, refusal, None),
-            f"later records were written meanwhile, and broker {lineage.broker} appended {THEM} after those",
+            (
+                f"later records were written meanwhile, and broker {lineage.broker} appended {RECORDS_PLACEHOLDER} "
+                "after those"
+            ),
         )
         block = self._block(client, partition, sequence, count, where)
         return RangeExplanation(REORDERED, cause, _grouping_key(refusal, None), block, None, clauses, tuple(links))
 
     def _append_event(
-        self, lineage: Lineage, partition: str, offset: int, count: int, verb: str, suffix: str = ""
+        self, lineage: EpochBranch, partition: str, offset: int, count: int, verb: str, suffix: str = ""
     ) -> ChainEvent:
-        text = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {verb} {THEM}{' ' * bool(suffix)}{suffix}"
+        text = (
+            f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {verb} "
+            f"{RECORDS_PLACEHOLDER}{' ' * bool(suffix)}{suffix}"
+        )
         text += f" at {offsets(offset, offset + count)} of {partition}"
         return ChainEvent(lineage.appended_at(offset), Appended.kind, partition, lineage.broker, text)
 
-    def _failure_events(self, name: str, refusal: Refusal | None) -> list[ChainEvent]:
+    def _failure_events(self, name: str, refusal: FailedAttempt | None) -> list[ChainEvent]:
         links: list[ChainEvent] = []
         if refusal is None:
             return links
@@ -162,15 +178,15 @@ class RepeatFindings:
         return links
 
     @staticmethod
-    def _failure_event(name: str, refusal: Refusal) -> ChainEvent:
+    def _failure_event(name: str, refusal: FailedAttempt) -> ChainEvent:
         text = f"a request of {name} to broker {refusal.broker} failed with {refusal.error}"
         return ChainEvent(refusal.at_us, ProduceRefused.kind, "", -1, text)
 
-    def _fault_text(self, refusal: Refusal, fault: FaultRecord, name: str) -> str:
+    def _fault_text(self, refusal: FailedAttempt, fault: FaultRecord, name: str) -> str:
         node = name if name in fault.node.split(", ") else f"broker {refusal.broker}"
-        return deed_words(fault, node, self._history.deeds.step_of(fault.moment, fault.at_us))
+        return fault_text(fault, node, self._history.deeds.step_of(fault.moment, fault.at_us))
 
-    def _failure_clauses(self, name: str, refusal: Refusal | None, restart: ChainEvent | None) -> list[str]:
+    def _failure_clauses(self, name: str, refusal: FailedAttempt | None, restart: ChainEvent | None) -> list[str]:
         found = [] if restart is None else [restart.words]
         if refusal is not None:
             found += [self._fault_text(refusal, refusal.deed, name)] if refusal.deed is not None else []
@@ -182,7 +198,7 @@ class RepeatFindings:
         for fault in about(self._history.deeds.standing(), client, since_us):
             if fault.event_kind == NodeDown.kind and since_us <= fault.at_us <= until_us:
                 step = self._history.deeds.step_of(fault.moment, fault.at_us)
-                return ChainEvent(fault.at_us, fault.event_kind, "", -1, deed_words(fault, client, step))
+                return ChainEvent(fault.at_us, fault.event_kind, "", -1, fault_text(fault, client, step))
         return None
 
 
@@ -196,7 +212,7 @@ def _deduplication_clause(cause: str) -> str:
     return ", which could not recognise the retry (no sequence numbers)," if cause == findings.NO_IDEMPOTENCE else ""
 
 
-def _grouping_key(refusal: Refusal | None, restart: ChainEvent | None) -> tuple[object, ...]:
+def _grouping_key(refusal: FailedAttempt | None, restart: ChainEvent | None) -> tuple[object, ...]:
     if restart is not None:
         return ("restart", restart.at_us)
     if refusal is None:
@@ -210,7 +226,9 @@ def _grouping_key(refusal: Refusal | None, restart: ChainEvent | None) -> tuple[
 class ReaderFindings:
     """Explanations of skipped and abandoned records, from the offset resets and commits of the groups."""
 
-    def __init__(self, world: World, history: ClusterHistory, readings: Readings, events: ReaderEvents) -> None:
+    def __init__(
+        self, world: ClusterState, history: ClusterHistory, readings: DeliveredRecords, events: ReaderEvents
+    ) -> None:
         self._world = world
         self._history = history
         self._readings = readings
@@ -239,9 +257,11 @@ class ReaderFindings:
     def _block(self, group: str, partition: str, offsets: Range) -> RecordBlock:
         return RecordBlock(partition, group, -1, offsets[1] - offsets[0], offsets[0], -1, 0, committed=True)
 
-    def _jumped(self, group: str, partition: str, jump: Jump, offsets: Range, cause: str) -> RangeExplanation:
+    def _jumped(
+        self, group: str, partition: str, jump: OffsetResetJump, offsets: Range, cause: str
+    ) -> RangeExplanation:
         moved = f"auto.offset.reset moved {jump.client} to offset {jump.end} of {partition}"
-        links = [ChainEvent(jump.at_us, ConsumerReset.kind, partition, -1, f"{moved}, past {THEM}")]
+        links = [ChainEvent(jump.at_us, ConsumerReset.kind, partition, -1, f"{moved}, past {RECORDS_PLACEHOLDER}")]
         if cause == findings.RETENTION_OVERTOOK:
             why = f"retention had deleted everything below offset {jump.log_start} of {partition}"
             links.insert(0, ChainEvent(jump.at_us, "log_start_moved", partition, -1, why))
@@ -265,7 +285,7 @@ class ReaderFindings:
         else:
             why = f"the position of group {group}, offset {jump.start}, was out of range"
             clauses = [why, moved]
-        all_clauses = (*clauses, f"no member of the group has received {THEM}")
+        all_clauses = (*clauses, f"no member of the group has received {RECORDS_PLACEHOLDER}")
         key = (cause, jump.at_us // 60_000_000)
         return RangeExplanation(
             SKIPPED, cause, key, self._block(group, partition, offsets), None, all_clauses, tuple(links), group
@@ -273,7 +293,7 @@ class ReaderFindings:
 
     def _overwritten(self, group: str, partition: str, log_branch: int, offsets: Range) -> RangeExplanation:
         lineage = self._world.lineages[partition].by_id[log_branch]
-        where = f"wrote {THEM} at offsets that had held other records"
+        where = f"wrote {RECORDS_PLACEHOLDER} at offsets that had held other records"
         text = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {where}"
         written = lineage.appended_at(offsets[0])
         links = [ChainEvent(written, Appended.kind, partition, lineage.broker, text)]
@@ -284,7 +304,7 @@ class ReaderFindings:
         clauses = (
             f"group {group} had read other records at these offsets",
             text,
-            f"the group continued after {THEM}",
+            f"the group continued after {RECORDS_PLACEHOLDER}",
         )
         key = ("log_branch", log_branch)
         block = self._block(group, partition, offsets)
@@ -294,22 +314,24 @@ class ReaderFindings:
         committed = (
             f"offset {thousands(left.committed)} of {partition} had been committed{at(left.committed_us)} ({left.how})"
         )
-        unprocessed = f"{left.client} left {THEM} unprocessed ({left.by})"
+        unprocessed = f"{left.client} left {RECORDS_PLACEHOLDER} unprocessed ({left.by})"
         links = [
-            ChainEvent(left.committed_us, OffsetsCommitted.kind, partition, -1, f"{committed}, after {THEM}"),
+            ChainEvent(
+                left.committed_us, OffsetsCommitted.kind, partition, -1, f"{committed}, after {RECORDS_PLACEHOLDER}"
+            ),
             ChainEvent(left.at_us, RecordsAbandoned.kind, partition, -1, unprocessed),
         ]
         happened = ""
         if left.deed is not None:
             step = self._history.deeds.step_of(left.deed.moment, left.deed.at_us)
-            happened = deed_words(left.deed, left.client, step)
+            happened = fault_text(left.deed, left.client, step)
             links.insert(1, ChainEvent(left.deed.at_us, left.deed.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
         clauses = [
-            f"group {group} had fetched {THEM} but not processed {THEM}",
+            f"group {group} had fetched {RECORDS_PLACEHOLDER} but not processed {RECORDS_PLACEHOLDER}",
             committed,
             happened,
-            f"{unprocessed}, and no consumer has received {THEM} since",
+            f"{unprocessed}, and no consumer has received {RECORDS_PLACEHOLDER} since",
         ]
         key = left.deed.key if left.deed is not None else ("left", left.at_us)
         block = self._block(group, partition, offsets)
@@ -328,7 +350,9 @@ transaction timeout."""
 class TransactionFindings:
     """Explanations of transactions with a wrong outcome, from the faults of their producers."""
 
-    def __init__(self, world: World, history: ClusterHistory, transacted: Transacted, attempts: Attempts) -> None:
+    def __init__(
+        self, world: ClusterState, history: ClusterHistory, transacted: TransactionOutcomes, attempts: ProduceAttempts
+    ) -> None:
         self._world = world
         self._history = history
         self._transacted = transacted
@@ -341,7 +365,7 @@ class TransactionFindings:
             yield self._explain(partition, lineage, batch, start, end, now_us, committed=committed)
 
     def _explain(
-        self, partition: str, lineage: Lineage, batch: Batch, start: int, end: int, now_us: int, *, committed: bool
+        self, partition: str, lineage: EpochBranch, batch: Batch, start: int, end: int, now_us: int, *, committed: bool
     ) -> RangeExplanation:
         sequence = batch.sequence + start - batch.base
         written = lineage.appended_at(start)
@@ -352,16 +376,17 @@ class TransactionFindings:
             cause = UNEXPLAINED
         fault = self._fault_of_producer(name, written)
         text = (
-            f"broker {lineage.broker} wrote {THEM} at {offsets(start, end)} of {partition} in a transaction of {name}"
+            f"broker {lineage.broker} wrote {RECORDS_PLACEHOLDER} at {offsets(start, end)} of {partition} "
+            f"in a transaction of {name}"
         )
         links = [ChainEvent(written, Appended.kind, partition, lineage.broker, text)]
         happened = ""
         if fault is not None:
-            happened = deed_words(fault, name, self._history.deeds.step_of(fault.moment, fault.at_us))
+            happened = fault_text(fault, name, self._history.deeds.step_of(fault.moment, fault.at_us))
             links.append(ChainEvent(fault.at_us, fault.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
         end_words = f"the transaction of {name} was acknowledged as {acknowledged}, but is {logged} in the leader's log"
-        links.append(ChainEvent(now_us, SETTLED, partition, -1, end_words))
+        links.append(ChainEvent(now_us, SESSION_END_KIND, partition, -1, end_words))
         late = "a delayed request to end an earlier transaction ended this one instead"
         late = late if cause == LATE_MARKER else ""
         clauses = [happened, late, end_words]

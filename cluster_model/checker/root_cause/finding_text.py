@@ -20,22 +20,22 @@ from cluster_model.util.quantities import acks_text, brokers, counted, offsets, 
 # Phrases that the texts of all findings share.
 
 
-PROMISE: Final = "records_acked"
+ACKNOWLEDGED_KIND: Final = "records_acked"
 """Event kind of the chain event that describes the acknowledgement."""
-SETTLED: Final = "settled"
+SESSION_END_KIND: Final = "settled"
 """Event kind of the chain event that stands for the end of the session."""
 
 
-THEM: Final = "<them>"
+RECORDS_PLACEHOLDER: Final = "<them>"
 """Placeholder for ``it`` or ``them``, until the number of records is known."""
-HELD: Final = "<held>"
+HOLDERS_PLACEHOLDER: Final = "<held>"
 """Placeholder for the replicas that still held the records, until all ranges of a finding are grouped."""
 LONG_US: Final = 1_000_000
 """Records written over more than this time, in microseconds, are described with first and last time."""
 
 
 @dataclass(frozen=True, slots=True)
-class AckGuarantee:
+class Acknowledgement:
     """The leader, leader epoch and ISR that acknowledged a range of records."""
 
     broker: int
@@ -58,7 +58,7 @@ class RangeExplanation:
     key: tuple[object, ...]
     """The deciding event; ranges with the same kind, cause and key form one finding."""
     place: RecordBlock
-    promise: AckGuarantee | None
+    promise: Acknowledgement | None
     clauses: tuple[str, ...]
     """Parts of the sentence: what happened, which broker became leader without the records, where they were dropped."""
     chain: tuple[ChainEvent, ...]
@@ -70,17 +70,17 @@ def at(at_us: int) -> str:
     return f" at {seconds_to_the_millisecond(at_us)} s" if at_us > 0 else ""
 
 
-def span(first_us: int, last_us: int) -> str:
+def period_text(first_us: int, last_us: int) -> str:
     """Return a period as `` from 7.816 s to 28.203 s``; empty if it lasted a second at most."""
     return f" from{at(first_us)[3:]} to{at(last_us)[3:]}" if last_us - first_us > LONG_US else ""
 
 
-def acks_words(levels: Iterable[int]) -> str:
+def acks_levels_text(levels: Iterable[int]) -> str:
     """Return acks levels as text: ``acks=all``, ``acks=1 and acks=0``."""
     return " and ".join(f"acks={acks_text(each)}" for each in sorted(set(levels), reverse=True))
 
 
-def whose(blocks: Sequence[RecordBlock]) -> str:
+def producers_text(blocks: Sequence[RecordBlock]) -> str:
     """Return the producers as `` of clicks`` or `` of 3 producers``; empty if no producer has a name."""
     clients = [each for each in dict.fromkeys(block.client for block in blocks) if each]
     if len(clients) > 2:
@@ -88,7 +88,7 @@ def whose(blocks: Sequence[RecordBlock]) -> str:
     return f" of {' and '.join(clients)}" if clients else ""
 
 
-def where(blocks: Sequence[RecordBlock]) -> str:
+def location_text(blocks: Sequence[RecordBlock]) -> str:
     """Return the location as `` at offsets 3 to 9 of orders-0`` or `` in 40 partitions``."""
     partitions = tuple(dict.fromkeys(block.partition for block in blocks))
     if len(partitions) > 2:
@@ -107,15 +107,15 @@ def where(blocks: Sequence[RecordBlock]) -> str:
     )
 
 
-def with_number(words: str, count: int) -> str:
-    """Replace :data:`THEM` in a text by ``it`` or ``them``."""
-    return words.replace(THEM, "it" if count == 1 else "them")
+def fill_pronoun(words: str, count: int) -> str:
+    """Replace :data:`RECORDS_PLACEHOLDER` in a text by ``it`` or ``them``."""
+    return words.replace(RECORDS_PLACEHOLDER, "it" if count == 1 else "them")
 
 
 _ORDER = {cause.code: index for index, cause in enumerate(CAUSES)}
 
 
-def grouped(explanations: Iterable[RangeExplanation]) -> tuple[Finding, ...]:
+def group_findings(explanations: Iterable[RangeExplanation]) -> tuple[Finding, ...]:
     """Return one finding for each kind, cause, group and key, the gravest kinds first."""
     groups: dict[tuple[object, ...], list[RangeExplanation]] = {}
     for each in explanations:
@@ -126,7 +126,7 @@ def grouped(explanations: Iterable[RangeExplanation]) -> tuple[Finding, ...]:
 
 def _finding(group: list[RangeExplanation]) -> Finding:
     group = sorted(group, key=lambda each: _order(each.place))
-    blocks = merged([each.place for each in group])
+    blocks = merge_blocks([each.place for each in group])
     first = group[0]
     held = _holders_text(group)
     count = sum(block.count for block in blocks)
@@ -138,9 +138,10 @@ def _finding(group: list[RangeExplanation]) -> Finding:
     if other_partitions > 0 and first.kind in (LOST, MISSING) and first.promise is not None:
         sentence += f"; and likewise in {counted(other_partitions, 'other partition')}"
     chain = tuple(
-        replace(link, words=with_number(link.words.replace(HELD, held), count)) for link in _chain(group, blocks)
+        replace(link, words=fill_pronoun(link.words.replace(HOLDERS_PLACEHOLDER, held), count))
+        for link in _chain(group, blocks)
     )
-    sentence = with_number(sentence.replace(HELD, held), count)
+    sentence = fill_pronoun(sentence.replace(HOLDERS_PLACEHOLDER, held), count)
     return Finding(first.kind, first.cause, sentence, blocks, chain, first.group_id)
 
 
@@ -153,20 +154,20 @@ def _holders_text(group: list[RangeExplanation]) -> str:
     total = sum(each.place.count for each in group)
     if len({each.place.partition for each in group}) > 1:
         some = sum(each.place.count for each in group if each.promise is not None and each.promise.holders)
-        return f"other replicas still held {THEM if some == total else f'{thousands(some)} of them'}"
+        return f"other replicas still held {RECORDS_PLACEHOLDER if some == total else f'{thousands(some)} of them'}"
     counts: dict[int, int] = {}
     for each in group:
         for broker in each.promise.holders if each.promise is not None else ():
             counts[broker] = counts.get(broker, 0) + each.place.count
     whole = [broker for broker in sorted(counts) if counts[broker] == total]
-    parts = [(brokers(whole), THEM)] if whole else []
+    parts = [(brokers(whole), RECORDS_PLACEHOLDER)] if whole else []
     parts += [(f"broker {each}", f"{thousands(counts[each])} of them") for each in sorted(counts) if each not in whole]
     return " and ".join(
         f"{holders} {'held' if index else 'still held'} {records}" for index, (holders, records) in enumerate(parts)
     )
 
 
-def merged(blocks: list[RecordBlock]) -> tuple[RecordBlock, ...]:
+def merge_blocks(blocks: list[RecordBlock]) -> tuple[RecordBlock, ...]:
     """Return the blocks in order of partition and offset, adjacent ones merged."""
     found: list[RecordBlock] = []
     for block in sorted(blocks, key=_order):
@@ -192,8 +193,8 @@ def _continues(one: RecordBlock, other: RecordBlock) -> bool:
 def _subject(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> str:
     first = group[0]
     count = sum(block.count for block in blocks)
-    owner = f" for group {first.group_id}" if first.group_id else whose(blocks)
-    subject = f"{counted(count, 'record')}{owner}{where(blocks)}"
+    owner = f" for group {first.group_id}" if first.group_id else producers_text(blocks)
+    subject = f"{counted(count, 'record')}{owner}{location_text(blocks)}"
     acknowledgements = [each.promise for each in group if each.promise is not None]
     if first.cause == ACKS_0:
         subject += " were sent with acks=0 and counted as sent"
@@ -204,7 +205,7 @@ def _subject(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> 
     readable = sum(block.count for block in blocks if block.committed)
     if 0 < readable < count:
         subject += f", {thousands(readable)} of them readable by consumers,"
-    acks = acks_words(block.acks for block in blocks)
+    acks = acks_levels_text(block.acks for block in blocks)
     epochs = dict.fromkeys((each.broker, each.epoch) for each in acknowledgements)
     by = brokers(each.broker for each in acknowledgements)
     if len(epochs) == 1:
@@ -212,7 +213,7 @@ def _subject(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> 
     return f"{subject} had been acknowledged by {by} with {acks}{_isr_text(acknowledgements, blocks)}"
 
 
-def _isr_text(acknowledgements: list[AckGuarantee], blocks: tuple[RecordBlock, ...]) -> str:
+def _isr_text(acknowledgements: list[Acknowledgement], blocks: tuple[RecordBlock, ...]) -> str:
     """Return the ISR at the acknowledgement; if it changed, the first and the last."""
     isrs = [sorted(each.isr) for each in acknowledgements]
     first, last, least = isrs[0], isrs[-1], min(isrs, key=len)
@@ -234,11 +235,15 @@ def _chain(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> tu
     leaders = brokers(each.broker for each in acknowledgements)
     if len({(each.broker, each.epoch) for each in acknowledgements}) == 1:
         leaders += f", leader in epoch {acknowledgements[0].epoch},"
-    acks = acks_words(block.acks for block in blocks) + _isr_text(acknowledgements, blocks)
-    earliest = min(link.at_us for each in group for link in each.chain if link.event_kind == PROMISE)
-    when = span(earliest, max(each.last_us for each in acknowledgements))
-    text = f"{leaders} wrote {counted(count, 'record')}{where(blocks)}{when} and acknowledged {THEM} with {acks}"
+    acks = acks_levels_text(block.acks for block in blocks) + _isr_text(acknowledgements, blocks)
+    earliest = min(link.at_us for each in group for link in each.chain if link.event_kind == ACKNOWLEDGED_KIND)
+    when = period_text(earliest, max(each.last_us for each in acknowledgements))
+    text = (
+        f"{leaders} wrote {counted(count, 'record')}{location_text(blocks)}{when} "
+        f"and acknowledged {RECORDS_PLACEHOLDER} with {acks}"
+    )
     links = [
-        replace(link, at_us=earliest, words=text) if link.event_kind == PROMISE else link for link in largest.chain
+        replace(link, at_us=earliest, words=text) if link.event_kind == ACKNOWLEDGED_KIND else link
+        for link in largest.chain
     ]
     return tuple(sorted(links, key=lambda link: link.at_us))

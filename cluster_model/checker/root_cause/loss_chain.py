@@ -7,33 +7,33 @@ from itertools import pairwise
 from typing import Final
 
 from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
-from cluster_model.checker.history.fault_history import FaultRecord, about, deed_words, on_node
+from cluster_model.checker.history.fault_history import FaultRecord, about, fault_text, faults_on_node
 from cluster_model.checker.history.partition_history import (
     ClusterHistory,
     LogTruncation,
     MissingRecords,
     PartitionSnapshot,
 )
-from cluster_model.checker.ledger.ledger import Ledger, cut_words
+from cluster_model.checker.ledger.ledger import Ledger, truncation_text
 from cluster_model.checker.ledger.ledger_report import LOST as LOST_PLACE
-from cluster_model.checker.ledger.ledger_report import in_doubt
+from cluster_model.checker.ledger.ledger_report import missing_or_lost_runs
 from cluster_model.checker.root_cause import findings
 from cluster_model.checker.root_cause.finding_text import (
-    HELD,
-    PROMISE,
-    SETTLED,
-    THEM,
-    AckGuarantee,
+    ACKNOWLEDGED_KIND,
+    HOLDERS_PLACEHOLDER,
+    RECORDS_PLACEHOLDER,
+    SESSION_END_KIND,
+    Acknowledgement,
     RangeExplanation,
-    acks_words,
+    acks_levels_text,
     at,
-    span,
+    period_text,
 )
 from cluster_model.checker.root_cause.findings import ACKS_0, LOST, MISSING, ChainEvent, RecordBlock
 from cluster_model.controller.rules.partition_change import LAST_KNOWN
-from cluster_model.log.batch_store import Lineage
+from cluster_model.log.batch_store import EpochBranch
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     BatchCorrupted,
     BecameLeader,
@@ -66,7 +66,7 @@ class LossCase:
     """One range of lost or missing records, with the events and states that may explain it."""
 
     partition: str
-    lineage: Lineage
+    lineage: EpochBranch
     offsets: Range
     acks: int
     committed: bool
@@ -110,10 +110,10 @@ class LossCase:
         return self.witness.trigger is None and self.written_us >= election.at_us
 
 
-def case_of(
+def loss_case_of(
     history: ClusterHistory,
     partition: str,
-    lineage: Lineage,
+    lineage: EpochBranch,
     offsets: Range,
     acks: int,
     isr: tuple[int, ...],
@@ -168,7 +168,7 @@ def _truncation_of_leader(
     return own[-1] if own else cut
 
 
-def cause_of(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
+def loss_cause_of(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
     """Return the cause of a loss, a code of :data:`findings.CAUSES`."""
     witness = case.witness
     if witness is None:
@@ -275,7 +275,7 @@ class ChainExplanation:
 class LossChain:
     """Builder of the event chain of one loss."""
 
-    def __init__(self, world: World, history: ClusterHistory, case: LossCase, now_us: int) -> None:
+    def __init__(self, world: ClusterState, history: ClusterHistory, case: LossCase, now_us: int) -> None:
         self._world = world
         self._history = history
         self._case = case
@@ -295,7 +295,9 @@ class LossChain:
         self._add_fencing()
         truncations, held = self._copies()
         holders = self._holders(truncations, held)
-        election_clause = self._add_election(f", while {HELD}" if holders and self._lost_own_copy and not held else "")
+        election_clause = self._add_election(
+            f", while {HOLDERS_PLACEHOLDER}" if holders and self._lost_own_copy and not held else ""
+        )
         damage = self._add_damage()
         dropped = self._add_last_loss(truncations, held, damage)
         happened = "" if root is None else self._fault_text(root, self._node_of(root))
@@ -320,11 +322,11 @@ class LossChain:
         start, end = case.offsets
         text = (
             f"broker {case.voucher}, leader in epoch {case.lineage.epoch}, wrote {offsets(start, end)} of "
-            f"{case.partition}{span(case.written_us, case.lineage.appended_at(end - 1))} and acknowledged {THEM} with "
-            f"{acks_words([case.acks])} and ISR {sorted(case.isr)}"
+            f"{case.partition}{period_text(case.written_us, case.lineage.appended_at(end - 1))} and acknowledged "
+            f"{RECORDS_PLACEHOLDER} with {acks_levels_text([case.acks])} and ISR {sorted(case.isr)}"
         )
         order = case.scene.moment * 2 + 1 if case.in_vain else -1
-        link = ChainEvent(case.written_us, PROMISE, case.partition, case.voucher, text)
+        link = ChainEvent(case.written_us, ACKNOWLEDGED_KIND, case.partition, case.voucher, text)
         self._links.append((case.written_us, order, link))
 
     # -- the fault --------------------------------------------------------------------------------------------------
@@ -361,7 +363,7 @@ class LossChain:
 
     def _disk_fault(self, broker: int, moment: int) -> FaultRecord | None:
         """Return the fault that damaged a broker's disk: its event is right before or after that of the damage."""
-        faults = on_node(self._case.scene.deeds, f"broker {broker}", 0)
+        faults = faults_on_node(self._case.scene.deeds, f"broker {broker}", 0)
         return min(faults, key=lambda fault: abs(fault.moment - moment), default=None)
 
     def _active_fault(self, broker: int, until: int) -> FaultRecord | None:
@@ -397,7 +399,7 @@ class LossChain:
         return fault.node
 
     def _fault_text(self, fault: FaultRecord, node: str) -> str:
-        return deed_words(fault, node, self._history.deeds.step_of(fault.moment, fault.at_us))
+        return fault_text(fault, node, self._history.deeds.step_of(fault.moment, fault.at_us))
 
     def _add_fault(self, fault: FaultRecord, node: str) -> None:
         broker = int(node.removeprefix("broker ")) if node.startswith("broker ") else -1
@@ -488,7 +490,10 @@ class LossChain:
         case = self._case
         trigger = None if case.witness is None else case.witness.trigger
         if isinstance(trigger, BecameLeader):
-            text = f"broker {trigger.broker} resumed leadership in epoch {trigger.leader_epoch} without {THEM}{held}"
+            text = (
+                f"broker {trigger.broker} resumed leadership in epoch {trigger.leader_epoch} "
+                f"without {RECORDS_PLACEHOLDER}{held}"
+            )
             self._add(trigger.at_us, case.scene.moment, trigger.kind, trigger.broker, text)
             return text
         election = case.election
@@ -518,7 +523,7 @@ class LossChain:
             return ""
         instead, election = case.witness.instead, case.election
         in_sync = case.committed and case.leader in case.isr and election is not None and election.clean
-        lacked = f"had not replicated {THEM}"
+        lacked = f"had not replicated {RECORDS_PLACEHOLDER}"
         if isinstance(case.witness.trigger, LeaderElected) and instead >= 0:
             lacked = f"held records of epoch {instead} at these offsets instead"
         return f", which was in the ISR and {lacked}," if in_sync else f", which {lacked},"
@@ -574,18 +579,20 @@ class LossChain:
             and broker != case.leader
             and not any(cut.event.broker == broker for cut in truncations)
         ]
-        tail = f"; {brokers(never)} had never held {THEM}" if never and case.voucher not in never else ""
+        tail = f"; {brokers(never)} had never held {RECORDS_PLACEHOLDER}" if never and case.voucher not in never else ""
         if held:
             down = [broker for broker in held if not self._world.is_up(broker)]
             state = ", down," if down == held else ""
-            text = f"{brokers(held)}{state} still held {THEM} as the session ended, and the leader did not"
-            link = ChainEvent(self._now_us, SETTLED, case.partition, held[0], text + tail)
+            text = (
+                f"{brokers(held)}{state} still held {RECORDS_PLACEHOLDER} as the session ended, and the leader did not"
+            )
+            link = ChainEvent(self._now_us, SESSION_END_KIND, case.partition, held[0], text + tail)
             self._links.append((self._now_us, self._history.moment * 2 + 2, link))
             return text
         if not truncations:
             return damage
         last = truncations[-1]
-        self._append_text(last, f"no log held {THEM} any more{tail}")
+        self._append_text(last, f"no log held {RECORDS_PLACEHOLDER} any more{tail}")
         if case.cut is not None and last.moment == case.cut.moment:
             return ""
         return f"broker {last.event.broker} {self._truncation_text(last)}{at(last.event.at_us)}"
@@ -594,7 +601,7 @@ class LossChain:
         """Return a truncation as text, without the power loss, which is an event of its own in the chain."""
         if cut.event.rule == POWER_LOSS:
             return f"lost its unflushed log from offset {cut.event.log_offset} on"
-        return cut_words(cut.event, committed=self._case.committed)
+        return truncation_text(cut.event, committed=self._case.committed)
 
     def _append_text(self, cut: LogTruncation, text: str) -> None:
         """Append text to the chain event of a truncation."""
@@ -610,7 +617,9 @@ def _newest(faults: Sequence[FaultRecord]) -> FaultRecord | None:
     return (stops or faults)[-1] if faults else None
 
 
-def lineage_of(world: World, partition: str, epoch: int, offset: int, client: str, sequence: int) -> Lineage | None:
+def branch_of(
+    world: ClusterState, partition: str, epoch: int, offset: int, client: str, sequence: int
+) -> EpochBranch | None:
     """Return the log branch that holds a client's record written in a leader epoch at an offset, else None."""
     lineages = world.lineages.get(partition)
     for lineage in reversed(() if lineages is None else lineages.by_id):
@@ -627,14 +636,14 @@ def lineage_of(world: World, partition: str, epoch: int, offset: int, client: st
 class LostFindings:
     """Explanations of the lost and missing records of the ledger, from the cluster's history."""
 
-    def __init__(self, world: World, history: ClusterHistory, ledger: Ledger) -> None:
+    def __init__(self, world: ClusterState, history: ClusterHistory, ledger: Ledger) -> None:
         self._world = world
         self._history = history
         self._ledger = ledger
 
     def told(self, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of the lost and missing ranges of existing partitions."""
-        for there, partition, lineage, run in in_doubt(self._world, self._ledger):
+        for there, partition, lineage, run in missing_or_lost_runs(self._world, self._ledger):
             kind = LOST if there == LOST_PLACE else MISSING
             block = RecordBlock(
                 partition, run.client, run.sequence, run.end - run.start, run.start, lineage.epoch, run.acks,
@@ -656,7 +665,7 @@ class LostFindings:
 
     def of_place(self, kind: str, block: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of one range, split where the evidence changes."""
-        lineage = lineage_of(
+        lineage = branch_of(
             self._world, block.partition, block.leader_epoch, block.log_offset, block.client, block.sequence
         )
         if lineage is None:
@@ -671,7 +680,7 @@ class LostFindings:
             )  # fmt: skip
             yield self._explain(kind, part, lineage, now_us)
 
-    def _bounds(self, partition: str, lineage: Lineage) -> list[int]:
+    def _bounds(self, partition: str, lineage: EpochBranch) -> list[int]:
         found = []
         for each in self._history.witnesses.kept(partition):
             if each.epoch == lineage.epoch:
@@ -683,20 +692,20 @@ class LostFindings:
         found += [start for start, _end, _isr in self._ledger.vouched.entries(partition, lineage.id)]
         return found
 
-    def _explain(self, kind: str, block: RecordBlock, lineage: Lineage, now_us: int) -> RangeExplanation:
+    def _explain(self, kind: str, block: RecordBlock, lineage: EpochBranch, now_us: int) -> RangeExplanation:
         span = (block.log_offset, block.log_offset + block.count)
         isr = self._ledger.vouched.isr_at(block.partition, lineage.id, span[0])
-        case = case_of(
+        case = loss_case_of(
             self._history, block.partition, lineage, span, block.acks, isr,
             min_isr=self._world.effective_min_isr(block.partition), committed=block.committed,
             leader=self._history.leader_of(block.partition),
         )  # fmt: skip
-        cause = cause_of(case, self._history, self._world.profile)
+        cause = loss_cause_of(case, self._history, self._world.profile)
         explained = LossChain(self._world, self._history, case, now_us).explained()
         batch = lineage.batch_at(span[0])
         names = batch.name[span[0] - batch.base :]
         last_us = lineage.appended_at(span[1] - 1)
-        promise = AckGuarantee(lineage.broker, lineage.epoch, isr, names, last_us, explained.holders)
+        promise = Acknowledgement(lineage.broker, lineage.epoch, isr, names, last_us, explained.holders)
         return RangeExplanation(kind, cause, explained.key, block, promise, explained.clauses, explained.links)
 
     def unplaced(self, lost: RecordsLost) -> RangeExplanation:
@@ -705,12 +714,12 @@ class LostFindings:
         client = lost.client or "a client"
         block = RecordBlock(lost.partition, lost.client, -1, lost.count, -1, -1, 0, committed=False)
         text = f"{client} counted {counted(lost.count, 'record')} for {lost.partition} as sent (acks=0 has no response)"
-        links = [ChainEvent(0, PROMISE, lost.partition, -1, text)]
+        links = [ChainEvent(0, ACKNOWLEDGED_KIND, lost.partition, -1, text)]
         snapshot = history.scene(lost.partition)
         happened = elected = ""
         fault = _newest(about(snapshot.deeds, f"broker {snapshot.deposed}", 0))
         if fault is not None:
-            happened = deed_words(fault, f"broker {snapshot.deposed}", history.deeds.step_of(fault.moment, fault.at_us))
+            happened = fault_text(fault, f"broker {snapshot.deposed}", history.deeds.step_of(fault.moment, fault.at_us))
             links.append(ChainEvent(fault.at_us, fault.event_kind, "", snapshot.deposed, happened))
         if snapshot.election is not None and happened:
             election = snapshot.election
@@ -718,7 +727,7 @@ class LostFindings:
             links.append(ChainEvent(election.at_us, LeaderElected.kind, lost.partition, election.leader, elected))
         links.sort(key=lambda link: link.at_us)
         end = f"{counted(lost.count, 'record')} had reached no leader as the session ended"
-        links.append(ChainEvent(lost.at_us, SETTLED, lost.partition, -1, end))
+        links.append(ChainEvent(lost.at_us, SESSION_END_KIND, lost.partition, -1, end))
         elected += at(snapshot.election.at_us) if elected and snapshot.election is not None else ""
         clauses = [happened, elected, "they reached no leader, and no error was reported"]
         return RangeExplanation(
@@ -726,7 +735,7 @@ class LostFindings:
         )
 
 
-def _written_since(lineage: Lineage, start: int, end: int, at_us: int) -> int:
+def _written_since(lineage: EpochBranch, start: int, end: int, at_us: int) -> int:
     """Return the first offset of a range that was written at or after a time."""
     low, high = max(start, lineage.start), min(end, lineage.end)
     return low + bisect_left(range(low, high), at_us, key=lineage.appended_at)

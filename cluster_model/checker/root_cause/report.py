@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cluster_model.checker.history.partition_history import ClusterHistory
-from cluster_model.checker.ledger.consumption import ReaderEvents, Readings
-from cluster_model.checker.ledger.delivery_tracker import Transacted
-from cluster_model.checker.ledger.duplicates import Attempts
+from cluster_model.checker.ledger.consumption import DeliveredRecords, ReaderEvents
+from cluster_model.checker.ledger.delivery_tracker import TransactionOutcomes
+from cluster_model.checker.ledger.duplicates import ProduceAttempts
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.checker.root_cause.delivery_findings import ReaderFindings, RepeatFindings, TransactionFindings
-from cluster_model.checker.root_cause.finding_text import RangeExplanation, grouped
+from cluster_model.checker.root_cause.finding_text import RangeExplanation, group_findings
 from cluster_model.checker.root_cause.findings import LOST, Finding, RecordBlock
 from cluster_model.checker.root_cause.loss_chain import LostFindings
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import RecordsLost
 from cluster_model.util.ranges import length, union
 
 
-class Casebook:
+class FindingCollector:
     """Findings of one cluster: those decided already, and the sources to compute the others."""
 
     __slots__ = (
@@ -29,11 +29,16 @@ class Casebook:
     )  # fmt: skip
 
     def __init__(
-        self, world: World, history: ClusterHistory, ledger: Ledger, readings: Readings, transacted: Transacted
+        self,
+        world: ClusterState,
+        history: ClusterHistory,
+        ledger: Ledger,
+        readings: DeliveredRecords,
+        transacted: TransactionOutcomes,
     ) -> None:
         self._history, self._ledger, self._transactions = history, ledger, transacted
         self._lost = LostFindings(world, history, ledger)
-        self.attempts = Attempts(history.deeds)
+        self.attempts = ProduceAttempts(history.deeds)
         ledger.repeats.written_again = self.attempts.written_again
         self._repeated = RepeatFindings(world, history, ledger.repeats, self.attempts)
         self._transacted = TransactionFindings(world, history, transacted, self.attempts)
@@ -67,7 +72,7 @@ class Casebook:
         """Return all findings as of ``now_us``, the gravest kinds first."""
         explanations = [*self._decided, *self._lost.told(now_us), *self._repeated.told(), *self._read.told(now_us)]
         explanations += self._transacted.told(now_us)
-        return grouped(explanations)
+        return group_findings(explanations)
 
     def count(self, now_us: int, cause: str | None = None) -> int:
         """Return the number of findings, of one cause or of all."""
@@ -103,7 +108,10 @@ class Casebook:
         state = (self._history.moment, *state)
         known = self._counted.get(sort)
         if known is None or known[0] != state:
-            known = self._counted[sort] = (state, tuple(finding.cause for finding in grouped(list(explanations()))))
+            known = self._counted[sort] = (
+                state,
+                tuple(finding.cause for finding in group_findings(list(explanations()))),
+            )
         return known[1]
 
     def save(self) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.protocol.config_defaults import Configured, check_release
+from cluster_model.protocol.config_defaults import EffectiveConfig, check_release
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
@@ -76,7 +76,7 @@ class GroupSettings:
             check_release("consumer", name, number)
         if instance:
             check_release("consumer", "group.instance.id", number)
-        own = Configured("consumer", number, config)
+        own = EffectiveConfig("consumer", number, config)
         session, heartbeat = own.us("session.timeout.ms"), own.us("heartbeat.interval.ms")
         modern = protocol(profile, config)
         if heartbeat >= session:
@@ -115,7 +115,7 @@ def protocol(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
     Raises:
         ModelError: the version does not have it, or a setting belongs to the other protocol.
     """
-    modern = Configured("consumer", profile.number, config).text("group.protocol") == "consumer"
+    modern = EffectiveConfig("consumer", profile.number, config).text("group.protocol") == "consumer"
     if modern and not (profile.consumer_protocol and profile.kraft):
         raise ModelError(
             f"group.protocol consumer exists since Kafka 3.7 in KRaft mode, this is {profile.name}",

@@ -12,26 +12,34 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.consumer_protocol import ModernCoordination
-from cluster_model.clients.consumer.coordinator import Coordination
+from cluster_model.clients.consumer.consumer_protocol import ConsumerGroupClient
+from cluster_model.clients.consumer.coordinator import ClassicGroupClient
 from cluster_model.clients.consumer.fetcher import Fetcher, PolledRecords
 from cluster_model.clients.consumer.membership import STABLE, topic_of
 from cluster_model.clients.consumer.offset_commits import ASYNC, CLOSE, RETRIABLE, SYNC, CommitOutcome
-from cluster_model.clients.consumer.record_handler import CRASH, GONE_BACK, RETRY, THROWN, DeadLetters, Handling, InHand
-from cluster_model.clients.consumer.subscription_state import Positions, reset_policy
+from cluster_model.clients.consumer.record_handler import (
+    CRASH,
+    HANDLER_FAILED,
+    RETRY,
+    THROWN,
+    DeadLetters,
+    PolledUnprocessed,
+    RecordHandler,
+)
+from cluster_model.clients.consumer.subscription_state import SubscriptionState, reset_policy
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.application_producers import FATAL, WRITTEN, Output, TransactionalOutput
 from cluster_model.clients.producer.transaction_manager import TransactionOffsets
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, NodeContext
-from cluster_model.kernel.rng import Stream, uuid
-from cluster_model.log.batch_store import Lineages
+from cluster_model.kernel.rng import RandomStream, uuid
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.events import ConsumerFailed, Event, HandlerFailed, RecordsAbandoned, RecordsRead
 from cluster_model.protocol.group_messages import CommittedOffset
 from cluster_model.protocol.messages import (
-    NOBODY,
+    NO_LEADER,
     READ_COMMITTED,
     EpochEndResponse,
     FetchResponse,
@@ -52,12 +60,12 @@ def coordination_of(
     profile: Profile,
     settings: GroupSettings,
     metadata: Metadata,
-    positions: Positions,
+    positions: SubscriptionState,
     wanted: tuple[tuple[str, ...], str],
-    stream: Stream | None,
+    stream: RandomStream | None,
     rack: str,
     emit: Callable[[Event], None],
-) -> Coordination | ModernCoordination:
+) -> ClassicGroupClient | ConsumerGroupClient:
     """Make a member's side of its group; ``wanted`` is (topics, pattern for topics or empty).
 
     A member that generates its own id (KIP-848) takes it from ``stream``.
@@ -73,11 +81,11 @@ def coordination_of(
 
     if settings.modern:
         by_server = profile.server_patterns
-        return ModernCoordination(
+        return ConsumerGroupClient(
             port, named, profile, settings, metadata, positions, subscription, pattern if by_server else "",
             partial(uuid, stream) if stream is not None and by_server else None, emit,
         )  # fmt: skip
-    return Coordination(port, named, profile, settings, metadata, positions, subscription, rack, emit)
+    return ClassicGroupClient(port, named, profile, settings, metadata, positions, subscription, rack, emit)
 
 
 # States of the application's thread.
@@ -137,10 +145,10 @@ class Consumer:
         partitions: tuple[str, ...],
         brokers: tuple[int, ...],
         application: Application,
-        lineages: dict[str, Lineages],
+        lineages: dict[str, BatchStore],
         emit: Callable[[Event], None],
         seed: int,
-        jitter: Stream,
+        jitter: RandomStream,
     ) -> None:
         """Make a consumer; ``partitions`` are its fixed assignment, empty for a member of a group (:meth:`subscribe`).
 
@@ -154,24 +162,24 @@ class Consumer:
         self._port = port = NetworkClient(port, config.connections, config.request_timeout_us, jitter)
         self._config = config
         self._profile = profile
-        self.handling = Handling(application, name, group, seed)
+        self.handling = RecordHandler(application, name, group, seed)
         self._emit = emit
         self._phase = POLLING
         self.leaving = False
         """The application is to end and calls no further poll; set by the cluster."""
         self.letters: DeadLetters | None = None
         """Dead letters of an application with a dead-letter topic."""
-        self._unprocessed = InHand()
+        self._unprocessed = PolledUnprocessed()
         self._refused: tuple[tuple[CommittedOffset, ...], ...] = ()
         """Failed commits that the application will retry once."""
-        self.coordination: Coordination | ModernCoordination | None = None
+        self.coordination: ClassicGroupClient | ConsumerGroupClient | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
         self.metadata = Metadata(
             port, brokers, age_us=config.metadata_age_us, backoff_us=config.backoff_us,
             timeout_us=config.request_timeout_us, busy=self._busy,
         )  # fmt: skip
-        self._positions = Positions(
+        self._positions = SubscriptionState(
             port, (name, group), profile, reset_policy(profile, config.reset),
             (config.backoff_us, config.request_timeout_us), self.metadata, emit,
         )  # fmt: skip
@@ -183,7 +191,7 @@ class Consumer:
             self._positions.seek(partition, 0)
 
     def subscribe(
-        self, settings: GroupSettings, topics: tuple[str, ...], pattern: str = "", stream: Stream | None = None
+        self, settings: GroupSettings, topics: tuple[str, ...], pattern: str = "", stream: RandomStream | None = None
     ) -> None:
         """Join the group with these topics, or with all that match ``pattern``; call it before :meth:`begin`.
 
@@ -255,7 +263,7 @@ class Consumer:
         """Handle a timer by its name."""
         if timer[0] == "metadata":
             silent = self.metadata.rang()
-            if silent != NOBODY:
+            if silent != NO_LEADER:
                 self._close_connection(silent)
                 self._go_on()
         elif timer[0] == CONNECTIONS:
@@ -369,7 +377,7 @@ class Consumer:
         now = self._port.now
         for partition, first, count in self._unprocessed.left(now):
             self._emit(RecordsAbandoned(now, self.name, self.group, partition, first, count, reason))
-        self._unprocessed = InHand()
+        self._unprocessed = PolledUnprocessed()
 
     def _processed(self, now: int) -> None:
         """Finish the records of the last poll: dead letters first, then commits."""
@@ -402,7 +410,7 @@ class Consumer:
             for partition, first, _count in left:
                 if self._positions.offsets.get(partition, -1) > first:
                     self._positions.seek(partition, first)
-            self.abandon(GONE_BACK)
+            self.abandon(HANDLER_FAILED)
         elif then == CRASH:
             self.failed = THROWN
             self._emit(ConsumerFailed(now, self.name, self.group, THROWN))

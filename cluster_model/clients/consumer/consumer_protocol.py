@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.coordinator import InGroup, RebalanceEventListener
+from cluster_model.clients.consumer.coordinator import GroupClient, RebalanceEventListener
 from cluster_model.clients.consumer.membership import STABLE, UNJOINED, exception
 from cluster_model.clients.consumer.offset_commits import PREPARE
-from cluster_model.clients.consumer.subscription_state import Positions
-from cluster_model.clients.coordinator_connection import CoordinatorLink
+from cluster_model.clients.consumer.subscription_state import SubscriptionState
+from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.clients.metadata import Metadata
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.errors import KafkaError
@@ -36,7 +36,7 @@ _COORDINATOR_GONE: Final = (KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT
 _FENCED: Final = (KafkaError.FENCED_MEMBER_EPOCH, KafkaError.UNKNOWN_MEMBER_ID)
 
 
-class ModernMember:
+class ConsumerMembershipManager:
     """State of one member of a consumer protocol group; ``generation`` is its epoch while it is a member."""
 
     __slots__ = (
@@ -49,7 +49,7 @@ class ModernMember:
         self,
         names: tuple[str, str],
         settings: GroupSettings,
-        link: CoordinatorLink,
+        link: CoordinatorConnection,
         subscribe: Callable[[], tuple[str, ...]],
         pattern: str,
         draw_id: Callable[[], str] | None,
@@ -229,7 +229,7 @@ class ModernMember:
 # acknowledged. Retained partitions are read all the time.
 
 
-class ModernCoordination(InGroup[ModernMember]):
+class ConsumerGroupClient(GroupClient[ConsumerMembershipManager]):
     """The consumer's side of a group under the consumer protocol."""
 
     __slots__ = ("_since", "_towards")
@@ -241,16 +241,16 @@ class ModernCoordination(InGroup[ModernMember]):
         profile: Profile,
         settings: GroupSettings,
         metadata: Metadata,
-        positions: Positions,
+        positions: SubscriptionState,
         subscribe: Callable[[], tuple[str, ...]],
         pattern: str,
         draw_id: Callable[[], str] | None,
         emit: Callable[[Event], None],
     ) -> None:
-        """Make it; ``named`` is (member, group); see :class:`ModernMember` for ``pattern`` and ``draw_id``."""
+        """Create it; ``named`` is (member, group); for the others see :class:`ConsumerMembershipManager`."""
         super().__init__(
             port, named, profile, settings, metadata, positions, RebalanceEventListener(port, named, "epoch", emit),
-            lambda link: ModernMember(named, settings, link, subscribe, pattern, draw_id),
+            lambda link: ConsumerMembershipManager(named, settings, link, subscribe, pattern, draw_id),
         )  # fmt: skip
         self._towards: tuple[str, ...] | None = None
         """Target assignment of the reconciliation in progress."""

@@ -11,8 +11,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.membership import STABLE, UNJOINED, ConsumerMembership, topic_of
 from cluster_model.clients.consumer.offset_commits import CLOSE, PREPARE, CommitOutcome, Commits, Committer
-from cluster_model.clients.consumer.subscription_state import Positions
-from cluster_model.clients.coordinator_connection import CoordinatorLink
+from cluster_model.clients.consumer.subscription_state import SubscriptionState
+from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.clients.metadata import Metadata
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.events import (
@@ -39,7 +39,7 @@ from cluster_model.protocol.versions import Profile
 # Callbacks of a member's application: assigned and revoked partitions, and commits.
 
 
-Told = type[PartitionsAssigned] | type[PartitionsRevoked] | type[PartitionsLost]
+CallbackEvent = type[PartitionsAssigned] | type[PartitionsRevoked] | type[PartitionsLost]
 
 
 class RebalanceEventListener:
@@ -56,7 +56,7 @@ class RebalanceEventListener:
         self._committed: dict[str, int] = {}
         """Offsets last committed by this member, by partition."""
 
-    def tell(self, kind: Told, partitions: Iterable[str], generation: int) -> None:
+    def tell(self, kind: CallbackEvent, partitions: Iterable[str], generation: int) -> None:
         """Emit a callback event for partitions, if there are any."""
         names = tuple(partitions)
         if names:
@@ -95,7 +95,7 @@ CLOSE_US: Final = 30_000_000
 """Timeout of the commit of a close."""
 
 
-class Leaver(Committer, Protocol):
+class GroupMember(Committer, Protocol):
     """Interface of a group member under either protocol."""
 
     def leave(self) -> None:
@@ -105,10 +105,10 @@ class Leaver(Committer, Protocol):
         """Handle the failure of a request."""
 
 
-Member = TypeVar("Member", bound=Leaver)
+Member = TypeVar("Member", bound=GroupMember)
 
 
-class InGroup(Generic[Member]):
+class GroupClient(Generic[Member]):
     """Base class of the consumer's side of a group under either protocol."""
 
     __slots__ = (
@@ -122,16 +122,16 @@ class InGroup(Generic[Member]):
         profile: Profile,
         settings: GroupSettings,
         metadata: Metadata,
-        positions: Positions,
+        positions: SubscriptionState,
         telling: RebalanceEventListener,
-        make_member: Callable[[CoordinatorLink], Member],
+        make_member: Callable[[CoordinatorConnection], Member],
     ) -> None:
         """Make it; ``named`` is (member, group)."""
         self._port = port
         self._settings = settings
         self._positions = positions
         self._telling = telling
-        self.link = CoordinatorLink(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
+        self.link = CoordinatorConnection(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
         self.member = make_member(self.link)
         self.commits = Commits(profile, settings, self.link, self.member, positions, self._done)
         self.on_outcome: Callable[[CommitOutcome], None] = _nothing
@@ -193,7 +193,7 @@ def _nothing(_outcome: CommitOutcome) -> None:
     """Ignore the outcome."""
 
 
-class Coordination(InGroup[ConsumerMembership]):
+class ClassicGroupClient(GroupClient[ConsumerMembership]):
     """The consumer's side of a group under the classic protocol (``ConsumerCoordinator``)."""
 
     __slots__ = ("_emit", "_last", "_named", "_preparing")
@@ -205,7 +205,7 @@ class Coordination(InGroup[ConsumerMembership]):
         profile: Profile,
         settings: GroupSettings,
         metadata: Metadata,
-        positions: Positions,
+        positions: SubscriptionState,
         subscribe: Callable[[], tuple[str, ...]],
         rack: str,
         emit: Callable[[Event], None],
@@ -295,7 +295,7 @@ class Coordination(InGroup[ConsumerMembership]):
             self._emit(GroupRebalanced(now, *self._named, member.led, detail))
         self._tell(PartitionsAssigned, [name for name in given if name not in owned])
 
-    def _tell(self, kind: Told, partitions: Iterable[str]) -> None:
+    def _tell(self, kind: CallbackEvent, partitions: Iterable[str]) -> None:
         self._telling.tell(kind, partitions, self.member.generation)
 
     # --- between polls

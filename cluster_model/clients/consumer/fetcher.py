@@ -9,16 +9,16 @@ position that has changed since are discarded.
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.partition.fetch_sessions import SessionHandle
-from cluster_model.clients.consumer.subscription_state import Positions
+from cluster_model.broker.partition.fetch_sessions import FetchSessionHandler
+from cluster_model.clients.consumer.subscription_state import SubscriptionState
 from cluster_model.clients.metadata import Metadata
 from cluster_model.connections.network_client import NetworkClient
-from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.batch_store import BatchStore, EpochBranch
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
-    NOBODY,
+    NO_LEADER,
     READ_COMMITTED,
     READ_UNCOMMITTED,
     FetchData,
@@ -36,7 +36,7 @@ from cluster_model.util.ranges import Range
 # together with a list of the aborted transactions.
 
 
-def handed_out(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, int]] = ()) -> Iterator[Range]:
+def visible_ranges(lineages: BatchStore, records: Slice, aborted: Sequence[tuple[int, int]] = ()) -> Iterator[Range]:
     """Yield the ranges of visible offsets, ascending; the position moves to the end of the response in any case.
 
     ``aborted`` are the (producer id, first offset) of the response, empty for a read_uncommitted consumer.
@@ -56,7 +56,7 @@ def handed_out(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, 
         yield start, end
 
 
-def _ranges(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, int]]) -> Iterator[Range]:
+def _ranges(lineages: BatchStore, records: Slice, aborted: Sequence[tuple[int, int]]) -> Iterator[Range]:
     cleaned = records.cleaned
     if not lineages.any_transactional(records.extents):
         yield from [(records.start, records.end)] if cleaned is None else cleaned.left(records.start, records.end)
@@ -135,13 +135,13 @@ class PolledRecords(NamedTuple):
     start: int
     records: int
     last: int
-    appended: tuple["AppendedTogether", ...]
+    appended: tuple["RecordsByAppendTime", ...]
     """The records grouped by the time of their append."""
     log_branch: int
     """The log branch they are from: with an offset it identifies a record."""
 
 
-class AppendedTogether(NamedTuple):
+class RecordsByAppendTime(NamedTuple):
     """The ``records`` visible records of ``[start, end)``, which a leader appended at one time."""
 
     start: int
@@ -150,15 +150,15 @@ class AppendedTogether(NamedTuple):
     appended_us: int
 
 
-def appended_together(log_branch: Lineage, records: Slice, start: int, end: int) -> tuple[AppendedTogether, ...]:
+def by_append_time(log_branch: EpochBranch, records: Slice, start: int, end: int) -> tuple[RecordsByAppendTime, ...]:
     """Group the records of ``[start, end)`` left by compaction by the time of their append."""
-    found: list[AppendedTogether] = []
+    found: list[RecordsByAppendTime] = []
     for low, high, at in log_branch.appended_together(start, end):
         records_left, last = high - low, high - 1
         if records.cleaned is not None:
             _end, records_left, last = records.cleaned.take(low, high, records_left)
         if records_left:
-            found.append(AppendedTogether(found[-1].end if found else start, last + 1, records_left, at))
+            found.append(RecordsByAppendTime(found[-1].end if found else start, last + 1, records_left, at))
     return tuple(found)
 
 
@@ -200,8 +200,8 @@ class Fetcher:
         profile: Profile,
         config: ConsumerConfig,
         metadata: Metadata,
-        positions: Positions,
-        lineages: dict[str, Lineages],
+        positions: SubscriptionState,
+        lineages: dict[str, BatchStore],
     ) -> None:
         """Make it; ``lineages`` store the records to which a fetch response refers instead of carrying their bytes."""
         self._port = port
@@ -216,7 +216,7 @@ class Fetcher:
         self._outstanding: dict[int, tuple[int, int]] = {}
         """Broker → (correlation, sent at) of the fetch in flight to it."""
         self._requested: dict[int, tuple[FetchPartition, ...]] = {}
-        self._sessions: dict[int, SessionHandle] = {}
+        self._sessions: dict[int, FetchSessionHandler] = {}
         """Broker → fetch session."""
         self._backing_off: dict[str, int] = {}
         self._buffered: list[_Buffered] = []
@@ -238,7 +238,7 @@ class Fetcher:
         by_source: dict[int, list[FetchPartition]] = {}
         for partition in positions.assigned:
             leader = metadata.leader(partition)
-            if leader == NOBODY:
+            if leader == NO_LEADER:
                 metadata.refresh()
                 continue
             if partition in waiting or not positions.fetchable(partition) or self._backing_off.get(partition, 0) > now:
@@ -257,7 +257,7 @@ class Fetcher:
         self._requested[source] = partitions
         session = self._sessions.get(source)
         if session is None:
-            session = self._sessions[source] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
+            session = self._sessions[source] = FetchSessionHandler(uses_sessions=self._profile.fetch_sessions)
         config = self._config
         request = FetchRequest(
             self._correlation, CONSUMER, -1, config.fetch_wait_us, config.fetch_bytes, partitions, rack=self._rack,
@@ -303,7 +303,7 @@ class Fetcher:
                 data = self._clip_corrupt(answer) if answer.records.damages else answer
                 if data.current is not None:
                     self._metadata.learn(data.partition, data.current)
-                if data.error or data.preferred != NOBODY or data.records.end > data.records.start:
+                if data.error or data.preferred != NO_LEADER or data.records.end > data.records.start:
                     self._buffered.append(_Buffered(source, data, data.offset))
         return True
 
@@ -337,7 +337,7 @@ class Fetcher:
                 self._buffered.pop(0)
                 self._handle_error(data)
                 positions.put_last(partition)
-            elif data.preferred != NOBODY:
+            elif data.preferred != NO_LEADER:
                 self._buffered.pop(0)
                 self.preferred.set(partition, data.preferred, self._port.now)
             else:
@@ -374,7 +374,7 @@ class Fetcher:
         lineages = self._lineages[data.partition]
         ranges: list[Range] = []
         end = records.end
-        for first, high in handed_out(lineages, records, data.aborted):
+        for first, high in visible_ranges(lineages, records, data.aborted):
             low = max(first, entry.at)
             if low >= high:
                 continue
@@ -406,7 +406,7 @@ class Fetcher:
 
     def _of_log_branch(self, entry: _Buffered, start: int, end: int, log_branch: int) -> list[PolledRecords]:
         data = entry.data
-        appended = appended_together(self._lineages[data.partition].by_id[log_branch], data.records, start, end)
+        appended = by_append_time(self._lineages[data.partition].by_id[log_branch], data.records, start, end)
         if not appended:
             return []
         count, last = sum([each.records for each in appended]), appended[-1].end - 1
@@ -449,5 +449,5 @@ class Fetcher:
         self.preferred.load(preferred)
         self._sessions.clear()
         for broker, session in sessions:
-            self._sessions[broker] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
+            self._sessions[broker] = FetchSessionHandler(uses_sessions=self._profile.fetch_sessions)
             self._sessions[broker].load(session)

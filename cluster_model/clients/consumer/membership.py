@@ -11,7 +11,7 @@ from typing import Any, Final
 from cluster_model.assignors.assignors import CLIENT_ASSIGNORS
 from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.coordinator_connection import CoordinatorLink
+from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.clients.metadata import Metadata
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -226,7 +226,7 @@ class ConsumerMembership:
         self,
         names: tuple[str, str],
         settings: GroupSettings,
-        link: CoordinatorLink,
+        link: CoordinatorConnection,
         metadata: Metadata,
         subscribe: Callable[[], tuple[str, ...]],
         rack: str,

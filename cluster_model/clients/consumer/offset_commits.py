@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.membership import STABLE, exception
-from cluster_model.clients.consumer.subscription_state import Positions
-from cluster_model.clients.coordinator_connection import CoordinatorLink
+from cluster_model.clients.consumer.subscription_state import SubscriptionState
+from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.group_messages import (
     CommittedOffset,
@@ -99,9 +99,9 @@ class Commits:
         self,
         profile: Profile,
         settings: GroupSettings,
-        link: CoordinatorLink,
+        link: CoordinatorConnection,
         member: Committer,
-        positions: Positions,
+        positions: SubscriptionState,
         done: Callable[[CommitOutcome], None],
     ) -> None:
         self._settings = settings

@@ -12,11 +12,11 @@ from cluster_model.clients.consumer.fetcher import PolledRecords
 from cluster_model.clients.producer.application_producers import DrivenProducer
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.events import Event, RecordDeadLettered, RecordsAbandoned
 from cluster_model.spec.cluster_spec import Application, Failing, ProducerSpec
-from cluster_model.util.deterministic_math import mixed, number_of
+from cluster_model.util.deterministic_math import mix64, number_of
 
 # Dead letters: records that a handler cannot process, sent to a dead-letter topic before their offsets are committed.
 #
@@ -46,8 +46,8 @@ class LetterProducer(DrivenProducer):
         config: ProducerConfig,
         brokers: tuple[int, ...],
         emit: Callable[[Event], None],
-        jitter: Stream,
-        partitioning: Stream,
+        jitter: RandomStream,
+        partitioning: RandomStream,
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
@@ -145,7 +145,7 @@ Left = tuple[str, int, int]
 """(partition, first offset, count)."""
 
 
-class InHand:
+class PolledUnprocessed:
     """Polled, unprocessed records: those of the last poll, and those queued for another thread with their end times."""
 
     __slots__ = ("_polled", "_queued")
@@ -186,15 +186,15 @@ class InHand:
         self._polled, self._queued = saved
 
 
-USUAL: Final = "usual"
+CONFIGURED: Final = "usual"
 RETRY: Final = "retry"
 SKIP: Final = "skip"
 CRASH: Final = "crash"
 CLOSE: Final = "close"
 DEAD_LETTER: Final = "dead_letter"
-THEN: Final = {
-    USUAL: "apply the application's configured policy: its retries, then its dead-letter topic, else leave the record "
-    "unprocessed",
+REACTIONS: Final = {
+    CONFIGURED: "apply the application's configured policy: its retries, then its dead-letter topic, else leave the "
+    "record unprocessed",
     RETRY: "seek back to the record and poll it again without limit; later records of its partition wait",
     SKIP: "leave the record unprocessed at once",
     CRASH: "the exception ends the process without a further commit",
@@ -205,7 +205,7 @@ THEN: Final = {
 """Reactions of an application to a failed handler, with their descriptions."""
 THROWN: Final = "HandlerException"
 """Exception that ends such an application."""
-GONE_BACK: Final = "handler failed"
+HANDLER_FAILED: Final = "handler failed"
 """Reason for abandoning records to which the application then goes back."""
 
 WHOLE: Final = 1_000_000
@@ -221,7 +221,7 @@ class HandlerFault(NamedTuple):
     """Delay from a failure until the record is polled again."""
 
 
-class Handling:
+class RecordHandler:
     """The record handler of one member's application; fields set by faults are saved by the cluster, not here."""
 
     __slots__ = (
@@ -273,7 +273,7 @@ class Handling:
             for offset in range(each.start, each.last + 1):
                 number += 1
                 then, pause_us = self._reaction(each.partition, offset, number)
-                if then in (USUAL, DEAD_LETTER):
+                if then in (CONFIGURED, DEAD_LETTER):
                     failed.append((each.partition, offset, 1))
                 elif then == SKIP:
                     skipped.append((each.partition, offset, 1))
@@ -298,10 +298,10 @@ class Handling:
             return "", 0
         for trouble in self.troubles:
             if self._fails(trouble, partition, offset, number, 0):
-                if trouble.then != USUAL:
+                if trouble.then != CONFIGURED:
                     return trouble.then, trouble.pause_us
                 if self._retried_in_vain(trouble, partition, offset, number):
-                    return USUAL, 0
+                    return CONFIGURED, 0
         return "", 0
 
     def _retried_in_vain(self, trouble: HandlerFault, partition: str, offset: int, number: int) -> bool:
@@ -317,9 +317,9 @@ class Handling:
 
     def _fails(self, trouble: HandlerFault, partition: str, offset: int, number: int, attempt: int) -> bool:
         if trouble.poison:
-            drawn = mixed(number_of(self._group + partition) + offset)
+            drawn = mix64(number_of(self._group + partition) + offset)
         else:
-            drawn = mixed(mixed(self._draws + number) + attempt)
+            drawn = mix64(mix64(self._draws + number) + attempt)
         return drawn * WHOLE >> 64 < trouble.share_ppm
 
     @property

@@ -18,7 +18,7 @@ from cluster_model.protocol.messages import (
     CONSUMER,
     EARLIEST,
     LATEST,
-    NOBODY,
+    NO_LEADER,
     READ_UNCOMMITTED,
     EpochEnd,
     EpochEndRequest,
@@ -80,11 +80,11 @@ AWAIT_RESET: Final = 2
 AWAIT_VALIDATION: Final = 3
 """The position is to be validated against the leader."""
 
-Asked = tuple[int, int, int]
+InFlightRequest = tuple[int, int, int]
 """(correlation, broker, sent at) of a request in flight."""
 
 
-class Positions:
+class SubscriptionState:
     """Positions of the assigned partitions, in the order in which they are fetched."""
 
     __slots__ = (
@@ -155,7 +155,7 @@ class Positions:
         """States of the partitions that cannot be fetched now."""
         self._validated_against: dict[str, tuple[int, int]] = {}
         """(leader, epoch) that a position was last validated against."""
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, InFlightRequest] = {}
         self._timestamps: dict[str, int] = {}
         """Timestamp of a reset's request, where it is not the policy's first one."""
         self._retry_at: dict[str, int] = {}
@@ -222,7 +222,7 @@ class Positions:
     def seek(self, partition: str, offset: int, epoch: int = -1) -> None:
         """Set a position; with an epoch it is first validated against the current leader (``seekUnvalidated``)."""
         self._settle(partition, offset, epoch)
-        if epoch >= 0 and self._detects and self._metadata.leader(partition) != NOBODY:
+        if epoch >= 0 and self._detects and self._metadata.leader(partition) != NO_LEADER:
             self._validated_against[partition] = self._leader(partition)
             self._states[partition] = AWAIT_VALIDATION
 
@@ -280,7 +280,7 @@ class Positions:
         for partition, state in tuple(self._states.items()):
             if state != INITIALIZING and partition not in self._asked and self._retry_at.get(partition, 0) <= now:
                 leader = self._metadata.leader(partition)
-                if leader == NOBODY:
+                if leader == NO_LEADER:
                     self._metadata.refresh()
                 else:
                     self._send_request(partition, leader, state, now)
@@ -289,7 +289,7 @@ class Positions:
         """Mark positions whose leader changed for validation (``maybeValidatePositionForCurrentLeader``)."""
         for partition in self.offsets:
             leader = self._leader(partition)
-            if leader[0] == NOBODY or leader == self._validated_against.get(partition):
+            if leader[0] == NO_LEADER or leader == self._validated_against.get(partition):
                 continue
             self._validated_against[partition] = leader
             self.on_new_leader(partition)

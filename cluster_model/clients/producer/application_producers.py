@@ -14,7 +14,7 @@ from cluster_model.clients.producer.transaction_manager import ProducerTransacti
 from cluster_model.clients.producer.transactional_producer import TransactionalProducer
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import Message
@@ -74,7 +74,7 @@ _OFFSETS: Final = 3
 _ENDING: Final = 4
 
 
-def nobody(_outcome: str) -> None:
+def ignore_outcome(_outcome: str) -> None:
     """Ignore the outcome."""
 
 
@@ -90,14 +90,14 @@ class PlainOutput(DrivenProducer):
         config: ProducerConfig,
         brokers: tuple[int, ...],
         emit: Callable[[Event], None],
-        jitter: Stream,
-        partitioning: Stream,
+        jitter: RandomStream,
+        partitioning: RandomStream,
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
         """Make it with the parameters of every producer."""
         super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
-        self.told: Callable[[str], None] = nobody
+        self.told: Callable[[str], None] = ignore_outcome
         """Called with the outcome of every :meth:`write`."""
         self._stage = _IDLE
         self._left = 0
@@ -152,14 +152,14 @@ class TransactionalOutput(TransactionalProducer):
         config: ProducerConfig,
         brokers: tuple[int, ...],
         emit: Callable[[Event], None],
-        jitter: Stream,
-        partitioning: Stream,
+        jitter: RandomStream,
+        partitioning: RandomStream,
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
         """Make it with the parameters of every transactional producer."""
         super().__init__(profile, port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
-        self.told: Callable[[str], None] = nobody
+        self.told: Callable[[str], None] = ignore_outcome
         """Called with the outcome of every :meth:`write`, with FATAL at any time, and with "" when it becomes ready."""
         self.transacting.on_end = self._on_end
         self._stage = _OPENING

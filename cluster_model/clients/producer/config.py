@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.clients.producer.partitioners import PartitionerConfig, check_partitioner
-from cluster_model.kernel.rng import Stream
-from cluster_model.protocol.config_defaults import Configured, check_release
+from cluster_model.kernel.rng import RandomStream
+from cluster_model.protocol.config_defaults import EffectiveConfig, check_release
 from cluster_model.protocol.config_defs import (
     ADAPTIVE,
     AVAILABILITY,
@@ -78,7 +78,7 @@ class ProducerConfig:
         client = ClientProfile.of(str(config.get("client.version", profile.version)))
         for name in config:
             check_release("producer", name, client.number)
-        own = Configured("producer", client.number, config)
+        own = EffectiveConfig("producer", client.number, config)
         transactional_id = _transactional_id(profile, config)
         requested = bool(transactional_id) or config.get("enable.idempotence") is True
         acks_text = "all" if requested and "acks" not in config else own.text("acks")
@@ -111,7 +111,7 @@ class ProducerConfig:
             transaction_timeout_us=own.us("transaction.timeout.ms"),
         )
 
-    def pause_us(self, attempts: int, jitter: Stream) -> int:
+    def pause_us(self, attempts: int, jitter: RandomStream) -> int:
         """Return the backoff after ``attempts`` failed attempts (``ExponentialBackoff``).
 
         A growing backoff varies by a fifth, a constant one does not.
@@ -141,7 +141,7 @@ def _transactional_id(profile: Profile, config: Mapping[str, ConfigValue]) -> st
     return found
 
 
-def _delivery_timeout(own: Configured, is_given: bool, least_us: int) -> int:
+def _delivery_timeout(own: EffectiveConfig, is_given: bool, least_us: int) -> int:
     """Return ``delivery.timeout.ms``, its default raised if too short (``KafkaProducer.configureDeliveryTimeout``)."""
     name = "delivery.timeout.ms"
     if not own.exists(name):
@@ -173,7 +173,7 @@ def _idempotent(
     an error for the default too (KIP-1030).
     """
     requested = config.get("enable.idempotence", True if config.get("transactional.id") else None)
-    by_default = Configured("producer", client.number, {}).truth("enable.idempotence")
+    by_default = EffectiveConfig("producer", client.number, {}).truth("enable.idempotence")
     default = by_default and client.version not in FLAWED_CLIENTS
     most = _most_in_flight(client)
     conflict, key = (
@@ -202,7 +202,7 @@ def _idempotent(
     return wanted
 
 
-def _partitioner(client: ClientProfile, own: Configured, given: str) -> PartitionerConfig:
+def _partitioner(client: ClientProfile, own: EffectiveConfig, given: str) -> PartitionerConfig:
     """Return the partitioner settings; ``given`` is the class, empty for the version's default partitioning."""
     made = PartitionerConfig(given, own.truth(IGNORE_KEYS), own.truth(ADAPTIVE))
     try:

@@ -6,25 +6,25 @@ from typing import Any, Final
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.partitioners import (
+    BuiltInPartitioner,
     NodeLatencies,
-    Placement,
     Queue,
+    RecordPlacement,
     Topic,
-    UniformPartitioner,
     by_key,
     partitioner_of,
 )
-from cluster_model.clients.producer.record_accumulator import Accumulator
+from cluster_model.clients.producer.record_accumulator import RecordAccumulator
 from cluster_model.clients.workload import RecordSizes
-from cluster_model.kernel.rng import Stream
-from cluster_model.log.record_keys import Hot, Pool, ProducerKeys, pool
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.kernel.rng import RandomStream
+from cluster_model.log.record_keys import Hot, KeyPool, ProducerKeys, pool
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec.cluster_spec import ProducerSpec
 
 _NOTHING: Final = ("", -1)
 
 
-class Destinations:
+class PartitionSelector:
     """The partitions of a producer's topic, and the selection of the next one.
 
     For records partitioned by key no key is generated: a partition is sampled by the total frequency of its keys, and
@@ -41,9 +41,9 @@ class Destinations:
         self,
         spec: ProducerSpec,
         config: ProducerConfig,
-        stream: Stream,
+        stream: RandomStream,
         metadata: Metadata,
-        accumulator: Accumulator,
+        accumulator: RecordAccumulator,
         sizes: RecordSizes,
         latencies: NodeLatencies,
         keys: ProducerKeys | None = None,
@@ -58,16 +58,16 @@ class Destinations:
         self._own = spec.partition if spec.partition >= 0 else None
         hashed = by_key(config.client, config.partitioner) or spec.partitioner is not None
         self._keys = keys if hashed and self._own is None else None
-        self._pool: Pool | None = None
+        self._pool: KeyPool | None = None
         """Current partitions of the keys, None if records are not partitioned by key."""
         partitioner = partitioner_of(config.client, config.partitioner._replace(batch_bytes=config.batch_bytes), stream)
-        self._placement = Placement(partitioner)
+        self._placement = RecordPlacement(partitioner)
         self._single = config.batch_bytes == 0
         self.together = self._own is not None or (
             self._keys is None and partitioner.sticks and not self._single
         )  # fmt: skip
         """Whether records sent together all go to one partition."""
-        self.listens = self._keys is None and self._own is None and isinstance(partitioner, UniformPartitioner)
+        self.listens = self._keys is None and self._own is None and isinstance(partitioner, BuiltInPartitioner)
         """Whether :meth:`appended` must be called."""
         self.as_of = -1
         """Version of the metadata that was last used."""
@@ -90,7 +90,7 @@ class Destinations:
         self.names = tuple(metadata.partitions_of(self._topic_name))
         self._numbers |= {name: number for number, name in enumerate(self.names)}
         total = len(self.names)
-        led = tuple(number for number, name in enumerate(self.names) if metadata.leader(name) != NOBODY)
+        led = tuple(number for number, name in enumerate(self.names) if metadata.leader(name) != NO_LEADER)
         self._topic = Topic(led, total, self._full, self._queues)
         self.there = total > 0 and (self._own is None or self._own < total)
         if self._keys is not None and total:
@@ -187,7 +187,7 @@ class Destinations:
             unseen = bool(waiting) and self._newest == (name, waiting[-1].sequence)
             if not (unseen and self._newest[1] == 0):
                 leader = self._metadata.leader(name)
-                queues.append(Queue(number, len(waiting) - unseen, leader != NOBODY, self._latencies.slow(leader)))
+                queues.append(Queue(number, len(waiting) - unseen, leader != NO_LEADER, self._latencies.slow(leader)))
         return queues
 
     def save(self) -> tuple[Any, ...]:

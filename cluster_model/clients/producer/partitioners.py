@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.versions import ClientProfile
 from cluster_model.util.deterministic_math import partition_for_key
 
@@ -155,7 +155,7 @@ class NodeLatencies:
 # Round robin: the default for records without a key up to 2.3, and a partitioner class of later releases.
 
 
-def turn(counter: int, topic: Topic) -> int:
+def round_robin_partition(counter: int, topic: Topic) -> int:
     """Return the next partition in turn among those with a leader, or among all if none has one."""
     number = counter & 0x7FFFFFFF
     if topic.available:
@@ -163,12 +163,12 @@ def turn(counter: int, topic: Topic) -> int:
     return number % topic.total
 
 
-def after(counter: int) -> int:
+def next_counter(counter: int) -> int:
     """Return ``counter`` + 1 as a Java int, which overflows to the least int."""
     return (counter + 1 + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-class RoundRobinDefault(BasePartitioner):
+class RoundRobinDefaultPartitioner(BasePartitioner):
     """The default up to 2.3 (``DefaultPartitioner``): keys by hash, other records round robin from a random start."""
 
     __slots__ = ("_counter", "_stream")
@@ -176,7 +176,7 @@ class RoundRobinDefault(BasePartitioner):
     sticks = False
     asks_again = False
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: RandomStream) -> None:
         self._stream = stream
         self._counter: int | None = None
         """None until the first record without a key."""
@@ -188,8 +188,8 @@ class RoundRobinDefault(BasePartitioner):
         if self._counter is None:
             self._counter = self._stream.below(1 << 32) - (1 << 31)
         counter = self._counter
-        self._counter = after(counter)
-        return turn(counter, topic)
+        self._counter = next_counter(counter)
+        return round_robin_partition(counter, topic)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
@@ -218,8 +218,8 @@ class RoundRobinPartitioner(BasePartitioner):
     def partition(self, key: bytes | None, topic: Topic) -> int:
         """Return the partition of the next record."""
         counter = self._counter
-        self._counter = after(counter)
-        return turn(counter, topic)
+        self._counter = next_counter(counter)
+        return round_robin_partition(counter, topic)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
@@ -244,7 +244,7 @@ class StickyPartitioner(BasePartitioner):
     sticks = True
     asks_again = True
 
-    def __init__(self, stream: Stream, *, ignore_keys: bool = False) -> None:
+    def __init__(self, stream: RandomStream, *, ignore_keys: bool = False) -> None:
         self._stream = stream
         self._ignore_keys = ignore_keys
         self._stuck_to: int | None = None
@@ -285,7 +285,7 @@ class StickyPartitioner(BasePartitioner):
 # Uniform sticky: one partition for ``batch.size`` bytes, the default since 3.3 (KIP-794, ``BuiltInPartitioner``).
 
 
-class UniformPartitioner(BasePartitioner):
+class BuiltInPartitioner(BasePartitioner):
     """Sticks records without a key to a partition for ``batch.size`` bytes, up to twice as many while a batch is open.
 
     The next partition is chosen at random, weighted by queue length if the queues differ and ``adaptive`` is set
@@ -297,7 +297,9 @@ class UniformPartitioner(BasePartitioner):
 
     sticks = True
 
-    def __init__(self, stream: Stream, batch_bytes: int, *, adaptive: bool = True, ignore_keys: bool = False) -> None:
+    def __init__(
+        self, stream: RandomStream, batch_bytes: int, *, adaptive: bool = True, ignore_keys: bool = False
+    ) -> None:
         self._stream = stream
         self._batch_bytes = max(1, batch_bytes)
         self._adaptive = adaptive
@@ -380,7 +382,7 @@ class PartitionerConfig(NamedTuple):
         return self.partitioner_class.removeprefix(PACKAGE).removeprefix("internals.")
 
 
-class Placement:
+class RecordPlacement:
     """Places the records of one producer and topic with its partitioner (``KafkaProducer.partition``).
 
     For each record call :meth:`place`, append it, then call :meth:`appended`. If the append had to wait for memory,
@@ -429,7 +431,7 @@ def by_key(client: ClientProfile, config: PartitionerConfig) -> bool:
     return name == "DefaultPartitioner" or (not name and not (config.ignore_keys and client.built_in_partitioner))
 
 
-def partitioner_of(client: ClientProfile, config: PartitionerConfig, stream: Stream) -> Partitioner:
+def partitioner_of(client: ClientProfile, config: PartitionerConfig, stream: RandomStream) -> Partitioner:
     """Make the configured partitioner of a client release.
 
     Raises:
@@ -442,7 +444,7 @@ def partitioner_of(client: ClientProfile, config: PartitionerConfig, stream: Str
     if name == "UniformStickyPartitioner":
         return StickyPartitioner(stream, ignore_keys=True)
     if not client.sticky_partitioner:
-        return RoundRobinDefault(stream)
+        return RoundRobinDefaultPartitioner(stream)
     if name or not client.built_in_partitioner:
         return StickyPartitioner(stream)
-    return UniformPartitioner(stream, config.batch_bytes, adaptive=config.adaptive, ignore_keys=config.ignore_keys)
+    return BuiltInPartitioner(stream, config.batch_bytes, adaptive=config.adaptive, ignore_keys=config.ignore_keys)

@@ -14,20 +14,20 @@ from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.partition_selector import Destinations
+from cluster_model.clients.producer.partition_selector import PartitionSelector
 from cluster_model.clients.producer.partitioners import NodeLatencies
-from cluster_model.clients.producer.record_accumulator import Accumulator
-from cluster_model.clients.producer.sender import CALLBACKS, BooksWithCallbacks, DeliveryStats, IoThread, Sender
+from cluster_model.clients.producer.record_accumulator import RecordAccumulator
+from cluster_model.clients.producer.sender import CALLBACKS, DeliveryStats, DeliveryStatsWithCallbacks, IoThread, Sender
 from cluster_model.clients.workload import LARGEST, every, pacing_of, sizes_of
 from cluster_model.connections.network_client import READY, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.log.record_keys import Hot, ProducerKeys
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event, InterceptorFailed
 from cluster_model.protocol.messages import (
-    NOBODY,
+    NO_LEADER,
     InitProducerIdResponse,
     Message,
     MetadataResponse,
@@ -88,7 +88,7 @@ class ProducerClose:
 
     __slots__ = ("_accumulator", "_books", "_port", "_sender", "closed", "closing", "flushing")
 
-    def __init__(self, port: NodeContext, accumulator: Accumulator, sender: Sender, books: DeliveryStats) -> None:
+    def __init__(self, port: NodeContext, accumulator: RecordAccumulator, sender: Sender, books: DeliveryStats) -> None:
         self._port = port
         self._accumulator = accumulator
         self._sender = sender
@@ -213,8 +213,8 @@ class Producer:
         config: ProducerConfig,
         brokers: tuple[int, ...],
         emit: Callable[[Event], None],
-        jitter: Stream,
-        partitioning: Stream,
+        jitter: RandomStream,
+        partitioning: RandomStream,
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
@@ -236,7 +236,7 @@ class Producer:
         self._io = IoThread(port, spec.callback_us) if spec.callback_us else None
         """None: callbacks take no time."""
         self._books = self._make_books(emit)
-        self._accumulator = Accumulator(config.batch_bytes, self._sizes)
+        self._accumulator = RecordAccumulator(config.batch_bytes, self._sizes)
         latencies = NodeLatencies(config.availability_us)
         self._sender = self._make_sender(
             (port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes, latencies)
@@ -245,7 +245,7 @@ class Producer:
             self._io.join(self._sender, self._books)
         self._ending = ProducerClose(port, self._accumulator, self._sender, self._books)
         self._metadata: Metadata = self._sender.metadata
-        self._places = Destinations(
+        self._places = PartitionSelector(
             spec, config, partitioning, self._metadata, self._accumulator, self._sizes, latencies, keys
         )
         self._sync = spec.send == "sync"
@@ -314,7 +314,7 @@ class Producer:
     def unconnected(self) -> tuple[tuple[int, str], ...]:
         """Leaders with queued records but no ready connection, with the state of their connection."""
         leaders = dict.fromkeys(self._metadata.leader(name) for name in self._accumulator.busy)
-        states = [(leader, self._port.state(leader)) for leader in leaders if leader != NOBODY]
+        states = [(leader, self._port.state(leader)) for leader in leaders if leader != NO_LEADER]
         return tuple([(leader, state.words) for leader, state in states if state is not READY])
 
     @property
@@ -417,7 +417,9 @@ class Producer:
         return self._ending.closed
 
     def _make_books(self, emit: Callable[[Event], None]) -> DeliveryStats:
-        return (BooksWithCallbacks if self._io else DeliveryStats)(self._spec.name, self._config.acks, emit, self._pace)
+        return (DeliveryStatsWithCallbacks if self._io else DeliveryStats)(
+            self._spec.name, self._config.acks, emit, self._pace
+        )
 
     def _make_sender(self, parts: tuple[Any, ...]) -> Sender:
         return Sender(*parts)

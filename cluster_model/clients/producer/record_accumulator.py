@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.workload import OneSize, RecordSizes
+from cluster_model.clients.workload import ConstantSize, RecordSizes
 from cluster_model.kernel.wall_clocks import WallClock
 
 
-class SentTogether(NamedTuple):
+class RecordsBySendTime(NamedTuple):
     """Records of a batch that were sent by the application at the same time."""
 
     start: int
@@ -21,7 +21,7 @@ class SentTogether(NamedTuple):
     sent_us: int
 
 
-class Outgoing:
+class ProducerBatch:
     """A batch in the producer (``ProducerBatch``); ``written`` stays True once an attempt may have reached a log."""
 
     __slots__ = (
@@ -66,16 +66,16 @@ class Outgoing:
             self.newest_us = now
         self.records += records
 
-    def sent_together(self) -> list[SentTogether]:
+    def sent_together(self) -> list[RecordsBySendTime]:
         """Return its records grouped by the time at which the application sent them."""
         ends = [*[start for start, _at in self.sent_at[1:]], self.records]
-        return [SentTogether(start, end - start, at) for (start, at), end in zip(self.sent_at, ends, strict=True)]
+        return [RecordsBySendTime(start, end - start, at) for (start, at), end in zip(self.sent_at, ends, strict=True)]
 
-    def pieces(self, room: int) -> list["Outgoing"]:
+    def pieces(self, room: int) -> list["ProducerBatch"]:
         """Split it into batches of at most ``room`` records each (``ProducerBatch.split``)."""
-        pieces: list[Outgoing] = []
+        pieces: list[ProducerBatch] = []
         for start in range(0, self.records, room):
-            piece = Outgoing(
+            piece = ProducerBatch(
                 self.partition, self.sequence + start, min(room, self.records - start), self.created_us
             )  # fmt: skip
             piece.newest_us, piece.aged_us = self.newest_us, self.aged_us
@@ -100,7 +100,7 @@ class Outgoing:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Outgoing":
+    def loaded(cls, saved: tuple[Any, ...]) -> "ProducerBatch":
         """Restore the state returned by :meth:`save`."""
         batch = cls(*saved[:4])
         (
@@ -111,7 +111,7 @@ class Outgoing:
         return batch
 
 
-class PartitionBatches:
+class PartitionQueue:
     """Queue of one partition's batches, with its record numbers and idempotent sequence."""
 
     __slots__ = (
@@ -121,9 +121,9 @@ class PartitionBatches:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.waiting: list[Outgoing] = []
+        self.waiting: list[ProducerBatch] = []
         """Queued batches, not in flight, oldest first."""
-        self.drained: list[Outgoing] = []
+        self.drained: list[ProducerBatch] = []
         """With idempotence: batches with a sequence and no outcome, in its order, in flight or not."""
         self.muted = False
         """With at most one request in flight: nothing is sent while a response is pending."""
@@ -147,7 +147,7 @@ class PartitionBatches:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "PartitionBatches":
+    def loaded(cls, saved: tuple[Any, ...]) -> "PartitionQueue":
         """Restore the state returned by :meth:`save`."""
         line = cls(saved[0])
         (
@@ -157,7 +157,7 @@ class PartitionBatches:
         return line
 
 
-class Accumulator:
+class RecordAccumulator:
     """The batch queues of all partitions of a producer.
 
     ``busy`` has only partitions with queued batches, so that the work grows with the traffic and not with the number
@@ -168,8 +168,8 @@ class Accumulator:
 
     def __init__(self, batch_bytes: int = 16_384, sizes: RecordSizes | None = None) -> None:
         """Make it empty; ``sizes`` are the record sizes, 200 bytes by default."""
-        self.lines: dict[str, PartitionBatches] = {}
-        self.busy: dict[str, PartitionBatches] = {}
+        self.lines: dict[str, PartitionQueue] = {}
+        self.busy: dict[str, PartitionQueue] = {}
         self.waiting = 0
         """Number of batches not in flight."""
         self.unsettled = 0
@@ -177,20 +177,20 @@ class Accumulator:
         self.used = 0
         """Memory in use by them, in bytes."""
         self._batch_bytes = batch_bytes
-        self._sizes = OneSize(200) if sizes is None else sizes
+        self._sizes = ConstantSize(200) if sizes is None else sizes
 
-    def line(self, partition: str) -> PartitionBatches:
+    def line(self, partition: str) -> PartitionQueue:
         """Return the queue of a partition."""
         line = self.lines.get(partition)
         if line is None:
-            line = self.lines[partition] = PartitionBatches(partition)
+            line = self.lines[partition] = PartitionQueue(partition)
         return line
 
     def _memory(self, partition: str, number: int, records: int) -> int:
         size = self._sizes.of(partition, number, records)
         return size if size > self._batch_bytes else self._batch_bytes
 
-    def _takes(self, batch: Outgoing, records: int) -> bool:
+    def _takes(self, batch: ProducerBatch, records: int) -> bool:
         """Return whether a queued batch has room for more records."""
         if batch.attempts or batch.closed:
             return False
@@ -227,7 +227,7 @@ class Accumulator:
         """Add records to the last batch if it has room, else to a new one; return their first number."""
         line = self.lines.get(partition)
         if line is None:
-            line = self.lines[partition] = PartitionBatches(partition)
+            line = self.lines[partition] = PartitionQueue(partition)
         number = line.next_number
         line.next_number = number + records
         waiting = line.waiting
@@ -238,7 +238,7 @@ class Accumulator:
                 return number
         else:
             self.busy[partition] = line
-        waiting.append(Outgoing(partition, number, records, now))
+        waiting.append(ProducerBatch(partition, number, records, now))
         self.waiting += 1
         self.unsettled += 1
         self.used += self._memory(partition, number, records)
@@ -247,7 +247,7 @@ class Accumulator:
     def again(self, partition: str, number: int, records: int, now: int) -> None:
         """Add records in their own batch, under the numbers that they had in a former process."""
         line = self.line(partition)
-        batch = Outgoing(partition, number, records, now)
+        batch = ProducerBatch(partition, number, records, now)
         batch.closed = True
         line.waiting.append(batch)
         self.busy[partition] = line
@@ -255,18 +255,18 @@ class Accumulator:
         self.unsettled += 1
         self.used += self._memory(partition, number, records)
 
-    def number_on(self, former: "Accumulator") -> None:
+    def number_on(self, former: "RecordAccumulator") -> None:
         """Continue the record numbers of a former process of the application."""
         for line in former.lines.values():
             self.line(line.name).next_number = line.next_number
 
-    def back(self, batch: Outgoing) -> None:
+    def back(self, batch: ProducerBatch) -> None:
         """Put a batch back for a retry: at the front, or with idempotence in the order of sequences."""
         line = self.lines[batch.partition]
         batch.in_flight = False
         self._insert(line, batch)
 
-    def _insert(self, line: PartitionBatches, batch: Outgoing) -> None:
+    def _insert(self, line: PartitionQueue, batch: ProducerBatch) -> None:
         waiting = line.waiting
         place = 0
         if batch.producer_id >= 0:
@@ -276,7 +276,7 @@ class Accumulator:
         self.busy[line.name] = line
         self.waiting += 1
 
-    def replace(self, batch: Outgoing, pieces: list[Outgoing]) -> None:
+    def replace(self, batch: ProducerBatch, pieces: list[ProducerBatch]) -> None:
         """Replace a batch by the parts that it was split into."""
         line = self.lines[batch.partition]
         if batch in line.drained:
@@ -288,7 +288,7 @@ class Accumulator:
             self.unsettled += 1
             self.used += self._memory(piece.partition, piece.sequence, piece.records)
 
-    def drop(self, batch: Outgoing) -> None:
+    def drop(self, batch: ProducerBatch) -> None:
         """Remove a batch from its queue, if it is queued."""
         line = self.lines[batch.partition]
         if batch in line.waiting:
@@ -297,7 +297,7 @@ class Accumulator:
             if not line.waiting:
                 del self.busy[line.name]
 
-    def settle(self, batch: Outgoing) -> None:
+    def settle(self, batch: ProducerBatch) -> None:
         """Complete a batch and free its memory."""
         batch.done = True
         self.unsettled -= 1
@@ -325,13 +325,13 @@ class Accumulator:
         lines, busy, self.unsettled, self.used = saved
         self.lines = {}
         for state, waiting, _drained in lines:
-            line = PartitionBatches.loaded(state)
-            line.waiting = [Outgoing.loaded(batch) for batch in waiting]
+            line = PartitionQueue.loaded(state)
+            line.waiting = [ProducerBatch.loaded(batch) for batch in waiting]
             self.lines[line.name] = line
         self.busy = {name: self.lines[name] for name in busy}
         self.waiting = sum(len(line.waiting) for line in self.busy.values())
 
-    def loaded_flights(self, saved: tuple[Any, ...], flights: list[Outgoing]) -> None:
+    def loaded_flights(self, saved: tuple[Any, ...], flights: list[ProducerBatch]) -> None:
         """Restore the batches with a sequence of each queue, after the batches in flight were loaded."""
         under_way = {(batch.partition, batch.sequence): batch for batch in flights if not batch.done}
         for state, _waiting, drained in saved[0]:
@@ -350,7 +350,7 @@ class Accumulator:
 NEVER: Final = 1 << 62
 
 
-class Expiry:
+class BatchExpiry:
     """Deadlines of batches, by the release of the client."""
 
     __slots__ = ("_config", "_sizes", "bounds_flights", "wall")
@@ -363,7 +363,7 @@ class Expiry:
         self.bounds_flights = config.client.delivery_timeout
         """Whether a batch in flight can expire too."""
 
-    def waiting(self, line: PartitionBatches) -> int:
+    def waiting(self, line: PartitionQueue) -> int:
         """Return when the first batch of a queue expires; those after it never expire before it."""
         config = self._config
         head = line.waiting[0]
@@ -380,18 +380,18 @@ class Expiry:
             at = min(at, head.newest_us - head.aged_us)
         return at + patience
 
-    def under_way(self, batch: Outgoing) -> int:
+    def under_way(self, batch: ProducerBatch) -> int:
         """Return when a batch in flight expires."""
         if not self.bounds_flights:
             return NEVER
         return batch.created_us - batch.aged_us + self._config.delivery_timeout_us
 
-    def clock_stepped(self, by: int, batches: list[Outgoing]) -> None:
+    def clock_stepped(self, by: int, batches: list[ProducerBatch]) -> None:
         """Adjust the age of batches to a step of the machine's clock; existing timestamps are kept."""
         for batch in batches:
             batch.aged_us += by
 
-    def first(self, accumulator: Accumulator, flights: list[Outgoing]) -> int:
+    def first(self, accumulator: RecordAccumulator, flights: list[ProducerBatch]) -> int:
         """Return the earliest deadline, :data:`NEVER` for none."""
         at = min(map(self.waiting, accumulator.busy.values()), default=NEVER)
         if self.bounds_flights:
@@ -404,7 +404,7 @@ class Expiry:
 # Readiness of the first batch of a queue to be sent (``RecordAccumulator.batchReady``, ``shouldBackoff``).
 
 
-class Readiness:
+class BatchReadiness:
     """Readiness check of queues with batches."""
 
     __slots__ = ("_config", "_metadata", "_sizes", "hurry")
@@ -416,15 +416,15 @@ class Readiness:
         self.hurry = False
         """Do not linger: something waits for memory, a flush or a close."""
 
-    def size(self, batch: Outgoing) -> int:
+    def size(self, batch: ProducerBatch) -> int:
         """Return the uncompressed size of its records."""
         return self._sizes.of(batch.partition, batch.sequence, batch.records)
 
-    def any_of(self, lines: list[PartitionBatches], now: int) -> bool:
+    def any_of(self, lines: list[PartitionQueue], now: int) -> bool:
         """Return whether the first batch of any queue is ready."""
         return any(line.waiting and not line.muted and self.at(line) <= now for line in lines)
 
-    def at(self, line: PartitionBatches) -> int:
+    def at(self, line: PartitionQueue) -> int:
         """Return when the first batch of a queue is ready to be sent."""
         batch = line.waiting[0]
         config = self._config
@@ -436,21 +436,21 @@ class Readiness:
         at = batch.created_us - batch.aged_us + linger if linger else batch.created_us
         return max(at, self._packed_at(batch))
 
-    def along_at(self, line: PartitionBatches) -> int:
+    def along_at(self, line: PartitionQueue) -> int:
         """Return when the first batch may go along in the request of another one; linger does not apply then."""
         head = line.waiting[0]
         return self._backs_off_until(line, head) if head.attempts else self._packed_at(head)
 
-    def _backs_off_until(self, line: PartitionBatches, batch: Outgoing) -> int:
+    def _backs_off_until(self, line: PartitionQueue, batch: ProducerBatch) -> int:
         """Return the end of a batch's retry backoff, which a new leader epoch ends at once."""
         if self._config.client.skips_backoff and self._metadata.epoch(line.name) > batch.leader_epoch:
             return 0
         return batch.retry_at
 
-    def _packed_at(self, batch: Outgoing) -> int:
+    def _packed_at(self, batch: ProducerBatch) -> int:
         return batch.newest_us + self._config.codec.cost_us(self.size(batch))
 
-    def next(self, nodes: dict[int, list[PartitionBatches]], now: int) -> int:
+    def next(self, nodes: dict[int, list[PartitionQueue]], now: int) -> int:
         """Return when the next batch that waits only for time becomes ready, -1 for none."""
         wake = -1
         for lines in nodes.values():

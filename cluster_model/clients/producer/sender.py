@@ -9,20 +9,20 @@ from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.partitioners import NodeLatencies
 from cluster_model.clients.producer.record_accumulator import (
     NEVER,
-    Accumulator,
-    Expiry,
-    Outgoing,
-    PartitionBatches,
-    Readiness,
+    BatchExpiry,
+    BatchReadiness,
+    PartitionQueue,
+    ProducerBatch,
+    RecordAccumulator,
 )
-from cluster_model.clients.producer.transaction_manager import GAP, IdRequest, Sequences
+from cluster_model.clients.producer.transaction_manager import GAP, ProducerIdRequest, ProducerSequences
 from cluster_model.clients.workload import Pacing, RecordSizes
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.process import Node
-from cluster_model.kernel.rng import Stream
-from cluster_model.protocol.errors import INVALID_METADATA, PROVES_NOT_WRITTEN, WHILE_WAITING_TOO, KafkaError
+from cluster_model.kernel.rng import RandomStream
+from cluster_model.protocol.errors import AMBIGUOUS_WITH_ACKS_ALL, INVALID_METADATA, PROVES_NOT_WRITTEN, KafkaError
 from cluster_model.protocol.events import (
     Event,
     ProduceRefused,
@@ -32,7 +32,7 @@ from cluster_model.protocol.events import (
     RecordsSent,
     RecordsUnknown,
 )
-from cluster_model.protocol.messages import ALL, NOBODY, InitProducerIdResponse, ProduceRequest, ProduceResponse
+from cluster_model.protocol.messages import ALL, NO_LEADER, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from cluster_model.spec.cluster_spec import ProducerSpec
 
 # Outcomes of a producer's records as reported to its application: counted, and emitted as events.
@@ -70,7 +70,7 @@ class DeliveryStats:
         self._pace.settled(count, waited)
         self._emit(RecordsFailed(now, self._name, where, -1, count, self._acks, error, waited))
 
-    def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
+    def acknowledged(self, now: int, batch: ProducerBatch, broker: int, epoch: int, offset: int, lineage: int) -> None:
         """Count the success callbacks of a batch; records sent at the same time share an event."""
         self.acked += batch.records
         self._pace.settled(batch.records, now - batch.created_us)
@@ -82,7 +82,7 @@ class DeliveryStats:
                 )
             )  # fmt: skip
 
-    def attempt_failed(self, now: int, batch: Outgoing, broker: int, error: KafkaError) -> None:
+    def attempt_failed(self, now: int, batch: ProducerBatch, broker: int, error: KafkaError) -> None:
         """Count an attempt that ended in an error."""
         self.refused += 1
         self.last_error = error.name
@@ -92,11 +92,11 @@ class DeliveryStats:
             )
         )
 
-    def tried_again(self, now: int, batch: Outgoing, broker: int) -> None:
+    def tried_again(self, now: int, batch: ProducerBatch, broker: int) -> None:
         """Report a retry."""
         self._emit(ProduceRetried(now, self._name, batch.partition, broker, batch.sequence, batch.records))
 
-    def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
+    def gave_up(self, now: int, batch: ProducerBatch, error: str) -> None:
         """Count the error callbacks of a batch: failed if it was certainly not written, else unknown."""
         self._pace.settled(batch.records, now - batch.created_us)
         if batch.written:
@@ -112,7 +112,7 @@ class DeliveryStats:
             )
         )  # fmt: skip
 
-    def died(self, now: int, batch: Outgoing) -> None:
+    def died(self, now: int, batch: ProducerBatch) -> None:
         """Count a batch of a killed process: unknown if it was ever sent, else failed."""
         sent = batch.written or batch.in_flight
         if sent:
@@ -143,9 +143,9 @@ class DeliveryStats:
 # is complete with the response for its last partition: no response is handled before.
 
 
-Flight = tuple[int, int, Outgoing, int]
+Flight = tuple[int, int, ProducerBatch, int]
 """(broker, sent at, batch, request: number of its first message)."""
-Answer = tuple[int, Outgoing, ProduceResponse]
+Answer = tuple[int, ProducerBatch, ProduceResponse]
 """(broker, batch, response)."""
 
 
@@ -167,7 +167,7 @@ class InFlightRequests:
         """Return the number of requests in flight to a broker."""
         return self.counts.get(broker, 0)
 
-    def batches(self) -> list[Outgoing]:
+    def batches(self) -> list[ProducerBatch]:
         """Return all batches in flight, completed or not."""
         return [flight[2] for flight in self.flights.values()]
 
@@ -178,7 +178,7 @@ class InFlightRequests:
             return flight[1]
         return -1
 
-    def sent(self, broker: int, now: int, first: int, batches: list[Outgoing]) -> None:
+    def sent(self, broker: int, now: int, first: int, batches: list[ProducerBatch]) -> None:
         """Add a request whose messages are numbered from ``first``."""
         self.counts[broker] = self.counts.get(broker, 0) + 1
         for index, batch in enumerate(batches):
@@ -201,7 +201,7 @@ class InFlightRequests:
         self.counts[broker] -= 1
         return [(broker, self.flights.pop(each.correlation)[2], each) for each in held]
 
-    def lost(self, broker: int) -> list[tuple[int, Outgoing]]:
+    def lost(self, broker: int) -> list[tuple[int, ProducerBatch]]:
         """Remove the requests of a lost connection; return their (request, batch)."""
         gone = [(number, flight) for number, flight in self.flights.items() if flight[0] == broker]
         for number, flight in gone:
@@ -232,7 +232,7 @@ class InFlightRequests:
         """Restore the state returned by :meth:`save`."""
         flights, left, held = saved
         self.flights = {
-            number: (broker, at, Outgoing.loaded(batch), request) for number, broker, at, batch, request in flights
+            number: (broker, at, ProducerBatch.loaded(batch), request) for number, broker, at, batch, request in flights
         }
         self.left, self._held = dict(left), dict(held)
         requests = dict.fromkeys((flight[0], flight[3]) for flight in self.flights.values())
@@ -254,9 +254,9 @@ class Sender:
         spec: ProducerSpec,
         config: ProducerConfig,
         brokers: tuple[int, ...],
-        accumulator: Accumulator,
+        accumulator: RecordAccumulator,
         books: DeliveryStats,
-        jitter: Stream,
+        jitter: RandomStream,
         sizes: RecordSizes,
         latencies: NodeLatencies,
     ) -> None:
@@ -268,7 +268,7 @@ class Sender:
         self._books = books
         self._jitter = jitter
         self._flight = InFlightRequests()
-        self._expiry = Expiry(config, sizes, port.wall)
+        self._expiry = BatchExpiry(config, sizes, port.wall)
         self.metadata = Metadata(
             port,
             brokers,
@@ -277,9 +277,9 @@ class Sender:
             timeout_us=config.request_timeout_us,
             busy=self._busy,
         )
-        self._ready = Readiness(config, self.metadata, sizes)
-        self._sequences = Sequences(config.client, on=config.idempotent)
-        self._id_request = IdRequest(
+        self._ready = BatchReadiness(config, self.metadata, sizes)
+        self._sequences = ProducerSequences(config.client, on=config.idempotent)
+        self._id_request = ProducerIdRequest(
             port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
         self._manner: tuple[int, int, str, int] | tuple[()] = ()
@@ -312,7 +312,7 @@ class Sender:
         """The requests in flight."""
         return self._flight
 
-    def unsettled(self) -> list[Outgoing]:
+    def unsettled(self) -> list[ProducerBatch]:
         """Return the batches without an outcome, in flight or not, by partition and order of their records."""
         accumulator = self._accumulator
         found = [batch for batch in self._flight.batches() if not batch.done]
@@ -354,12 +354,12 @@ class Sender:
         if sequences.unsettled:
             sequences.settle()
         lost = False
-        nodes: dict[int, list[PartitionBatches]] = {}
+        nodes: dict[int, list[PartitionQueue]] = {}
         for line in tuple(self._accumulator.busy.values()):
             while line.waiting and sequences.is_of_the_past(line.waiting[0]):
                 self._give_up(line.waiting[0], GAP, for_good=False)
             leader = self.metadata.leader(line.name)
-            if leader == NOBODY:
+            if leader == NO_LEADER:
                 lost = True
             elif leader in nodes:
                 nodes[leader].append(line)
@@ -384,13 +384,13 @@ class Sender:
     def _can_take(self, leader: int) -> bool:
         return self._flight.count(leader) < self._config.max_in_flight
 
-    def _request(self, leader: int, lines: list[PartitionBatches], now: int) -> bool:
+    def _request(self, leader: int, lines: list[PartitionQueue], now: int) -> bool:
         """Send a request with the first batches of all partitions that may go along; return False if none is ready."""
         if not self._ready.any_of(lines, now):
             return False
         begin = self._next_line.pop(leader, "")
         first = next((index for index, line in enumerate(lines) if line.name == begin), 0)
-        chosen: list[PartitionBatches] = []
+        chosen: list[PartitionQueue] = []
         size = 0
         for line in lines[first:] + lines[:first]:
             if not line.waiting or line.muted:
@@ -410,7 +410,7 @@ class Sender:
             self._send(leader, chosen, now)
         return bool(chosen)
 
-    def _send_one(self, leader: int, line: PartitionBatches, now: int) -> None:
+    def _send_one(self, leader: int, line: PartitionQueue, now: int) -> None:
         """Send a request with the first batch of one partition."""
         batch = self._depart(leader, line)
         if self.acks:
@@ -421,7 +421,7 @@ class Sender:
             self._accumulator.settle(batch)
             self._books.acknowledged(now, batch, leader, -1, -1, -1)
 
-    def _depart(self, leader: int, line: PartitionBatches) -> Outgoing:
+    def _depart(self, leader: int, line: PartitionQueue) -> ProducerBatch:
         config = self._config
         accumulator = self._accumulator
         waiting = line.waiting
@@ -449,7 +449,7 @@ class Sender:
         line.muted = self._muting
         return batch
 
-    def _send(self, leader: int, lines: list[PartitionBatches], now: int) -> None:
+    def _send(self, leader: int, lines: list[PartitionQueue], now: int) -> None:
         """Send a request with the first batches of several partitions."""
         first = self._correlation + 1
         batches = [self._depart(leader, line) for line in lines]
@@ -487,7 +487,7 @@ class Sender:
         """Handle a timer of this thread by its name."""
         if name in ("metadata", "producer id"):
             silent = self.metadata.rang() if name == "metadata" else self._id_request.rang()
-            if silent != NOBODY:
+            if silent != NO_LEADER:
                 self._close(silent)
                 self.pump()
         elif name == CONNECTIONS:
@@ -569,7 +569,7 @@ class Sender:
         if self._accumulator.waiting or self._pumped_as_of != self.metadata.version or self._sequences.unsettled:
             self.pump()
 
-    def _complete_batch(self, broker: int, batch: Outgoing, response: ProduceResponse) -> None:
+    def _complete_batch(self, broker: int, batch: ProducerBatch, response: ProduceResponse) -> None:
         if response.error and response.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
             self._ended(batch, broker, KafkaError(response.error), response.log_start)
             if response.current is not None and self._config.client.learns_leaders:
@@ -585,7 +585,7 @@ class Sender:
             now = self._port.clock.now
             self._books.acknowledged(now, batch, broker, response.leader_epoch, response.log_offset, response.lineage)
 
-    def _ended(self, batch: Outgoing, broker: int, error: KafkaError, log_start: int) -> None:
+    def _ended(self, batch: ProducerBatch, broker: int, error: KafkaError, log_start: int) -> None:
         """Handle an attempt that ended in an error: retry, split or fail the batch (``Sender.completeBatch``)."""
         config = self._config
         line = self._accumulator.lines[batch.partition]
@@ -595,7 +595,7 @@ class Sender:
         if batch.done:
             return
         now = self._port.clock.now
-        if error not in PROVES_NOT_WRITTEN and (error not in WHILE_WAITING_TOO or config.acks == ALL):
+        if error not in PROVES_NOT_WRITTEN and (error not in AMBIGUOUS_WITH_ACKS_ALL or config.acks == ALL):
             batch.written = True
         batch.in_flight = False
         self._books.attempt_failed(now, batch, broker, error)
@@ -626,7 +626,7 @@ class Sender:
             line.drained.clear()
         self._flight = InFlightRequests()
 
-    def _give_up(self, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
+    def _give_up(self, batch: ProducerBatch, error: KafkaError, *, for_good: bool) -> None:
         self._accumulator.drop(batch)
         self._accumulator.settle(batch)
         batch.written = batch.written or batch.in_flight
@@ -691,7 +691,7 @@ class IoThread:
     def join(self, sender: Sender, books: DeliveryStats) -> None:
         """Connect it to the sender that it stalls, and to the statistics that report outcomes to it."""
         self.sender = sender
-        if isinstance(books, BooksWithCallbacks):
+        if isinstance(books, DeliveryStatsWithCallbacks):
             books.io = self
 
     def ran(self, records: int) -> None:
@@ -742,19 +742,19 @@ class IoThread:
         self.sender.stall(on=self.busy)
 
 
-class BooksWithCallbacks(DeliveryStats):
+class DeliveryStatsWithCallbacks(DeliveryStats):
     """Statistics of a producer whose callbacks take time: each outcome starts the callbacks of its records."""
 
     __slots__ = ("io",)
 
     io: IoThread
 
-    def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
+    def acknowledged(self, now: int, batch: ProducerBatch, broker: int, epoch: int, offset: int, lineage: int) -> None:
         """Count the success callbacks, and run them."""
         super().acknowledged(now, batch, broker, epoch, offset, lineage)
         self.io.ran(batch.records)
 
-    def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
+    def gave_up(self, now: int, batch: ProducerBatch, error: str) -> None:
         """Count the error callbacks, and run them."""
         super().gave_up(now, batch, error)
         self.io.ran(batch.records)

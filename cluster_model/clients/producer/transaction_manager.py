@@ -8,10 +8,10 @@ next request to send. One such request is in flight at a time, and no batch is s
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.clients.coordinator_connection import CoordinatorLink
+from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.record_accumulator import Outgoing, PartitionBatches
+from cluster_model.clients.producer.record_accumulator import PartitionQueue, ProducerBatch
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import RETRIABLE, KafkaError
 from cluster_model.protocol.group_messages import (
@@ -22,7 +22,7 @@ from cluster_model.protocol.group_messages import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from cluster_model.protocol.messages import NOBODY, InitProducerIdRequest, InitProducerIdResponse
+from cluster_model.protocol.messages import NO_LEADER, InitProducerIdRequest, InitProducerIdResponse
 from cluster_model.protocol.transaction_messages import (
     FIRST_BUMPING,
     FIRST_IMPLICIT,
@@ -50,7 +50,7 @@ GAP: Final = KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
 FORGOTTEN: Final = KafkaError.UNKNOWN_PRODUCER_ID
 
 
-class Sequences:
+class ProducerSequences:
     """Producer id, epoch and sequences of an idempotent producer; without idempotence it does nothing."""
 
     __slots__ = ("_client", "_rewrite", "_unresolved", "epoch", "on", "producer_id", "unsettled")
@@ -61,9 +61,9 @@ class Sequences:
         self.producer_id = -1
         """-1: none yet, or lost."""
         self.epoch = -1
-        self._rewrite: dict[str, PartitionBatches] = {}
+        self._rewrite: dict[str, PartitionQueue] = {}
         """Partitions for which a new epoch was requested."""
-        self._unresolved: dict[str, PartitionBatches] = {}
+        self._unresolved: dict[str, PartitionQueue] = {}
         self.unsettled = False
         """Whether :meth:`settle` may have something to do."""
 
@@ -84,7 +84,7 @@ class Sequences:
             self._unresolved.pop(line.name, None)
         self._rewrite.clear()
 
-    def allows(self, line: PartitionBatches, head: Outgoing) -> bool:
+    def allows(self, line: PartitionQueue, head: ProducerBatch) -> bool:
         """Return whether the first batch of a queue may be sent now (``shouldStopDrainBatchesForPartition``)."""
         if not self.on:
             return True
@@ -96,7 +96,7 @@ class Sequences:
             return line.unresolved < 0 and not (stale and drained)
         return not drained or drained[0] is head
 
-    def stamp(self, line: PartitionBatches, batch: Outgoing) -> None:
+    def stamp(self, line: PartitionQueue, batch: ProducerBatch) -> None:
         """Set the identity and sequence of a batch at its first attempt."""
         if line.producer_id != self.producer_id or line.epoch != self.epoch:
             self._begin(line)
@@ -104,7 +104,7 @@ class Sequences:
         line.next_sequence = (line.next_sequence + batch.records) % SEQUENCES
         line.drained.append(batch)
 
-    def _begin(self, line: PartitionBatches) -> None:
+    def _begin(self, line: PartitionQueue) -> None:
         """Restart a partition's sequence at 0 with the current identity (``startSequencesAtBeginning``)."""
         line.producer_id, line.epoch = self.producer_id, self.epoch
         line.next_sequence = 0
@@ -114,7 +114,7 @@ class Sequences:
             batch.renumbered = True
             line.next_sequence += batch.records
 
-    def acked(self, line: PartitionBatches, batch: Outgoing, offset: int) -> None:
+    def acked(self, line: PartitionQueue, batch: ProducerBatch, offset: int) -> None:
         """Handle the acknowledgement of a batch."""
         drained = line.drained
         if drained and drained[0] is batch:
@@ -128,7 +128,7 @@ class Sequences:
             if offset > line.last_offset:
                 line.last_offset = offset
 
-    def may_retry(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, log_start: int) -> bool:
+    def may_retry(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, log_start: int) -> bool:
         """Return whether the error of an attempt allows a retry (``TransactionManager.canRetry``)."""
         if error is FORGOTTEN and self.on:
             return self._may_retry_forgotten(line, batch, log_start)
@@ -143,7 +143,7 @@ class Sequences:
             return True
         return error in RETRIABLE
 
-    def _may_retry_forgotten(self, line: PartitionBatches, batch: Outgoing, log_start: int) -> bool:
+    def _may_retry_forgotten(self, line: PartitionQueue, batch: ProducerBatch, log_start: int) -> bool:
         """Return whether a batch may be retried whose producer id the broker does not know.
 
         If the log starts after the producer's last offset, retention removed the producer's state.
@@ -158,11 +158,11 @@ class Sequences:
             return True
         return False
 
-    def _want_epoch(self, line: PartitionBatches) -> None:
+    def _want_epoch(self, line: PartitionQueue) -> None:
         self._rewrite[line.name] = line
         self.unsettled = True
 
-    def gave_up(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
+    def gave_up(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, for_good: bool) -> None:
         """Handle a failed batch (``handleFailedBatch``).
 
         ``for_good``: the broker rejected it, so its sequence is free. Otherwise it ran out of time or retries, and if
@@ -202,7 +202,7 @@ class Sequences:
                 self.producer_id = self.epoch = -1
         self.unsettled = bool(self._unresolved)
 
-    def is_of_the_past(self, batch: Outgoing) -> bool:
+    def is_of_the_past(self, batch: ProducerBatch) -> bool:
         """Return whether a retry carries a former producer id: before KIP-360 such a batch fails."""
         return (
             self.on
@@ -215,7 +215,7 @@ class Sequences:
         """Return all state except that of the queues."""
         return (self.producer_id, self.epoch, tuple(self._rewrite), tuple(self._unresolved), self.unsettled)
 
-    def load(self, saved: tuple[Any, ...], lines: dict[str, PartitionBatches]) -> None:
+    def load(self, saved: tuple[Any, ...], lines: dict[str, PartitionQueue]) -> None:
         """Restore the state returned by :meth:`save`; load the queues first."""
         self.producer_id, self.epoch, rewrite, unresolved, self.unsettled = saved
         self._rewrite = {name: lines[name] for name in rewrite}
@@ -258,7 +258,7 @@ END: Final = "end"
 _PRIORITY: Final = {INIT: 1, ADD: 2, OFFSETS: 2, COMMIT: 2, END: 3}
 
 
-class Rules(NamedTuple):
+class TransactionRules(NamedTuple):
     """Protocol rules of transactions supported by both client and cluster."""
 
     bumps: bool = True
@@ -307,7 +307,7 @@ class TransactionManager:
         "end_sent", "epoch", "error", "lost_coordinator", "partitions", "producer_id", "started", "state", "unmapped",
     )  # fmt: skip
 
-    def __init__(self, transactional_id: str, timeout_us: int, backoff_us: int, rules: Rules) -> None:
+    def __init__(self, transactional_id: str, timeout_us: int, backoff_us: int, rules: TransactionRules) -> None:
         self._id = transactional_id
         self._timeout_us = timeout_us
         self._backoff_us = backoff_us
@@ -337,7 +337,7 @@ class TransactionManager:
         self._retry_at = 0
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> TransactionRules:
         """Protocol rules supported by both client and cluster."""
         return self._rules
 
@@ -596,7 +596,7 @@ class TransactionManager:
 # Request for a producer id (InitProducerId without a transactional id, KIP-98), which any broker can answer.
 
 
-class IdRequest:
+class ProducerIdRequest:
     """Request for a producer id: at most one is in flight; it is repeated after the backoff until it succeeds."""
 
     __slots__ = ("_alarm", "_asked_at", "_backoff_us", "_correlation", "_metadata", "_node", "_port", "_timeout_us")
@@ -608,7 +608,7 @@ class IdRequest:
         self._timeout_us = timeout_us
         self._alarm = Alarm(port, "producer id")
         self._correlation = port.first_number
-        self._node = NOBODY
+        self._node = NO_LEADER
         """Broker that the request was sent to."""
         self._asked_at = -1
         """Time of the last request, -1 while no id is needed."""
@@ -627,20 +627,20 @@ class IdRequest:
         self._alarm.want(now + self._timeout_us)
 
     def _again(self) -> None:
-        self._node = NOBODY
+        self._node = NO_LEADER
         self._alarm.want(self._port.now + self._backoff_us)
 
     def rang(self) -> int:
         """Handle the timer: repeat after the backoff, or return a broker that timed out, as :meth:`Metadata.rang`."""
         if not self._alarm.rang() or self._asked_at < 0:
-            return NOBODY
-        if self._node == NOBODY:
+            return NO_LEADER
+        if self._node == NO_LEADER:
             self._send_request()
         elif self._port.now - self._asked_at >= self._timeout_us:
             return self._node
         else:
             self._alarm.want(self._asked_at + self._timeout_us)
-        return NOBODY
+        return NO_LEADER
 
     def disconnected(self, peer: int) -> None:
         """Handle a broken connection to a broker."""
@@ -649,12 +649,12 @@ class IdRequest:
 
     def answered(self, response: InitProducerIdResponse) -> bool:
         """Handle a response; return whether it has the requested id."""
-        if self._node == NOBODY or response.correlation != self._correlation:
+        if self._node == NO_LEADER or response.correlation != self._correlation:
             return False
         if response.error:
             self._again()
             return False
-        self._node = NOBODY
+        self._node = NO_LEADER
         self._asked_at = -1
         return True
 
@@ -674,7 +674,7 @@ class IdRequest:
 # transaction.
 
 
-class TransactionalSequences(Sequences):
+class TransactionalSequences(ProducerSequences):
     """Sequences of a transactional producer, with the id and epoch of its transaction manager."""
 
     __slots__ = ("_manager",)
@@ -683,7 +683,7 @@ class TransactionalSequences(Sequences):
         super().__init__(client, on=True)
         self._manager = manager
 
-    def allows(self, line: PartitionBatches, head: Outgoing) -> bool:
+    def allows(self, line: PartitionQueue, head: ProducerBatch) -> bool:
         """Require too that no request is in flight and the transaction has the partition.
 
         ``isSendToPartitionAllowed``.
@@ -697,7 +697,7 @@ class TransactionalSequences(Sequences):
             return False
         return super().allows(line, head)
 
-    def may_retry(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, log_start: int) -> bool:
+    def may_retry(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, log_start: int) -> bool:
         """Return whether the error of an attempt allows a retry (``TransactionManager.canRetry``)."""
         if error is FORGOTTEN:
             if log_start == -1 or batch.renumbered:
@@ -710,7 +710,7 @@ class TransactionalSequences(Sequences):
             return line.unresolved < 0 and (batch.renumbered or batch.first != line.last_acked + 1)
         return error in RETRIABLE
 
-    def gave_up(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
+    def gave_up(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, for_good: bool) -> None:
         """Handle a failed batch, which fails the transaction."""
         self._manager.batch_failed(error)
         if batch not in line.drained or self._manager.state is ProducerTransactionState.FATAL_ERROR:
@@ -748,7 +748,7 @@ _OF_GROUPS: Final = 1 << 30
 """First correlation of requests to group coordinators: responses are matched by correlation alone."""
 
 
-def rules_of(profile: Profile, config: ProducerConfig) -> Rules:
+def transaction_rules(profile: Profile, config: ProducerConfig) -> TransactionRules:
     """Return the rules supported by both the client's and the cluster's release."""
     client = config.client
     epochs = client.epoch_per_transaction and profile.transactions_v2
@@ -758,7 +758,7 @@ def rules_of(profile: Profile, config: ProducerConfig) -> Rules:
         versions = (FIRST_VERIFIED, FIRST_BUMPING - 1, FIRST_BUMPING - 1)
     else:
         versions = (9, FIRST_BUMPING - 2, FIRST_BUMPING - 2)
-    return Rules(
+    return TransactionRules(
         bumps=client.bumps_epoch and profile.producer_epoch_bump,
         epochs=epochs,
         fenced_by_leaders=not (client.aborts_when_fenced and profile.producer_fenced),
@@ -779,18 +779,20 @@ class TransactionRequestSender:
         self._metadata = metadata
         self._timing = (config.backoff_us, config.request_timeout_us)
         self.manager = manager
-        self._link = CoordinatorLink(port, metadata, config.transactional_id, self._timing, TRANSACTION)
-        self._groups: dict[str, CoordinatorLink] = {}
+        self._link = CoordinatorConnection(port, metadata, config.transactional_id, self._timing, TRANSACTION)
+        self._groups: dict[str, CoordinatorConnection] = {}
         self._alarm = Alarm(port, TIMER)
 
-    def _group(self, group: str) -> CoordinatorLink:
+    def _group(self, group: str) -> CoordinatorConnection:
         link = self._groups.get(group)
         if link is None:
             first = _OF_GROUPS * (len(self._groups) + 1)
-            link = self._groups[group] = CoordinatorLink(self._port, self._metadata, group, self._timing, GROUP, first)
+            link = self._groups[group] = CoordinatorConnection(
+                self._port, self._metadata, group, self._timing, GROUP, first
+            )
         return link
 
-    def _links(self) -> list[CoordinatorLink]:
+    def _links(self) -> list[CoordinatorConnection]:
         return [self._link, *self._groups.values()]
 
     def busy(self, broker: int) -> bool:
@@ -807,7 +809,7 @@ class TransactionRequestSender:
             self._metadata.refresh()
             manager.lost_coordinator = ""
         ask = manager.next(now, idle=idle)
-        wanted: list[CoordinatorLink] = []
+        wanted: list[CoordinatorConnection] = []
         if ask is not None:
             link = self._group(ask.group) if ask.group else self._link
             if link.known:
@@ -817,7 +819,7 @@ class TransactionRequestSender:
                 wanted.append(link)
         self._rearm(wanted, now)
 
-    def _rearm(self, wanted: list[CoordinatorLink], now: int) -> None:
+    def _rearm(self, wanted: list[CoordinatorConnection], now: int) -> None:
         times = [self.manager.due(now)]
         times += [link.due() for link in self._links() if link in wanted or link.waits]
         due = [at for at in times if at >= 0]

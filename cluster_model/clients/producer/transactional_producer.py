@@ -7,22 +7,22 @@ from cluster_model.clients.producer import transaction_manager
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.partitioners import NodeLatencies
 from cluster_model.clients.producer.producer import FORCED, FOREVER_US, UNSERIALIZED, Producer, Unconfirmed
-from cluster_model.clients.producer.record_accumulator import Accumulator, Outgoing, SentTogether
+from cluster_model.clients.producer.record_accumulator import ProducerBatch, RecordAccumulator, RecordsBySendTime
 from cluster_model.clients.producer.sender import DIED, DeliveryStats, IoThread, Sender
 from cluster_model.clients.producer.transaction_manager import TIMER as TRANSACTION_TIMER
 from cluster_model.clients.producer.transaction_manager import (
-    IdRequest,
+    ProducerIdRequest,
     ProducerTransactionState,
     TransactionalSequences,
     TransactionManager,
     TransactionRequestSender,
-    rules_of,
+    transaction_rules,
 )
 from cluster_model.clients.workload import Pacing, RecordSizes
 from cluster_model.connections.network_client import NetworkClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, NodeContext
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
@@ -51,7 +51,7 @@ from cluster_model.spec.cluster_spec import ProducerSpec, TransactionPlan
 # are *failed* at once.
 
 
-BY_WISH: Final = "TransactionAbortedException"
+ABORTED_BY_APPLICATION: Final = "TransactionAbortedException"
 """Error of records not yet sent when their transaction was aborted, without a Kafka error code."""
 
 
@@ -62,7 +62,7 @@ class _Written(NamedTuple):
     sequence: int
     records: int
     created_us: int
-    together: tuple[SentTogether, ...]
+    together: tuple[RecordsBySendTime, ...]
     """Its records grouped by the time at which they were sent."""
     broker: int = -1
     leader_epoch: int = -1
@@ -70,7 +70,7 @@ class _Written(NamedTuple):
     log_branch: int = -1
 
 
-class TransactionalBooks(DeliveryStats):
+class TransactionalDeliveryStats(DeliveryStats):
     """Delivery statistics of a transactional producer, where most outcomes come with the end of the transaction."""
 
     __slots__ = ("_refused", "_wants", "_written", "io", "open_records")
@@ -111,7 +111,7 @@ class TransactionalBooks(DeliveryStats):
         if error not in (UNSERIALIZED, FORCED):
             self._refused(KafkaError.__members__.get(error, KafkaError.REQUEST_TIMED_OUT))
 
-    def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
+    def acknowledged(self, now: int, batch: ProducerBatch, broker: int, epoch: int, offset: int, lineage: int) -> None:
         """Handle the success callback of a batch, whose outcome follows with the end of the transaction."""
         self._pace.settled(batch.records, now - batch.created_us)
         self._written.append(
@@ -123,20 +123,20 @@ class TransactionalBooks(DeliveryStats):
         if self.io is not None:
             self.io.ran(batch.records)
 
-    def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
+    def gave_up(self, now: int, batch: ProducerBatch, error: str) -> None:
         """Handle the error callback; a batch that may be in the log has the outcome of the transaction."""
         self._pace.settled(batch.records, now - batch.created_us)
         self._over(now, batch, error)
         if self.io is not None:
             self.io.ran(batch.records)
 
-    def died(self, now: int, batch: Outgoing) -> None:
+    def died(self, now: int, batch: ProducerBatch) -> None:
         """Handle a batch of a killed process; :meth:`undone` or :meth:`undecided` follows."""
         self.last_error = DIED
         batch.written = batch.written or batch.in_flight
         self._over(now, batch, DIED)
 
-    def _over(self, now: int, batch: Outgoing, error: str) -> None:
+    def _over(self, now: int, batch: ProducerBatch, error: str) -> None:
         if batch.written:
             self._written.append(
                 _Written(
@@ -220,7 +220,7 @@ USUAL_US: Final = 100_000
 """Default time between commits: ``commit.interval.ms`` of Kafka Streams with exactly-once."""
 
 
-class Transacting:
+class TransactionLoop:
     """The transaction logic of an application: begins, commits and aborts transactions by its plan."""
 
     __slots__ = (
@@ -235,7 +235,7 @@ class Transacting:
         plan: TransactionPlan,
         config: ProducerConfig,
         manager: TransactionManager,
-        books: TransactionalBooks,
+        books: TransactionalDeliveryStats,
         pump: Callable[[], None],
         emit: Callable[[Event], None],
     ) -> None:
@@ -415,7 +415,7 @@ def _nothing(_wanted: str) -> None:
 # The I/O thread of a transactional producer: requests to its coordinators go first (``Sender.runOnce``).
 
 
-class _NoRequest(IdRequest):
+class _NoRequest(ProducerIdRequest):
     """Disabled request for a producer id: a transactional producer gets its id through its transaction manager."""
 
     __slots__ = ()
@@ -436,15 +436,15 @@ class TransactionalSender(Sender):
         spec: ProducerSpec,
         config: ProducerConfig,
         brokers: tuple[int, ...],
-        accumulator: Accumulator,
+        accumulator: RecordAccumulator,
         books: DeliveryStats,
-        jitter: Stream,
+        jitter: RandomStream,
         sizes: RecordSizes,
         latencies: NodeLatencies,
     ) -> None:
         """Make a sender; ``profile`` is the cluster's release, the other parameters are those of every sender."""
         super().__init__(port, spec, config, brokers, accumulator, books, jitter, sizes, latencies)
-        rules = rules_of(profile, config)
+        rules = transaction_rules(profile, config)
         self.manager = TransactionManager(
             config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules
         )  # fmt: skip
@@ -465,7 +465,7 @@ class TransactionalSender(Sender):
         manager, sequences = self.manager, self._sequences
         if sequences.unsettled:
             sequences.settle()
-        why = manager.error.name if manager.error else BY_WISH
+        why = manager.error.name if manager.error else ABORTED_BY_APPLICATION
         if manager.state in (ProducerTransactionState.ABORTABLE_ERROR, ProducerTransactionState.ABORTING):
             self._abandon(why)
         elif manager.state is ProducerTransactionState.FATAL_ERROR:
@@ -528,7 +528,7 @@ class TransactionalSender(Sender):
 
 BEGIN: Final = "begin"
 """Timer of the application's start."""
-LET_GO: Final = "let go"
+CLOSE_TIMEOUT: Final = "let go"
 """Timer at which a closing application stops waiting for its transaction."""
 
 
@@ -545,8 +545,8 @@ class TransactionalProducer(Producer):
         config: ProducerConfig,
         brokers: tuple[int, ...],
         emit: Callable[[Event], None],
-        jitter: Stream,
-        partitioning: Stream,
+        jitter: RandomStream,
+        partitioning: RandomStream,
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
@@ -555,13 +555,13 @@ class TransactionalProducer(Producer):
         super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
         self._ledger.io = self._io
         self._let_go = False
-        self.transacting = Transacting(
+        self.transacting = TransactionLoop(
             self._port, self._spec.name, self._spec.transactions or TransactionPlan(), self._config, self._tx.manager,
             self._ledger, self._pump, emit,
         )  # fmt: skip
 
-    def _make_books(self, emit: Callable[[Event], None]) -> TransactionalBooks:
-        self._ledger = TransactionalBooks(
+    def _make_books(self, emit: Callable[[Event], None]) -> TransactionalDeliveryStats:
+        self._ledger = TransactionalDeliveryStats(
             self._spec.name, self._config.acks, emit, self._pace, self._wants, self._refused
         )  # fmt: skip
         return self._ledger
@@ -597,7 +597,7 @@ class TransactionalProducer(Producer):
         """Close after the commit of the current transaction; at the timeout it is no longer waited for."""
         self.transacting.finish()
         if 0 < timeout_us < FOREVER_US and not self._ending.closing:
-            self._port.timer(timeout_us, LET_GO)
+            self._port.timer(timeout_us, CLOSE_TIMEOUT)
         self._let_go = self._let_go or timeout_us <= 0
         super().close(timeout_us)
         self._look()
@@ -625,7 +625,7 @@ class TransactionalProducer(Producer):
             self.transacting.initialize()
         elif name == TIMER:
             self.transacting.rang()
-        elif name == LET_GO:
+        elif name == CLOSE_TIMEOUT:
             self._let_go = True
             self.transacting.given_up(KafkaError.REQUEST_TIMED_OUT.name)
         elif name == transaction_manager.TIMER and self._ending.closed:

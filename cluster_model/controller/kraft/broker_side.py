@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Handlers, ListenerState, MetadataUpdate
 from cluster_model.connections.process_connections import ProcessConnections
-from cluster_model.controller.committed_state import Holdback
+from cluster_model.controller.committed_state import DelayedUpdates
 from cluster_model.controller.kraft.controller_channel import (
     AGAIN,
     AlterPartitionManager,
     ControllerChannel,
-    Forwarding,
+    ForwardingManager,
 )
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchResponse,
@@ -26,12 +26,12 @@ from cluster_model.controller.kraft.messages import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from cluster_model.controller.kraft.metadata import Base, MetadataImage, MetadataLoader, Record
+from cluster_model.controller.kraft.metadata import InitialImage, MetadataImage, MetadataLoader, Record
 from cluster_model.controller.kraft.quorum_controller import QuorumController
-from cluster_model.controller.raft.raft_client import MetadataListener, QuorumPeer
+from cluster_model.controller.raft.raft_client import MetadataListener, RaftClient
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, NodeContext
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.admin_messages import EnvelopeResponse
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig, ControllerSettings
@@ -84,7 +84,7 @@ class LifecycleOwner(Protocol):
         """End the process: it could not register in time."""
 
 
-class BrokerLifecycle:
+class BrokerLifecycleManager:
     """Registration, heartbeats and controlled shutdown of one broker (``BrokerLifecycleManager``)."""
 
     __slots__ = (
@@ -99,7 +99,7 @@ class BrokerLifecycle:
         channel: ControllerChannel,
         times: BrokerConfig,
         settings: ControllerSettings,
-        jitter: Stream,
+        jitter: RandomStream,
         metadata_offset: Callable[[], int],
         living: LifecycleOwner,
     ) -> None:
@@ -298,13 +298,13 @@ HELD: Final = "kraft held metadata"
 PROPOSALS: Final = "alter partition channel"
 FORWARDED: Final = "forwarding channel"
 
-PeerOf = Callable[[NodeContext, MetadataListener, ProcessConnections], QuorumPeer]
-ControllerOf = Callable[[NodeContext, QuorumPeer, MetadataImage], QuorumController]
-Told = Callable[[int, tuple[Record, ...]], None]
+PeerOf = Callable[[NodeContext, MetadataListener, ProcessConnections], RaftClient]
+ControllerOf = Callable[[NodeContext, RaftClient, MetadataImage], QuorumController]
+BatchObserver = Callable[[int, tuple[Record, ...]], None]
 """Observer of committed batches: base offset and records."""
 
 
-class KraftControl:
+class KraftBrokerClient:
     """Control-plane client of one broker in KRaft mode."""
 
     __slots__ = (
@@ -333,14 +333,14 @@ class KraftControl:
         broker: Broker,
         port: NodeContext,
         rack: str,
-        base: Base,
+        base: InitialImage,
         profile: Profile,
         config: BrokerConfig,
         settings: ControllerSettings,
-        jitter: Stream,
+        jitter: RandomStream,
         peer_of: PeerOf,
         controller_of: ControllerOf | None,
-        on_batch: Told,
+        on_batch: BatchObserver,
     ) -> None:
         """``peer_of`` makes its quorum member, ``controller_of`` its controller (None if it is to have none)."""
         self.registered = False
@@ -358,22 +358,22 @@ class KraftControl:
         self._loader = MetadataLoader(port.node_id, MetadataImage(base), self)
         self._committed = self._loader.image
         """Image of all committed records; the loader has one of its own while a fault delays metadata."""
-        self._held = Holdback()
+        self._held = DelayedUpdates()
         self._alarm = Alarm(port, HELD)
         self.controller = None if controller_of is None else controller_of(port, self.peer, self._committed)
         heartbeats = self._channel(HEARTBEATS, config.session_us // 2)
-        self._lifecycle = BrokerLifecycle(
+        self._lifecycle = BrokerLifecycleManager(
             port, rack, heartbeats, config, settings, jitter, lambda: self._loader.image.until - 1, self
         )  # fmt: skip
         proposals = self._channel(PROPOSALS, config.socket_timeout_us)
         self._proposals = AlterPartitionManager(port, proposals, lambda: self.broker_epoch, self._isr_answered)
-        self._forwarding = Forwarding(port, self._channel(FORWARDED, config.socket_timeout_us))
+        self._forwarding = ForwardingManager(port, self._channel(FORWARDED, config.socket_timeout_us))
         self.handlers: Handlers = {
             BrokerRegistrationResponse: lambda _source, answer: self._lifecycle.registration_answered(answer),
             BrokerHeartbeatResponse: lambda _source, answer: self._lifecycle.heartbeat_answered(answer),
             AlterPartitionBatchResponse: lambda _source, answer: self._proposals.answered(answer),
             EnvelopeResponse: lambda _source, answer: self._forwarding.answered(answer),
-            **dict.fromkeys(Forwarding.REQUESTS, self._forwarding.forward),
+            **dict.fromkeys(ForwardingManager.REQUESTS, self._forwarding.forward),
             **self.peer.handlers,
         }
         if self.controller is not None:

@@ -15,14 +15,14 @@ from cluster_model.controller.kraft.messages import (
 from cluster_model.controller.kraft.metadata import (
     FENCE,
     UNFENCE,
+    BrokerRegistration,
     BrokerRegistrationChangeRecord,
     MetadataImage,
     Record,
     RegisterBrokerRecord,
-    Registration,
     UnregisterBrokerRecord,
 )
-from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
 from cluster_model.controller.rules.partition_change import BrokerControlState, next_state
 from cluster_model.protocol.admin_messages import (
     AdminError,
@@ -66,7 +66,7 @@ class BrokerSession:
         """End offset of the log when its controlled shutdown began."""
 
 
-class HeartbeatManager:
+class BrokerHeartbeatManager:
     """Sessions of all brokers at one active controller (``BrokerHeartbeatManager``)."""
 
     __slots__ = ("_session_us", "sessions")
@@ -75,7 +75,7 @@ class HeartbeatManager:
         self.sessions: dict[int, BrokerSession] = {}
         self._session_us = session_us
 
-    def activate(self, brokers: dict[int, Registration], now: int) -> None:
+    def activate(self, brokers: dict[int, BrokerRegistration], now: int) -> None:
         """Start with the brokers in the log; each counts as contacted now."""
         self.sessions = {broker: BrokerSession(now, fenced=known.fenced) for broker, known in brokers.items()}
 
@@ -130,7 +130,9 @@ class HeartbeatManager:
         ]
         return min(late)[1] if late else NEVER
 
-    def next_state(self, known: Registration, request: BrokerHeartbeatRequest, *, leads: bool) -> BrokerControlState:
+    def next_state(
+        self, known: BrokerRegistration, request: BrokerHeartbeatRequest, *, leads: bool
+    ) -> BrokerControlState:
         """Return the state that a heartbeat brings a broker to; ``leads``: whether it leads any partition.
 
         A new active controller restarts a controlled shutdown that began under its predecessor.
@@ -171,13 +173,17 @@ class HeartbeatManager:
             session.metadata_offset, session.shutdown_offset = metadata_offset, shutdown_offset
 
 
-class ClusterControl:
+class ClusterControlManager:
     """Decides about registrations and the fencing of brokers, from one metadata image."""
 
     __slots__ = ("_image", "_profile", "_replication", "heartbeats")
 
     def __init__(
-        self, image: MetadataImage, profile: Profile, replication: ReplicationControl, heartbeats: HeartbeatManager
+        self,
+        image: MetadataImage,
+        profile: Profile,
+        replication: ReplicationControlManager,
+        heartbeats: BrokerHeartbeatManager,
     ) -> None:
         self.heartbeats = heartbeats
         self._image = image
@@ -209,7 +215,7 @@ class ClusterControl:
         self.heartbeats.touch(broker, now, fenced=True)
         return records, BrokerRegistrationResponse(number, KafkaError.NONE, epoch)
 
-    def _end_former_session(self, known: Registration, request: BrokerRegistrationRequest) -> list[Record]:
+    def _end_former_session(self, known: BrokerRegistration, request: BrokerRegistrationRequest) -> list[Record]:
         """Fence the former process; with KIP-966 a wrong clean-shutdown epoch means an unclean shutdown."""
         broker = known.broker
         if self._profile.elr and request.previous_epoch != known.epoch:
@@ -244,7 +250,7 @@ class ClusterControl:
         )
         return records, response
 
-    def _transition(self, known: Registration, state: BrokerControlState) -> list[Record]:
+    def _transition(self, known: BrokerRegistration, state: BrokerControlState) -> list[Record]:
         broker, epoch = known.broker, known.epoch
         if state is BrokerControlState.UNFENCED:
             if not known.fenced:
@@ -261,7 +267,7 @@ class ClusterControl:
         why = "shut down" if state is BrokerControlState.SHUTDOWN_NOW else "requested to be fenced"
         return self._fencing(known, why)
 
-    def _fencing(self, known: Registration, why: str) -> list[Record]:
+    def _fencing(self, known: BrokerRegistration, why: str) -> list[Record]:
         gone = self._replication.gone(known.broker, f"broker {known.broker} fenced")
         return [*gone, BrokerRegistrationChangeRecord(known.broker, known.epoch, FENCE, why=why)]
 
@@ -298,7 +304,7 @@ class ClusterControl:
 _FIXED: Final = "feature levels are fixed when the cluster is formed"
 
 
-class FeatureControl:
+class FeatureControlManager:
     """Validates updates of feature levels of one cluster."""
 
     __slots__ = ("_features", "_whole")

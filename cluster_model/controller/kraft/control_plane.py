@@ -7,39 +7,39 @@ from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.connections.network_client import CONNECTIONS
 from cluster_model.connections.process_connections import ProcessConnections
-from cluster_model.controller.cluster_parts import ControllerRole, ControllerView, Parts, Server
+from cluster_model.controller.cluster_parts import ClusterParts, ControllerRole, ControllerView, ControlPlaneServer
 from cluster_model.controller.committed_state import TopicRegistry
-from cluster_model.controller.kraft.broker_side import ControllerOf, KraftControl, PeerOf, Told
+from cluster_model.controller.kraft.broker_side import BatchObserver, ControllerOf, KraftBrokerClient, PeerOf
 from cluster_model.controller.kraft.metadata import (
     FENCE,
     UNFENCE,
-    Base,
+    BrokerRegistration,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
+    InitialImage,
     MetadataImage,
     PartitionChangeRecord,
     PartitionRecord,
     Record,
     RegisterBrokerRecord,
-    Registration,
     RemoveTopicRecord,
     topic_of,
 )
 from cluster_model.controller.kraft.quorum_controller import QuorumController
 from cluster_model.controller.raft.raft import Role
-from cluster_model.controller.raft.raft_client import MetadataListener, QuorumPeer, form_quorum
+from cluster_model.controller.raft.raft_client import MetadataListener, RaftClient, form_quorum
 from cluster_model.controller.raft.raft_log import QuorumStore
 from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.controller.rules.replica_placement import Draw
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.config_defs import MIN_ISR
 from cluster_model.protocol.configs import ControllerSettings, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
-from cluster_model.protocol.messages import NOBODY, ApiVersionsRequest, ApiVersionsResponse, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, ApiVersionsRequest, ApiVersionsResponse, PartitionState
 from cluster_model.spec.cluster_spec import ClusterSpec
 
 # A dedicated controller: a separate process with a voter of the quorum (``process.roles=controller``).
@@ -53,10 +53,10 @@ class ControllerNode:
     def __init__(
         self,
         port: NodeContext,
-        base: Base,
+        base: InitialImage,
         peer_of: PeerOf,
         controller_of: ControllerOf,
-        on_batch: Told,
+        on_batch: BatchObserver,
         connections: ProcessConnections,
     ) -> None:
         self.runs = True
@@ -147,7 +147,7 @@ class KraftStatePublisher:
     __slots__ = ("_emit", "_now", "_registry", "image")
 
     def __init__(
-        self, base: Base, registry: TopicRegistry, now: Callable[[], int], emit: Callable[[Event], None]
+        self, base: InitialImage, registry: TopicRegistry, now: Callable[[], int], emit: Callable[[Event], None]
     ) -> None:
         self.image = MetadataImage(base)
         self._registry = registry
@@ -214,43 +214,43 @@ _ROLES: Final[dict[Role, ControllerRole]] = {
 }
 
 
-def base_of(spec: ClusterSpec, parts: Parts) -> Base:
+def initial_image(spec: ClusterSpec, parts: ClusterParts) -> InitialImage:
     """Return the initial content of the log of a formed cluster: all brokers registered, all topics created.
 
     It stands for the records up to offset 0, which is therefore the broker epoch of every registration.
     """
     states = tuple(record.state for record in parts.committed.records.values())
     ids = {state.partition.rpartition("-")[0]: state.topic_id for state in states}
-    return Base(
-        tuple(Registration(broker.id, 0, 0, broker.rack, fenced=False) for broker in spec.brokers),
+    return InitialImage(
+        tuple(BrokerRegistration(broker.id, 0, 0, broker.rack, fenced=False) for broker in spec.brokers),
         tuple(ids.items()),
         states,
         tuple((("topic", topic.name), tuple(topic.config.items())) for topic in spec.topics if topic.config),
     )
 
 
-class KraftPlane:
+class KraftControlPlane:
     """Control plane of one KRaft cluster."""
 
     def __init__(
         self,
         spec: ClusterSpec,
-        parts: Parts,
+        parts: ClusterParts,
         port_of: Callable[[int], NodeContext],
-        streams: Streams,
+        streams: RandomStreams,
         emit: Callable[[Event], None],
     ) -> None:
         self._spec = spec
         self._parts = parts
         self._streams = streams
-        self._base = base_of(spec, parts)
+        self._base = initial_image(spec, parts)
         self._settings = ControllerSettings.of(parts.profile, spec.config)
         self._quorum = QuorumConfig.of(parts.profile, spec.config)
         self._store = QuorumStore()
         self._emit = emit
         self._clock = clock = port_of(spec.voters[0]).clock
         self._truth = KraftStatePublisher(self._base, parts.registry, lambda: clock.now, emit)
-        self._controls: dict[int, KraftControl] = {}
+        self._controls: dict[int, KraftBrokerClient] = {}
         self._nodes = {
             node: ControllerNode(
                 port_of(node), self._base, self._peer, self._controller, self._truth.told,
@@ -259,26 +259,26 @@ class KraftPlane:
             for node in spec.voters
             if node not in spec.combined
         }  # fmt: skip
-        self.servers: dict[int, tuple[str, Server]] = {
+        self.servers: dict[int, tuple[str, ControlPlaneServer]] = {
             node: (f"controller {node}", server) for node, server in self._nodes.items()
         }
 
-    def read_out_of(self, other: "KraftPlane") -> None:
+    def read_out_of(self, other: "KraftControlPlane") -> None:
         """Prepare to load snapshots of another cluster: batches that they leave out are in its log store."""
         self._store.whole = other._store
 
-    def _peer(self, port: NodeContext, listener: MetadataListener, connections: ProcessConnections) -> QuorumPeer:
+    def _peer(self, port: NodeContext, listener: MetadataListener, connections: ProcessConnections) -> RaftClient:
         """Make a quorum member and its connections (``KafkaRaftManager.buildNetworkClient``)."""
         stream = self._streams.named(f"raft:{port.node_id}")
         channel = connections.open(self._quorum.request_timeout_us, asks_versions=True)
-        peer = QuorumPeer(port, self._spec.voters, self._store, self._quorum, stream, listener, channel.client)
+        peer = RaftClient(port, self._spec.voters, self._store, self._quorum, stream, listener, channel.client)
         channel.failed, channel.client.opened = peer.on_disconnect, peer.opened
         return peer
 
     def _draw(self, topic: str) -> Draw:
         return self._streams.named(f"placement:{topic}").below
 
-    def _controller(self, port: NodeContext, peer: QuorumPeer, committed: MetadataImage) -> QuorumController:
+    def _controller(self, port: NodeContext, peer: RaftClient, committed: MetadataImage) -> QuorumController:
         return QuorumController(
             port, peer, committed, self._base, self._parts.profile, self._settings, self._spec.config, self._draw,
             self._began,
@@ -287,15 +287,15 @@ class KraftPlane:
     def _began(self, node: int, epoch: int) -> None:
         """Emit that a controller became active; the first epoch, in which the cluster forms, is no event."""
         if epoch > 1:
-            broker = node if node in self._controls else NOBODY
+            broker = node if node in self._controls else NO_LEADER
             self._emit(ControllerChanged(self._clock.now, self._name(node), broker, epoch))
 
     def _name(self, node: int) -> str:
         return f"broker {node}" if node in self._controls else f"controller {node}"
 
-    def join(self, broker: Broker, port: NodeContext, rack: str) -> KraftControl:
+    def join(self, broker: Broker, port: NodeContext, rack: str) -> KraftBrokerClient:
         """Make the control-plane client of a broker, with a controller in it if the broker is one."""
-        control = KraftControl(
+        control = KraftBrokerClient(
             broker,
             port,
             rack,
@@ -337,7 +337,7 @@ class KraftPlane:
     def active(self) -> int:
         """The active controller; if an older one has not noticed its successor yet, the one of the newest epoch."""
         newest = self._newest()
-        return NOBODY if newest is None else newest.node
+        return NO_LEADER if newest is None else newest.node
 
     def controller_epoch(self) -> int:
         """The newest epoch in which a node became the active controller."""
@@ -375,7 +375,7 @@ class KraftPlane:
     def broker_epoch(self, broker: int) -> int:
         """Offset of the record of a broker's registration, NOBODY if it has none."""
         known = self._truth.image.brokers.get(broker)
-        return NOBODY if known is None else known.epoch
+        return NO_LEADER if known is None else known.epoch
 
     def being_deleted(self, topic: str) -> bool:
         """Never true: the record that removes a topic removes its partitions."""

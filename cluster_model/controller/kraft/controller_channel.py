@@ -14,7 +14,7 @@ from cluster_model.controller.raft.raft_client import MetadataLog
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.admin_messages import EnvelopeRequest, EnvelopeResponse
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, AlterPartitionResponse
 
 POLL_US: Final = 100_000
 """Interval at which a waiting request checks whether a controller is known (``InterBrokerSendThread``)."""
@@ -63,7 +63,7 @@ class ControllerChannel:
         leader = self._log.leader
         if now < self._ready_at:
             self._alarm.want(self._ready_at)
-        elif leader == NOBODY:
+        elif leader == NO_LEADER:
             self._alarm.want(now + POLL_US)
         else:
             request = self._queue.pop(0)
@@ -226,7 +226,7 @@ class AlterPartitionManager:
 # Requests of administrators, forwarded to the active controller (``ForwardingManager``, KIP-590).
 
 
-class Forwarding:
+class ForwardingManager:
     """Forwards the admin requests that one broker receives (``ForwardingManager``)."""
 
     __slots__ = ("_correlation", "_port", "_sources", "channel")

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from cluster_model.broker.control_plane_client import MetadataUpdate
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 
 # Records of the metadata log by Kafka's names (``common/metadata/*.json``), in the order in which the controller
 # decided them. Each holds the fields that the rules use. A partition change carries the whole new state, not only the
@@ -123,7 +123,7 @@ Resource = tuple[str, str]
 """Type and name of something that has configurations."""
 
 
-class Registration(NamedTuple):
+class BrokerRegistration(NamedTuple):
     """Registration of a broker in the image (``BrokerRegistration``)."""
 
     broker: int
@@ -139,10 +139,10 @@ class Registration(NamedTuple):
         return not self.fenced and not self.in_controlled_shutdown
 
 
-class Base(NamedTuple):
+class InitialImage(NamedTuple):
     """Initial content of a formed cluster's log, in place of thousands of records."""
 
-    brokers: tuple[Registration, ...]
+    brokers: tuple[BrokerRegistration, ...]
     topics: tuple[tuple[str, int], ...]
     """Topic name and id."""
     partitions: tuple[PartitionState, ...]
@@ -154,8 +154,8 @@ class MetadataImage:
 
     __slots__ = ("_saved", "brokers", "configs", "partitions", "topics", "until")
 
-    def __init__(self, base: Base) -> None:
-        self.brokers: dict[int, Registration] = {}
+    def __init__(self, base: InitialImage) -> None:
+        self.brokers: dict[int, BrokerRegistration] = {}
         self.topics: dict[str, int] = {}
         """Topic name → id."""
         self.partitions: dict[str, PartitionState] = {}
@@ -165,7 +165,7 @@ class MetadataImage:
         self._saved: tuple[Any, ...] | None = None
         self.reset(base)
 
-    def reset(self, base: Base) -> None:
+    def reset(self, base: InitialImage) -> None:
         """Go back to the start of the log."""
         self.brokers = {known.broker: known for known in base.brokers}
         self.topics = dict(base.topics)
@@ -193,7 +193,7 @@ class MetadataImage:
         elif isinstance(record, BrokerRegistrationChangeRecord):
             self._change(record)
         elif isinstance(record, RegisterBrokerRecord):
-            self.brokers[record.broker] = Registration(
+            self.brokers[record.broker] = BrokerRegistration(
                 record.broker, record.epoch, record.incarnation, record.rack, record.fenced,
                 record.in_controlled_shutdown,
             )  # fmt: skip
@@ -234,14 +234,14 @@ class MetadataImage:
         for name in self.with_elr(topic):
             state = self.partitions[name]
             epoch = state.partition_epoch + 1
-            self.partitions[name] = state._replace(elr=(), last_known=NOBODY, partition_epoch=epoch)
+            self.partitions[name] = state._replace(elr=(), last_known=NO_LEADER, partition_epoch=epoch)
 
     def with_elr(self, topic: str) -> tuple[str, ...]:
         """Partitions of a topic (empty: of all topics) that have an ELR or a last known leader."""
         return tuple(
             name
             for name, state in self.partitions.items()
-            if (state.elr or state.last_known != NOBODY) and topic in ("", topic_of(name))
+            if (state.elr or state.last_known != NO_LEADER) and topic in ("", topic_of(name))
         )
 
     def partitions_of(self, topic: str) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ class MetadataImage:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
         until, brokers, topics, partitions, configs = saved
-        self.reset(Base(brokers, topics, partitions, configs))
+        self.reset(InitialImage(brokers, topics, partitions, configs))
         self.until = until
         self._saved = saved
 
@@ -284,7 +284,7 @@ class MetadataImage:
 _OF_BROKERS: Final = (RegisterBrokerRecord, BrokerRegistrationChangeRecord, UnregisterBrokerRecord)
 
 
-class Publishes(Protocol):
+class MetadataPublisher(Protocol):
     """Publisher of metadata changes to a broker; see ``Broker``."""
 
     def take(self, decisions: MetadataUpdate) -> None:
@@ -308,7 +308,7 @@ class MetadataLoader:
 
     __slots__ = ("_broker", "_dynamic_config", "_publisher", "image", "published")
 
-    def __init__(self, broker: int, image: MetadataImage, publisher: Publishes) -> None:
+    def __init__(self, broker: int, image: MetadataImage, publisher: MetadataPublisher) -> None:
         self.image = image
         self.published = False
         """Whether the image has been published to the broker."""

@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.controller.kraft.cluster_control_manager import (
     NEVER,
-    ClusterControl,
-    FeatureControl,
-    HeartbeatManager,
+    BrokerHeartbeatManager,
+    ClusterControlManager,
+    FeatureControlManager,
 )
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
@@ -24,12 +24,12 @@ from cluster_model.controller.kraft.messages import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from cluster_model.controller.kraft.metadata import Base, MetadataImage, Record
+from cluster_model.controller.kraft.metadata import InitialImage, MetadataImage, Record
 from cluster_model.controller.kraft.replication_control_manager import (
-    ConfigurationControl,
-    PartitionControl,
-    ReplicationControl,
-    TopicControl,
+    ConfigurationControlManager,
+    ReassignmentControlManager,
+    ReplicationControlManager,
+    TopicControlManager,
 )
 from cluster_model.controller.raft.raft_client import MetadataLog
 from cluster_model.controller.rules.replica_placement import Draw
@@ -56,7 +56,7 @@ from cluster_model.protocol.admin_messages import (
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ControllerSettings
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.protocol.versions import Profile
 
 # Requests of administrators to the active controller (``ControllerApis``): each yields records and one response.
@@ -70,7 +70,7 @@ REQUESTS: Final[tuple[type[Any], ...]] = (
 """Requests that an administrator can send to a controller directly (KIP-919); brokers forward them in an envelope."""
 
 
-class AdminControl:
+class ControllerApis:
     """Decides about admin requests, from the image of one controller."""
 
     __slots__ = ("_cluster", "_configs", "_features", "_partitions", "_topics")
@@ -81,16 +81,16 @@ class AdminControl:
         self,
         image: MetadataImage,
         profile: Profile,
-        replication: ReplicationControl,
-        cluster: ClusterControl,
+        replication: ReplicationControlManager,
+        cluster: ClusterControlManager,
         defaults: Mapping[str, ConfigValue],
         draw: Callable[[str], Draw],
     ) -> None:
         self._cluster = cluster
-        self._features = FeatureControl(profile, defaults)
-        self._topics = TopicControl(image, profile, draw, defaults)
-        self._configs = ConfigurationControl(image, profile)
-        self._partitions = PartitionControl(image, profile, replication)
+        self._features = FeatureControlManager(profile, defaults)
+        self._topics = TopicControlManager(image, profile, draw, defaults)
+        self._configs = ConfigurationControlManager(image, profile)
+        self._partitions = ReassignmentControlManager(image, profile, replication)
 
     def handle(self, request: AdminRequest, end: int) -> tuple[list[Record], AdminResponse]:
         """Decide about a request; no records if it is to be validated only. ``end``: offset of the next record."""
@@ -132,14 +132,14 @@ REBALANCE: Final = "kraft rebalance"
 UNCLEAN: Final = "kraft unclean"
 
 
-class Deferred(NamedTuple):
+class DeferredResponse(NamedTuple):
     """A response that waits until the record at ``offset`` is committed; ``failure`` is sent if it never is.
 
     Records that the controller writes on its own also wait here, without a target.
     """
 
     offset: int
-    target: int = NOBODY
+    target: int = NO_LEADER
     answer: Any = None
     failure: Any = None
 
@@ -157,7 +157,7 @@ class QuorumController:
         port: NodeContext,
         log: MetadataLog,
         committed: MetadataImage,
-        base: Base,
+        base: InitialImage,
         profile: Profile,
         settings: ControllerSettings,
         defaults: Mapping[str, ConfigValue],
@@ -175,20 +175,20 @@ class QuorumController:
         self._settings = settings
         self._image = MetadataImage(base)
         """While active: the committed image plus all later decisions."""
-        self._heartbeats = HeartbeatManager(settings.session_us)
-        self._replication = ReplicationControl(self._image, profile, defaults)
-        self._cluster = ClusterControl(self._image, profile, self._replication, self._heartbeats)
-        self._admin = AdminControl(self._image, profile, self._replication, self._cluster, defaults, draw)
+        self._heartbeats = BrokerHeartbeatManager(settings.session_us)
+        self._replication = ReplicationControlManager(self._image, profile, defaults)
+        self._cluster = ClusterControlManager(self._image, profile, self._replication, self._heartbeats)
+        self._admin = ControllerApis(self._image, profile, self._replication, self._cluster, defaults, draw)
         self._alarm = Alarm(port, SESSIONS)
         self._began = began
-        self._deferred: list[Deferred] = []
+        self._deferred: list[DeferredResponse] = []
         self._next = 0
         """Offset of the next record, while active."""
         self.handlers: Handlers = {
             BrokerRegistrationRequest: self._register,
             BrokerHeartbeatRequest: self._heartbeat,
             AlterPartitionBatchRequest: self._alter_partitions,
-            **dict.fromkeys(AdminControl.REQUESTS, self._administer),
+            **dict.fromkeys(ControllerApis.REQUESTS, self._administer),
         }
 
     @property
@@ -243,7 +243,7 @@ class QuorumController:
         self._alarm.forget()
 
     def _reply(self, target: int, answer: Any) -> None:
-        if target != NOBODY:
+        if target != NO_LEADER:
             self._port.send(target, answer)
 
     def _append(self, records: list[Record]) -> None:
@@ -256,7 +256,7 @@ class QuorumController:
         """Append records of the controller's own; later requests see them, and are answered only after their commit."""
         self._append(records)
         if records:
-            self._deferred.append(Deferred(self._next - 1))
+            self._deferred.append(DeferredResponse(self._next - 1))
 
     def _answer(self, target: int, records: list[Record], answer: Any, failure: Any) -> None:
         """Append records, and respond once they are committed.
@@ -267,7 +267,7 @@ class QuorumController:
         self._append(records)
         if records or self._deferred:
             offset = self._next - 1 if records else self._deferred[-1].offset
-            self._deferred.append(Deferred(offset, target, answer, failure))
+            self._deferred.append(DeferredResponse(offset, target, answer, failure))
         else:
             self._port.send(target, answer)
 

@@ -19,17 +19,22 @@ from cluster_model.controller.kraft.metadata import (
 )
 from cluster_model.controller.rules.admin_rules import (
     MOST_ELECTIONS,
-    asked_kraft,
     begin_kraft,
     cancel_kraft,
     check_target,
+    elect_requested_kraft,
     imbalanced_kraft,
     in_progress,
 )
-from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
-from cluster_model.controller.rules.kraft_partition_changes import broker_back, broker_gone, build, unclean_shutdown
+from cluster_model.controller.rules.alter_partition import accept_kraft, proposer_error, validate_kraft
+from cluster_model.controller.rules.kraft_partition_changes import (
+    broker_fenced,
+    broker_unfenced,
+    build_change,
+    unclean_shutdown,
+)
 from cluster_model.controller.rules.partition_change import ElectionMode, PartitionChange, created
-from cluster_model.controller.rules.replica_placement import Draw, Usable, check_replication, place_striped
+from cluster_model.controller.rules.replica_placement import Draw, UsableBroker, check_replication, place_striped
 from cluster_model.protocol.admin_messages import (
     DEFAULT,
     LEGAL_NAMES,
@@ -58,17 +63,25 @@ from cluster_model.protocol.admin_messages import (
     ReassignablePartition,
     is_legal,
 )
-from cluster_model.protocol.config_defaults import Configured, check_release
-from cluster_model.protocol.config_defs import LIST_DEFAULTS, MIN_ISR, SCOPES, ConfigValue, Scope, check, listed
+from cluster_model.protocol.config_defaults import EffectiveConfig, check_release
+from cluster_model.protocol.config_defs import (
+    LIST_DEFAULTS,
+    MIN_ISR,
+    SCOPES,
+    ConfigValue,
+    Scope,
+    apply_list_operation,
+    check,
+)
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, AlterPartitionResponse, PartitionState
 from cluster_model.protocol.versions import Profile
 
 # Configurations of topics and brokers, changed at run time (``ConfigurationControlManager``, KIP-339). Sans-IO.
 
 
-def typed(scope: Scope, profile: Profile, key: str, text: str) -> ConfigValue:
+def parse_config(scope: Scope, profile: Profile, key: str, text: str) -> ConfigValue:
     """Parse a configuration value from the text that an administrator gives.
 
     Raises:
@@ -84,7 +97,7 @@ def typed(scope: Scope, profile: Profile, key: str, text: str) -> ConfigValue:
     return check(scope, key, text)
 
 
-class ConfigurationControl:
+class ConfigurationControlManager:
     """Decides about configuration changes, from the image of one controller."""
 
     __slots__ = ("_image", "_profile")
@@ -161,9 +174,11 @@ class ConfigurationControl:
                 check(scope, config.key, "")
             return None
         if config.operation == ConfigOperation.SET:
-            return typed(scope, self._profile, config.key, config.value)
-        text = listed(config.key, current, config.value, appends=config.operation == ConfigOperation.APPEND)
-        return typed(scope, self._profile, config.key, text) if text or config.key in LIST_DEFAULTS else None
+            return parse_config(scope, self._profile, config.key, config.value)
+        text = apply_list_operation(
+            config.key, current, config.value, appends=config.operation == ConfigOperation.APPEND
+        )
+        return parse_config(scope, self._profile, config.key, text) if text or config.key in LIST_DEFAULTS else None
 
 
 Placement = tuple[tuple[int, ...], ...]
@@ -178,7 +193,7 @@ class ApiError(Exception):
         self.message = message
 
 
-class TopicControl:
+class TopicControlManager:
     """Decides about topic creation and deletion, from the image of one controller."""
 
     __slots__ = ("_defaults", "_draw", "_image", "_last_id", "_profile")
@@ -221,7 +236,7 @@ class TopicControl:
         if topic.name in self._image.topics:
             raise ApiError(KafkaError.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
         try:
-            config = tuple((key, typed("topic", self._profile, key, text)) for key, text in topic.config)
+            config = tuple((key, parse_config("topic", self._profile, key, text)) for key, text in topic.config)
         except ModelError as error:
             raise ApiError(KafkaError.INVALID_CONFIG, str(error)) from None
         placement = self._placement(topic)
@@ -251,7 +266,7 @@ class TopicControl:
         if topic.partitions != DEFAULT and topic.partitions <= 0:
             message = f"Found {topic.partitions} partitions, at least 1 is required."
             raise ApiError(KafkaError.INVALID_PARTITIONS, message)
-        own = Configured("broker", self._profile.number, self._defaults)
+        own = EffectiveConfig("broker", self._profile.number, self._defaults)
         partitions = own.number("num.partitions") if topic.partitions == DEFAULT else topic.partitions
         replication = own.number("default.replication.factor") if topic.replication == DEFAULT else topic.replication
         return self._spread(topic.name, partitions, replication, ())
@@ -268,7 +283,7 @@ class TopicControl:
 
     def _spread(self, topic: str, partitions: int, replication: int, existing: Placement) -> Placement:
         usable = [
-            Usable(known.broker, known.rack, known.fenced)
+            UsableBroker(known.broker, known.rack, known.fenced)
             for known in self._image.brokers.values()
             if not known.in_controlled_shutdown
         ]
@@ -332,12 +347,12 @@ class TopicControl:
 Decide = Callable[[PartitionState, TopicConfig], PartitionChange | None]
 
 
-def recorded(change: PartitionChange) -> PartitionChangeRecord:
+def as_record(change: PartitionChange) -> PartitionChangeRecord:
     """Return a decision as a record of the log."""
     return PartitionChangeRecord(change.state, change.by, change.clean)
 
 
-class ReplicationControl:
+class ReplicationControlManager:
     """Decides about leaders and ISRs, from the image of one controller."""
 
     __slots__ = ("_defaults", "_image", "_profile", "_topics")
@@ -368,7 +383,7 @@ class ReplicationControl:
         for state in states:
             change = decide(state, self.topic_config(topic_of(state.partition)))
             if change is not None:
-                records.append(recorded(change))
+                records.append(as_record(change))
         return records
 
     def gone(self, broker: int, by: str) -> list[Record]:
@@ -376,7 +391,7 @@ class ReplicationControl:
         image, profile = self._image, self._profile
         return self._decide(
             (state for state in image.partitions.values() if broker in state.isr),
-            lambda state, topic: broker_gone(
+            lambda state, topic: broker_fenced(
                 state, broker, active=image.active, profile=profile, topic=topic, by=by
             ),
         )  # fmt: skip
@@ -385,8 +400,8 @@ class ReplicationControl:
         """Handle a broker that is unfenced: elect leaders for partitions that have none."""
         image, profile = self._image, self._profile
         return self._decide(
-            (state for state in image.partitions.values() if state.leader == NOBODY),
-            lambda state, topic: broker_back(
+            (state for state in image.partitions.values() if state.leader == NO_LEADER),
+            lambda state, topic: broker_unfenced(
                 state, broker, active=image.active, profile=profile, topic=topic, by=by
             ),
         )  # fmt: skip
@@ -420,16 +435,16 @@ class ReplicationControl:
         image, profile = self._image, self._profile
         partition, number = proposal.partition, proposal.correlation
         state = image.partitions.get(partition)
-        error = judge_kraft(state, proposal, epochs=epochs, active=image.active, profile=profile)
+        error = validate_kraft(state, proposal, epochs=epochs, active=image.active, profile=profile)
         if state is None or error is not KafkaError.NONE:
             isr, epoch = ((), -1) if state is None else (state.isr, state.partition_epoch)
             return AlterPartitionResponse(partition, error, proposal.leader_epoch, isr, epoch, number)
         topic = self.topic_config(topic_of(partition))
         change = accept_kraft(state, proposal, active=image.active, profile=profile, topic=topic)
         if change is not None:
-            records.append(recorded(change))
+            records.append(as_record(change))
             state = change.state
-        error = answer_error(change, proposal)
+        error = proposer_error(change, proposal)
         leader_epoch = proposal.leader_epoch if error is not KafkaError.NONE else state.leader_epoch
         return AlterPartitionResponse(partition, error, leader_epoch, state.isr, state.partition_epoch, number)
 
@@ -440,14 +455,14 @@ class ReplicationControl:
         if state is None:
             return KafkaError.UNKNOWN_TOPIC_OR_PARTITION, []
         topic = self.topic_config(topic_of(partition))
-        change = asked_kraft(
+        change = elect_requested_kraft(
             state, unclean=unclean, active=image.active, profile=self._profile, topic=topic, by="administrator"
         )
-        return (change, []) if isinstance(change, KafkaError) else (KafkaError.NONE, [recorded(change)])
+        return (change, []) if isinstance(change, KafkaError) else (KafkaError.NONE, [as_record(change)])
 
     def _elected(self, state: PartitionState, election: ElectionMode, by: str) -> PartitionChange | None:
         topic = self.topic_config(topic_of(state.partition))
-        return build(
+        return build_change(
             state, active=self._image.active, profile=self._profile, topic=topic, election=election, by=by
         )  # fmt: skip
 
@@ -456,16 +471,16 @@ class ReplicationControl:
         image = self._image
         found = imbalanced_kraft(image.partitions.values(), active=image.active)
         changes = [self._elected(image.partitions[name], ElectionMode.PREFERRED, "preferred leader") for name in found]
-        return [recorded(change) for change in changes if change is not None], len(found) == MOST_ELECTIONS
+        return [as_record(change) for change in changes if change is not None], len(found) == MOST_ELECTIONS
 
     def elect_unclean(self) -> list[Record]:
         """Elect leaders uncleanly for leaderless partitions where allowed (``maybeElectUncleanLeaders``)."""
         records: list[Record] = []
         for state in self._image.partitions.values():
-            if state.leader == NOBODY and self.topic_config(topic_of(state.partition)).unclean:
+            if state.leader == NO_LEADER and self.topic_config(topic_of(state.partition)).unclean:
                 change = self._elected(state, ElectionMode.ONLINE, "unclean election timer")
-                if change is not None and change.state.leader != NOBODY:
-                    records.append(recorded(change))
+                if change is not None and change.state.leader != NO_LEADER:
+                    records.append(as_record(change))
         return records
 
 
@@ -475,12 +490,12 @@ class ReplicationControl:
 _BY = "reassignment"
 
 
-class PartitionControl:
+class ReassignmentControlManager:
     """Decides about requested reassignments and elections, from the image of one controller."""
 
     __slots__ = ("_image", "_profile", "_replication")
 
-    def __init__(self, image: MetadataImage, profile: Profile, replication: ReplicationControl) -> None:
+    def __init__(self, image: MetadataImage, profile: Profile, replication: ReplicationControlManager) -> None:
         self._image = image
         self._profile = profile
         self._replication = replication
@@ -507,12 +522,12 @@ class PartitionControl:
             change = cancel_kraft(state, active=image.active, profile=profile, topic=topic, by=f"{_BY} cancelled")
             if isinstance(change, KafkaError):
                 return change, "", []
-            return KafkaError.NONE, "", [recorded(change)]
+            return KafkaError.NONE, "", [as_record(change)]
         error = check_target(wanted.replicas, lambda broker: broker in image.brokers)
         if error is not KafkaError.NONE:
             return error, "Replicas must be distinct registered brokers.", []
         begun = begin_kraft(state, wanted.replicas, active=image.active, profile=profile, topic=topic, by=_BY)
-        return KafkaError.NONE, "", [] if begun is None else [recorded(begun)]
+        return KafkaError.NONE, "", [] if begun is None else [as_record(begun)]
 
     def list_reassignments(self, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
         """List the reassignments in progress."""

@@ -22,7 +22,7 @@ from cluster_model.controller.raft.raft_log import QuorumLog
 from cluster_model.protocol.admin_messages import DescribeQuorumResponse, QuorumReplica
 from cluster_model.protocol.configs import MS, RECONNECT_MAX_US, RECONNECT_US, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 
 FETCH_WAIT_US: Final = 500 * MS
 """Longest wait of a fetch at the leader (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
@@ -43,7 +43,7 @@ class PeerConnection(NamedTuple):
 FRESH = PeerConnection()
 
 
-class Connections:
+class RequestManager:
     """Connections of one node, by peer (``RequestManager``)."""
 
     __slots__ = ("_config", "_peers")
@@ -309,11 +309,11 @@ class RaftNode:
         self.log = log
         self._config = config
         self._draw = draw
-        self.connections = Connections(config)
+        self.connections = RequestManager(config)
         self.epoch = 0
-        self.voted = NOBODY
+        self.voted = NO_LEADER
         """The candidate that it voted for in its epoch."""
-        self.leader = NOBODY
+        self.leader = NO_LEADER
         """Leader of its epoch, as far as it knows; for a prospective candidate the leader that it lost."""
         self._number = 0
         """Number of the last request; kept across restarts, so that responses to earlier processes are not accepted."""
@@ -341,15 +341,15 @@ class RaftNode:
         """Start the process with the state on its disk."""
         self._forget()
         if not self.voter:
-            self.voted = NOBODY
-            if self.leader != NOBODY:
+            self.voted = NO_LEADER
+            if self.leader != NO_LEADER:
                 self._follow(self.epoch, self.leader, now)
         elif not self.others:
             self._stand(now)
         elif self.leader == self.id:
             self.role = Role.RESIGNED
             self.due_at = now + self._election_timeout()
-        elif self.leader != NOBODY:
+        elif self.leader != NO_LEADER:
             self._follow(self.epoch, self.leader, now)
         elif self.voted == self.id:
             self.role = Role.CANDIDATE
@@ -372,14 +372,14 @@ class RaftNode:
             self.due_at = now + self._election_timeout() if self.voter else NEVER
         self._leave(Role.UNATTACHED)
         if epoch != self.epoch:
-            self.voted = NOBODY
+            self.voted = NO_LEADER
         self.epoch = epoch
-        self.leader = NOBODY
+        self.leader = NO_LEADER
 
     def _follow(self, epoch: int, leader: int, now: int) -> None:
         self._leave(Role.FOLLOWER)
         if epoch != self.epoch:
-            self.voted = NOBODY
+            self.voted = NO_LEADER
         self.epoch = epoch
         self.leader = leader
         self.heard = False
@@ -400,13 +400,13 @@ class RaftNode:
     def learn(self, epoch: int, leader: int, now: int) -> None:
         """Apply another node's epoch and leader if they are newer than its own (``maybeTransition``)."""
         if leader == self.id:
-            leader = NOBODY
+            leader = NO_LEADER
         if epoch > self.epoch:
-            if leader == NOBODY:
+            if leader == NO_LEADER:
                 self._unattached(epoch, now)
             else:
                 self._follow(epoch, leader, now)
-        elif epoch == self.epoch and leader != NOBODY and self.leader == NOBODY:
+        elif epoch == self.epoch and leader != NO_LEADER and self.leader == NO_LEADER:
             self._follow(epoch, leader, now)
 
     def grant(self, candidate: int, now: int) -> None:
@@ -452,7 +452,7 @@ class RaftNode:
         self._leave(Role.CANDIDATE)
         self.epoch += 1
         self.voted = self.id
-        self.leader = NOBODY
+        self.leader = NO_LEADER
         self.election = EpochElection(self.id, self.voters, retries)
         self.due_at = now + self._election_timeout()
         for voter in self.others:
@@ -567,7 +567,7 @@ class RaftNode:
 
     def _lose(self, now: int) -> None:
         """End a lost pre-vote round: return to the former leader, if any."""
-        if self.leader != NOBODY:
+        if self.leader != NO_LEADER:
             self._follow(self.epoch, self.leader, now)
         else:
             self._leave(Role.UNATTACHED)
@@ -636,7 +636,7 @@ class RaftNode:
 # Fetches of the metadata log, at the leader and at followers and observers (KIP-595).
 
 
-def question(node: RaftNode, correlation: int, high_watermark: int) -> QuorumFetchRequest:
+def next_fetch(node: RaftNode, correlation: int, high_watermark: int) -> QuorumFetchRequest:
     """Return a node's next fetch; ``high_watermark`` is the last that this leader sent to it, -1 for none."""
     log = node.log
     return QuorumFetchRequest(
@@ -644,12 +644,12 @@ def question(node: RaftNode, correlation: int, high_watermark: int) -> QuorumFet
     )  # fmt: skip
 
 
-def told_high_watermark(node: RaftNode) -> int:
+def leader_high_watermark(node: RaftNode) -> int:
     """HW that a leader sends, -1 while no record of its own epoch is committed."""
     return -1 if node.leading is None else node.leading.high_watermark
 
 
-def refusal(node: RaftNode, request: QuorumFetchRequest) -> KafkaError:
+def fetch_error(node: RaftNode, request: QuorumFetchRequest) -> KafkaError:
     """Error of a fetch that is not served, NONE if it is served (``validateLeaderOnlyRequest``)."""
     if request.epoch < node.epoch:
         return KafkaError.FENCED_LEADER_EPOCH
@@ -658,7 +658,7 @@ def refusal(node: RaftNode, request: QuorumFetchRequest) -> KafkaError:
     return KafkaError.NONE if node.leading is not None else KafkaError.NOT_LEADER_OR_FOLLOWER
 
 
-def diverges(node: RaftNode, request: QuorumFetchRequest) -> tuple[int, int] | None:
+def diverging_epoch(node: RaftNode, request: QuorumFetchRequest) -> tuple[int, int] | None:
     """Return (epoch, end offset) to which the fetching node must truncate, None if its log is a prefix."""
     epoch, end = node.log.end_of(request.last_epoch)
     if epoch == request.last_epoch and request.offset <= end:
@@ -666,23 +666,23 @@ def diverges(node: RaftNode, request: QuorumFetchRequest) -> tuple[int, int] | N
     return epoch, end
 
 
-def answer(node: RaftNode, request: QuorumFetchRequest) -> QuorumFetchResponse:
-    """Return the current response to a fetch; see :func:`says_something`."""
-    error = refusal(node, request)
-    diverging = None if error else diverges(node, request)
+def fetch_response(node: RaftNode, request: QuorumFetchRequest) -> QuorumFetchResponse:
+    """Return the current response to a fetch; see :func:`has_news`."""
+    error = fetch_error(node, request)
+    diverging = None if error else diverging_epoch(node, request)
     log = node.log
     extents = () if error or diverging is not None else log.extents(request.offset, log.end)
     return QuorumFetchResponse(
-        request.correlation, error, node.epoch, node.leader, told_high_watermark(node), extents, diverging
+        request.correlation, error, node.epoch, node.leader, leader_high_watermark(node), extents, diverging
     )  # fmt: skip
 
 
-def says_something(response: QuorumFetchResponse) -> bool:
+def has_news(response: QuorumFetchResponse) -> bool:
     """Whether a response is sent at once in every release; up to 4.0 a newer HW alone is no reason to."""
     return bool(response.error or response.extents or response.diverging is not None)
 
 
-def fetched(node: RaftNode, source: int, response: QuorumFetchResponse, now: int) -> bool:
+def handle_fetch_response(node: RaftNode, source: int, response: QuorumFetchResponse, now: int) -> bool:
     """Apply a fetch response; False if it is not the current leader's (``handleFetchResponse``)."""
     node.learn(response.epoch, response.leader, now)
     if response.error or node.role is not Role.FOLLOWER:
@@ -731,27 +731,27 @@ def describe_quorum(node: RaftNode, correlation: int, now: int) -> DescribeQuoru
 _Answer = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
 
 
-def vote(node: RaftNode, request: VoteRequest, now: int) -> VoteResponse:
+def handle_vote_request(node: RaftNode, request: VoteRequest, now: int) -> VoteResponse:
     """Respond to a vote request: one vote per epoch, for an up-to-date log only (``handleVoteRequest``)."""
     if request.epoch > node.epoch:
-        node.learn(request.epoch, NOBODY, now)
+        node.learn(request.epoch, NO_LEADER, now)
     error = KafkaError.FENCED_LEADER_EPOCH if request.epoch < node.epoch else KafkaError.NONE
-    granted = not error and may_vote(node, request)
+    granted = not error and can_grant_vote(node, request)
     if granted and not request.pre_vote:
         node.grant(request.candidate, now)
     return VoteResponse(request.correlation, error, node.epoch, node.leader, granted, request.pre_vote)
 
 
-def may_vote(node: RaftNode, request: VoteRequest) -> bool:
+def can_grant_vote(node: RaftNode, request: VoteRequest) -> bool:
     """Whether the node can vote for a candidate in its own epoch (``EpochState.canGrantVote``)."""
     up_to_date = (request.last_epoch, request.end_offset) >= (node.log.last_epoch, node.log.end)
     if not node.voter or node.role is Role.LEADER:
         return False
     if request.pre_vote:
         return up_to_date and not (node.role is Role.FOLLOWER and node.heard)
-    if node.role in (Role.FOLLOWER, Role.RESIGNED) or (node.role is Role.PROSPECTIVE and node.leader != NOBODY):
+    if node.role in (Role.FOLLOWER, Role.RESIGNED) or (node.role is Role.PROSPECTIVE and node.leader != NO_LEADER):
         return False
-    if node.voted != NOBODY:
+    if node.voted != NO_LEADER:
         return node.voted == request.candidate
     return up_to_date
 
@@ -765,7 +765,7 @@ def _expected(node: RaftNode, voter: int, response: _Answer, now: int) -> bool:
     return True
 
 
-def voted(node: RaftNode, voter: int, response: VoteResponse, now: int) -> None:
+def handle_vote_response(node: RaftNode, voter: int, response: VoteResponse, now: int) -> None:
     """Handle a voter's response (``handleVoteResponse``)."""
     if not _expected(node, voter, response, now):
         return
@@ -774,7 +774,9 @@ def voted(node: RaftNode, voter: int, response: VoteResponse, now: int) -> None:
         node.count(voter, now, granted=response.granted)
 
 
-def begin(node: RaftNode, request: BeginQuorumEpochRequest, now: int) -> BeginQuorumEpochResponse:
+def handle_begin_quorum_epoch_request(
+    node: RaftNode, request: BeginQuorumEpochRequest, now: int
+) -> BeginQuorumEpochResponse:
     """Handle the announcement of a leader."""
     if request.epoch < node.epoch:
         return BeginQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
@@ -782,7 +784,9 @@ def begin(node: RaftNode, request: BeginQuorumEpochRequest, now: int) -> BeginQu
     return BeginQuorumEpochResponse(request.correlation, KafkaError.NONE, node.epoch, node.leader)
 
 
-def begun(node: RaftNode, voter: int, response: BeginQuorumEpochResponse, now: int) -> None:
+def handle_begin_quorum_epoch_response(
+    node: RaftNode, voter: int, response: BeginQuorumEpochResponse, now: int
+) -> None:
     """Handle the response to an announcement: the voter knows the leader, or a newer epoch."""
     if not _expected(node, voter, response, now):
         return
@@ -790,7 +794,7 @@ def begun(node: RaftNode, voter: int, response: BeginQuorumEpochResponse, now: i
         node.leading.unaware.pop(voter, None)
 
 
-def end(node: RaftNode, request: EndQuorumEpochRequest, now: int) -> EndQuorumEpochResponse:
+def handle_end_quorum_epoch_request(node: RaftNode, request: EndQuorumEpochRequest, now: int) -> EndQuorumEpochResponse:
     """Handle the resignation of a leader."""
     if request.epoch < node.epoch:
         return EndQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
@@ -799,7 +803,7 @@ def end(node: RaftNode, request: EndQuorumEpochRequest, now: int) -> EndQuorumEp
     return EndQuorumEpochResponse(request.correlation, KafkaError.NONE, node.epoch, node.leader)
 
 
-def ended(node: RaftNode, voter: int, response: EndQuorumEpochResponse, now: int) -> None:
+def handle_end_quorum_epoch_response(node: RaftNode, voter: int, response: EndQuorumEpochResponse, now: int) -> None:
     """Handle the response to a resignation: the voter knows it, or a newer epoch."""
     if not _expected(node, voter, response, now):
         return

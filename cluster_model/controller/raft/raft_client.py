@@ -22,23 +22,23 @@ from cluster_model.controller.raft.messages import (
 )
 from cluster_model.controller.raft.raft import (
     NEVER,
-    Connections,
     RaftNode,
+    RequestManager,
     Role,
-    answer,
-    fetched,
-    question,
-    says_something,
-    told_high_watermark,
+    fetch_response,
+    handle_fetch_response,
+    has_news,
+    leader_high_watermark,
+    next_fetch,
 )
 from cluster_model.controller.raft.raft_log import QuorumLog, QuorumStore
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.long_poll import Exchange
+from cluster_model.kernel.long_poll import LongPoll
 from cluster_model.kernel.node_context import LateAlarm, NodeContext
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.admin_messages import DescribeQuorumResponse
 from cluster_model.protocol.configs import QuorumConfig
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 
 # The quorum as its users see it: a log, appended to by the leader, and its committed part.
 
@@ -114,7 +114,7 @@ class FetchConnection:
 
     __slots__ = ("_arrived", "_woken", "armed", "asker", "exchange", "node", "parked")
 
-    def __init__(self, asker: int, exchange: Exchange, node: RaftNode, woken: Callable[[], None]) -> None:
+    def __init__(self, asker: int, exchange: LongPoll, node: RaftNode, woken: Callable[[], None]) -> None:
         self.asker = asker
         self.exchange = exchange
         self.node = node
@@ -147,13 +147,13 @@ class FetchConnection:
     def send(self, request: QuorumFetchRequest, response: QuorumFetchResponse) -> None:
         """Send a response; it counts as idle if it holds nothing new for the fetching node."""
         self.parked = None
-        idle = not says_something(response) and response.high_watermark == request.high_watermark
+        idle = not has_news(response) and response.high_watermark == request.high_watermark
         self.exchange.answer(request.correlation, response, idle=idle)
 
     def nothing(self, number: int) -> QuorumFetchResponse:
         """Return the empty response to a fetch whose wait is over."""
         node = self.node
-        return QuorumFetchResponse(number, 0, node.epoch, node.leader, told_high_watermark(node), (), None)
+        return QuorumFetchResponse(number, 0, node.epoch, node.leader, leader_high_watermark(node), (), None)
 
     def came(self, request: QuorumFetchRequest, arrived: int) -> None:
         """Account for fetches that were not simulated; this one arrived last."""
@@ -179,7 +179,7 @@ class FetchConnection:
         self.exchange.answering = self
 
 
-class Parking:
+class DelayedFetches:
     """Delayed fetches at one node, by fetching node; they outlive a leadership, at whose end they are answered."""
 
     __slots__ = ("_hw_push", "_node", "_patience_us", "_port", "_sessions", "_woken", "wake_at")
@@ -217,7 +217,7 @@ class Parking:
         """Handle a fetch: respond, or delay it. An earlier fetch of that node that is still delayed is dropped."""
         session = self._session(request.replica)
         session.parked = None
-        response = answer(self._node, request)
+        response = fetch_response(self._node, request)
         if response.error or response.diverging is not None:
             session.send(request, response)
             return
@@ -228,12 +228,12 @@ class Parking:
         if leading is not None:
             leading.note_fetch(voter, request.offset, self._node.log.end, now)
         rose = self._node.reached(voter, request.offset, now)
-        high_watermark = told_high_watermark(self._node)
+        high_watermark = leader_high_watermark(self._node)
         if rose and self._hw_push:
             self._push(now)
         elif rose:
             self._schedule_idle_write(now)
-        if says_something(response) or (self._hw_push and request.high_watermark < high_watermark):
+        if has_news(response) or (self._hw_push and request.high_watermark < high_watermark):
             session.send(request, response._replace(high_watermark=high_watermark))
         else:
             self._wait(session, request, now)
@@ -246,10 +246,10 @@ class Parking:
             if parked is not None:
                 if leading is not None:
                     leading.note_fetch(session.asker, parked.offset, self._node.log.end, now)
-                session.send(parked, answer(self._node, parked))
+                session.send(parked, fetch_response(self._node, parked))
 
     def _wait(self, session: FetchConnection, request: QuorumFetchRequest, now: int) -> None:
-        knows_hw = request.high_watermark == told_high_watermark(self._node)
+        knows_hw = request.high_watermark == leader_high_watermark(self._node)
         if not knows_hw or not session.exchange.sleep(request.correlation, request.max_wait_us, 0, session):
             session.park(request, now)
             if not knows_hw and not self._hw_push:
@@ -268,10 +268,10 @@ class Parking:
         if now < self.wake_at:
             return
         self.wake_at = NEVER
-        high_watermark = told_high_watermark(self._node)
+        high_watermark = leader_high_watermark(self._node)
         for session in self._sessions.values():
             if session.parked is not None and session.parked.high_watermark != high_watermark:
-                session.send(session.parked, answer(self._node, session.parked))
+                session.send(session.parked, fetch_response(self._node, session.parked))
 
     def release(self, now: int) -> None:
         """Answer delayed fetches after the log has grown or a leadership has ended."""
@@ -280,10 +280,10 @@ class Parking:
             self.wake_at = NEVER
         for session in self._sessions.values():
             if session.parked is not None:
-                response = answer(self._node, session.parked)
+                response = fetch_response(self._node, session.parked)
                 if leading is not None and response.extents:
                     leading.note_fetch(session.asker, session.parked.offset, self._node.log.end, now)
-                if says_something(response):
+                if has_news(response):
                     session.send(session.parked, response)
 
     def rang(self, asker: int) -> None:
@@ -294,7 +294,7 @@ class Parking:
         """Answer the delayed fetches whose longest wait is over."""
         for session in self._sessions.values():
             if session.over(now) and session.parked is not None:
-                session.send(session.parked, answer(self._node, session.parked))
+                session.send(session.parked, fetch_response(self._node, session.parked))
 
     def stop(self) -> None:
         """The process died with all its delayed fetches and timers."""
@@ -324,7 +324,7 @@ _LIFE_BITS = 40
 """Bits reserved for the fetches of one process in their numbers."""
 
 
-class Fetching:
+class FollowerFetches:
     """Fetches of one node, one in flight at a time."""
 
     __slots__ = (
@@ -352,7 +352,7 @@ class Fetching:
         woken: Callable[[], None],
         requests: NetworkClient | None = None,
     ) -> None:
-        """``woken`` is called when deadlines have changed. ``requests``: see :class:`QuorumPeer`."""
+        """``woken`` is called when deadlines have changed. ``requests``: see :class:`RaftClient`."""
         self._port = port
         self._requests = requests
         self._waits = False
@@ -360,15 +360,15 @@ class Fetching:
         self._node = node
         self._draw = draw
         self._woken = woken
-        self._connections = Connections(config)
-        self._exchange: Exchange | None = None
+        self._connections = RequestManager(config)
+        self._exchange: LongPoll | None = None
         self._number = 0
-        self._target = NOBODY
+        self._target = NO_LEADER
         self._in_flight: QuorumFetchRequest | None = None
         """The request in flight."""
         self._steady = False
         """Whether it was sent at the moment of the leader's previous response."""
-        self._last_hw = (NOBODY, 0, -1)
+        self._last_hw = (NO_LEADER, 0, -1)
         """(leader, epoch, last HW received from it)."""
 
     @property
@@ -388,8 +388,8 @@ class Fetching:
     def stop(self) -> None:
         """The process died."""
         self._in_flight = None
-        self._target = NOBODY
-        self._last_hw = (NOBODY, 0, -1)
+        self._target = NO_LEADER
+        self._last_hw = (NO_LEADER, 0, -1)
         self._waits = False
         self._connections.clear()
 
@@ -428,7 +428,7 @@ class Fetching:
         if self._in_flight is not None:
             return
         target = self._choose(now)
-        if target == NOBODY:
+        if target == NO_LEADER:
             return
         node = self._node
         leader, epoch, high_watermark = self._last_hw
@@ -436,7 +436,7 @@ class Fetching:
         self._number += 1
         self._target = target
         self._steady = steady and target == node.leader
-        self._in_flight = question(node, self._number, known_hw)
+        self._in_flight = next_fetch(node, self._number, known_hw)
         self._connections.sent(target, self._number, now)
         exchange, requests = self._bind(target), self._requests
         if requests is None or requests.ready(target):
@@ -451,7 +451,7 @@ class Fetching:
             self._waits = False
             self._exchange.ask(self._in_flight.correlation, self._in_flight, idle=False)
 
-    def _bind(self, target: int) -> Exchange:
+    def _bind(self, target: int) -> LongPoll:
         self._exchange = exchange = self._port.asking(target, EXCHANGE)
         exchange.asking = self
         return exchange
@@ -473,13 +473,13 @@ class Fetching:
     def _choose(self, now: int) -> int:
         node, ready = self._node, self._connections.ready
         if not self._wants:
-            return NOBODY
-        if node.leader != NOBODY and (node.voter or node.due_at > now) and ready(node.leader, now):
+            return NO_LEADER
+        if node.leader != NO_LEADER and (node.voter or node.due_at > now) and ready(node.leader, now):
             return node.leader
         if node.voter:
-            return NOBODY
+            return NO_LEADER
         voters = [voter for voter in node.voters if ready(voter, now)]
-        return voters[self._draw(len(voters))] if voters else NOBODY
+        return voters[self._draw(len(voters))] if voters else NO_LEADER
 
     def answered(self, source: int, response: QuorumFetchResponse, now: int) -> None:
         """Apply a response, and send the next fetch."""
@@ -487,7 +487,7 @@ class Fetching:
         if request is None or source != self._target or response.correlation != request.correlation:
             return
         self._in_flight = None
-        if not fetched(self._node, source, response, now):
+        if not handle_fetch_response(self._node, source, response, now):
             self._connections.refused(source, now)
             self.pump(now)
             return
@@ -533,7 +533,7 @@ class Fetching:
         self._number, self._target, self._in_flight, self._steady, self._last_hw, self._waits, connections = saved
         self._connections.load(connections)
         self._exchange = None
-        if self._target != NOBODY:
+        if self._target != NO_LEADER:
             self._bind(self._target)
 
 
@@ -547,7 +547,7 @@ LEAVING_US: Final = 5_000_000
 """Delay of that timer (``KafkaRaftClientDriver.shutdown``)."""
 
 
-class QuorumPeer:
+class RaftClient:
     """Quorum member inside the process that owns ``port``; implements :class:`MetadataLog` (``KafkaRaftClient``)."""
 
     __slots__ = (
@@ -572,7 +572,7 @@ class QuorumPeer:
         voters: tuple[int, ...],
         store: QuorumStore,
         config: QuorumConfig,
-        stream: Stream,
+        stream: RandomStream,
         listener: MetadataListener,
         requests: NetworkClient | None = None,
     ) -> None:
@@ -584,8 +584,8 @@ class QuorumPeer:
         self._requests: NodeContext = requests or port
         self._listener = listener
         self.node = RaftNode(port.node_id, voters, QuorumLog(store), config, stream.below)
-        self._parking = Parking(port, self.node, config, self._arm)
-        self._fetching = Fetching(port, self.node, config, stream.below, self._arm, requests)
+        self._parking = DelayedFetches(port, self.node, config, self._arm)
+        self._fetching = FollowerFetches(port, self.node, config, stream.below, self._arm, requests)
         self._alarm = LateAlarm(port, EXCHANGE, ALARM)
         self._late = False
         """Whether a timer fired late, so that all deadlines are to be checked again."""
@@ -644,7 +644,7 @@ class QuorumPeer:
 
     def _maybe_leave(self, *, late: bool = False) -> None:
         node = self.node
-        if self._leaves and (late or not node.voter or not node.others or node.leader not in (NOBODY, node.id)):
+        if self._leaves and (late or not node.voter or not node.others or node.leader not in (NO_LEADER, node.id)):
             self._leaves = False
             self.on_left()
 
@@ -703,17 +703,17 @@ class QuorumPeer:
     def _election(self, source: int, message: Any, now: int) -> None:
         node, send = self.node, self._port.send
         if isinstance(message, VoteRequest):
-            send(source, raft.vote(node, message, now))
+            send(source, raft.handle_vote_request(node, message, now))
         elif isinstance(message, VoteResponse):
-            raft.voted(node, source, message, now)
+            raft.handle_vote_response(node, source, message, now)
         elif isinstance(message, BeginQuorumEpochRequest):
-            send(source, raft.begin(node, message, now))
+            send(source, raft.handle_begin_quorum_epoch_request(node, message, now))
         elif isinstance(message, BeginQuorumEpochResponse):
-            raft.begun(node, source, message, now)
+            raft.handle_begin_quorum_epoch_response(node, source, message, now)
         elif isinstance(message, EndQuorumEpochRequest):
-            send(source, raft.end(node, message, now))
+            send(source, raft.handle_end_quorum_epoch_request(node, message, now))
         elif isinstance(message, EndQuorumEpochResponse):
-            raft.ended(node, source, message, now)
+            raft.handle_end_quorum_epoch_response(node, source, message, now)
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle a timer; False if it is not one of the quorum."""
@@ -847,7 +847,7 @@ _ELECTIONS: Final = (
 )  # fmt: skip
 
 
-def form_quorum(peers: tuple[QuorumPeer, ...], leader: int, records: tuple[tuple[Any, ...], ...]) -> None:
+def form_quorum(peers: tuple[RaftClient, ...], leader: int, records: tuple[tuple[Any, ...], ...]) -> None:
     """Start in a formed cluster: ``leader`` leads epoch 1, and every node has its whole log, committed.
 
     ``records`` are batches that it wrote before the start; the listeners get them as usual, then the leader becomes

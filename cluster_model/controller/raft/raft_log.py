@@ -29,7 +29,7 @@ class MetadataBatch(NamedTuple):
         return self.base + (1 if self.control else len(self.records))
 
 
-class Stint:
+class EpochBatches:
     """Batches of one epoch's leader, contiguous in offsets from ``start``."""
 
     __slots__ = ("batches", "epoch", "leader", "start")
@@ -59,7 +59,7 @@ class QuorumStore:
     __slots__ = ("log_branches", "whole")
 
     def __init__(self, whole: "QuorumStore | None" = None) -> None:
-        self.log_branches: dict[int, Stint] = {}
+        self.log_branches: dict[int, EpochBatches] = {}
         self.whole = whole
 
     def append(self, epoch: int, leader: int, base: int, records: tuple[Any, ...], *, control: bool) -> MetadataBatch:
@@ -70,7 +70,7 @@ class QuorumStore:
         """
         log_branch = self.log_branches.get(epoch)
         if log_branch is None:
-            log_branch = self.log_branches[epoch] = Stint(epoch, leader, base)
+            log_branch = self.log_branches[epoch] = EpochBatches(epoch, leader, base)
         if log_branch.leader != leader or log_branch.end != base:
             written = f"node {log_branch.leader} wrote up to {log_branch.end}"
             raise ValueError(f"node {leader} writes at offset {base} in epoch {epoch}, which {written}")
@@ -91,7 +91,7 @@ class QuorumStore:
             ValueError: the snapshot does not belong to this history.
         """
         known = (self if self.whole is None else self.whole).log_branches
-        found: dict[int, Stint] = {}
+        found: dict[int, EpochBatches] = {}
         for epoch, leader, start, length in saved:
             log_branch = known.get(epoch)
             if (
@@ -100,7 +100,7 @@ class QuorumStore:
                 or len(log_branch.batches) < length
             ):
                 raise ValueError(f"snapshot holds {length} batches of epoch {epoch}, which were never written here")
-            found[epoch] = Stint(epoch, leader, start)
+            found[epoch] = EpochBatches(epoch, leader, start)
             found[epoch].batches = log_branch.batches[:length]
         self.log_branches = found
 

@@ -10,7 +10,7 @@ that are new, ``removing`` those that are dropped. It is complete when all repli
 from collections.abc import Iterable
 from typing import Final
 
-from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.controller.rules.kraft_partition_changes import build_change
 from cluster_model.controller.rules.partition_change import (
     Brokers,
     ElectionMode,
@@ -20,7 +20,7 @@ from cluster_model.controller.rules.partition_change import (
 )
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
 
 
@@ -59,7 +59,7 @@ def begin_kraft(
 
     It replaces a reassignment in progress: a replica that was being added and is no longer wanted is removed.
     """
-    return build(
+    return build_change(
         state,
         target_replicas=new + tuple(sorted(broker for broker in state.replicas if broker not in new)),
         target_adding=tuple(sorted(broker for broker in new if broker not in original(state))),
@@ -88,7 +88,7 @@ def cancel_kraft(
     clean = bool(isr)
     if not replicas or (not clean and not topic.unclean):
         return KafkaError.INVALID_REPLICA_ASSIGNMENT
-    change = build(
+    change = build_change(
         state, target_isr=isr or replicas[:1], target_replicas=replicas, target_adding=(), target_removing=(),
         election=ElectionMode.ONLINE if clean else ElectionMode.UNCLEAN, active=active, profile=profile, topic=topic,
         by=by,
@@ -102,7 +102,7 @@ def cancel_kraft(
 # Elections that an administrator requests (ELECT_LEADERS, KIP-460), in both modes. Pure.
 
 
-def asked_kraft(
+def elect_requested_kraft(
     state: PartitionState,
     *,
     unclean: bool,
@@ -116,14 +116,14 @@ def asked_kraft(
     if not _is_needed(state, unclean=unclean):
         return KafkaError.ELECTION_NOT_NEEDED
     election = ElectionMode.UNCLEAN if unclean else ElectionMode.PREFERRED
-    change = build(state, election=election, active=active, profile=profile, topic=topic, by=by, elr=elr)
-    return change if change is not None and change.state.leader != NOBODY else _no_candidate(unclean=unclean)
+    change = build_change(state, election=election, active=active, profile=profile, topic=topic, by=by, elr=elr)
+    return change if change is not None and change.state.leader != NO_LEADER else _no_candidate(unclean=unclean)
 
 
-def asked_zk(
+def elect_requested_zk(
     state: PartitionState, *, unclean: bool, live: Brokers, profile: Profile, topic: TopicConfig, by: str
 ) -> PartitionChange | KafkaError:
-    """Elect as :func:`asked_kraft` in ZooKeeper mode, where the leader may also be one that has just died."""
+    """Elect as :func:`elect_requested_kraft` in ZooKeeper mode, where the leader may also be one that has just died."""
     if not _is_needed(state, unclean=unclean) and (not unclean or live(state.leader)):
         return KafkaError.ELECTION_NOT_NEEDED
     if unclean:
@@ -134,7 +134,7 @@ def asked_zk(
 
 
 def _is_needed(state: PartitionState, *, unclean: bool) -> bool:
-    return state.leader == NOBODY if unclean else state.leader != state.replicas[0]
+    return state.leader == NO_LEADER if unclean else state.leader != state.replicas[0]
 
 
 def _no_candidate(*, unclean: bool) -> KafkaError:

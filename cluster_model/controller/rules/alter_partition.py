@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 
-from cluster_model.controller.rules.kraft_partition_changes import build
+from cluster_model.controller.rules.kraft_partition_changes import build_change
 from cluster_model.controller.rules.partition_change import LEADER, Brokers, PartitionChange
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
@@ -13,7 +13,7 @@ from cluster_model.protocol.messages import AlterPartitionRequest, PartitionStat
 from cluster_model.protocol.versions import Profile
 
 
-def judge_kraft(
+def validate_kraft(
     state: PartitionState | None,
     request: AlterPartitionRequest,
     *,
@@ -43,7 +43,7 @@ def judge_kraft(
     return KafkaError.NONE
 
 
-def judge_zk(
+def validate_zk(
     state: PartitionState | None,
     request: AlterPartitionRequest,
     *,
@@ -78,7 +78,7 @@ def judge_zk(
     return KafkaError.NONE
 
 
-def judge_write(state: PartitionState, request: AlterPartitionRequest) -> KafkaError:
+def validate_write(state: PartitionState, request: AlterPartitionRequest) -> KafkaError:
     """Validate a leader's own write to ZooKeeper (up to 2.6): only the version of the znode counts."""
     stale = request.partition_epoch != state.partition_epoch
     return KafkaError.INVALID_UPDATE_VERSION if stale else KafkaError.NONE
@@ -99,7 +99,7 @@ def accept_kraft(
     elr: bool | None = None,
 ) -> PartitionChange | None:
     """Return the change of a valid proposal, which may complete a reassignment; None if it changes nothing."""
-    return build(
+    return build_change(
         state, target_isr=request.isr, target_recovering=request.recovering, active=active, profile=profile,
         topic=topic, by=LEADER, elr=elr,
     )  # fmt: skip
@@ -115,7 +115,7 @@ def accept_zk(state: PartitionState, request: AlterPartitionRequest) -> Partitio
     )
 
 
-def answer_error(change: PartitionChange | None, request: AlterPartitionRequest) -> KafkaError:
+def proposer_error(change: PartitionChange | None, request: AlterPartitionRequest) -> KafkaError:
     """Error for the proposer of an accepted change: NEW_LEADER_ELECTED if it is no longer the leader."""
     lost = change is not None and change.state.leader != request.leader
     return KafkaError.NEW_LEADER_ELECTED if lost else KafkaError.NONE

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cluster_model.controller.rules.partition_change import LAST_KNOWN, Brokers, ElectionMode, PartitionChange
 from cluster_model.protocol.configs import TopicConfig
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
 
 
@@ -31,7 +31,7 @@ class _Target:
     """Whether it is elected as the last known leader."""
 
 
-def build(
+def build_change(
     state: PartitionState,
     *,
     active: Brokers,
@@ -88,7 +88,7 @@ def _complete_reassignment(target: _Target) -> None:
 def _populate_elr(target: _Target, state: PartitionState, minimum: int, unclean_shutdown: tuple[int, ...]) -> None:
     """Compute the ELR: below its minimum an ISR commits nothing, so replicas that leave it lack no data (KIP-966)."""
     if len(target.isr) >= minimum:
-        target.elr, target.last_known = (), NOBODY
+        target.elr, target.last_known = (), NO_LEADER
         return
     target.elr = tuple(
         broker
@@ -105,8 +105,8 @@ def _elect(target: _Target, active: Brokers, election: ElectionMode, *, elr_on: 
     if election is ElectionMode.PREFERRED and valid(target.replicas[0]):
         target.leader = target.replicas[0]
     elif not valid(target.leader):
-        target.leader = next((broker for broker in target.replicas if valid(broker)), NOBODY)
-    if target.leader == NOBODY:
+        target.leader = next((broker for broker in target.replicas if valid(broker)), NO_LEADER)
+    if target.leader == NO_LEADER:
         if election is not ElectionMode.PREFERRED:
             _elect_unclean(target, active, elr_on=elr_on, may_be_unclean=may_be_unclean)
     elif target.leader in target.elr and not target.isr:
@@ -120,8 +120,8 @@ def _elect_unclean(target: _Target, active: Brokers, *, elr_on: bool, may_be_unc
     if elr_on and not target.isr and not target.elr and last in target.replicas and active(last):
         target.leader, target.unclean, target.is_last_known = last, True, True
     elif may_be_unclean:
-        target.leader = next((broker for broker in target.replicas if active(broker)), NOBODY)
-        target.unclean = target.leader != NOBODY
+        target.leader = next((broker for broker in target.replicas if active(broker)), NO_LEADER)
+        target.unclean = target.leader != NO_LEADER
 
 
 def _changed(
@@ -130,14 +130,14 @@ def _changed(
     """Return the new state with its epochs, None if nothing changes."""
     isr = state.isr
     if target.unclean:
-        isr, target.elr, target.last_known = (target.leader,), (), NOBODY
+        isr, target.elr, target.last_known = (target.leader,), (), NO_LEADER
         target.recovering = profile.recovery_state
     elif sorted(target.isr) != sorted(state.isr) and (target.isr or elr_on):
         # Without KIP-966 the last member remains in the ISR, without a leader.
         isr = target.isr
     if not elr_on:
-        target.elr, target.last_known = (), NOBODY
-    elif state.isr and not isr and state.leader != NOBODY:
+        target.elr, target.last_known = (), NO_LEADER
+    elif state.isr and not isr and state.leader != NO_LEADER:
         target.last_known = state.leader
     sets_leader = (
         target.leader != state.leader
@@ -161,7 +161,7 @@ def _changed(
 # Changes of one partition after an event (``ReplicationControlManager``).
 
 
-def broker_gone(
+def broker_fenced(
     state: PartitionState,
     broker: int,
     *,
@@ -178,13 +178,13 @@ def broker_gone(
     if broker not in state.isr:
         return None
     isr = tuple(member for member in state.isr if member != broker)
-    return build(
+    return build_change(
         state, target_isr=isr, active=lambda candidate: candidate != broker and active(candidate), profile=profile,
         topic=topic, by=by, elr=elr,
     )  # fmt: skip
 
 
-def broker_back(
+def broker_unfenced(
     state: PartitionState,
     broker: int,
     *,
@@ -199,9 +199,9 @@ def broker_back(
     Every such partition is checked, even without a replica on that broker: before the timer of 3.9 such an event
     triggers an unclean election that was allowed in the meantime.
     """
-    if state.leader != NOBODY:
+    if state.leader != NO_LEADER:
         return None
-    return build(
+    return build_change(
         state,
         active=lambda candidate: candidate == broker or active(candidate),
         profile=profile,
@@ -228,7 +228,7 @@ def unclean_shutdown(
     if broker not in state.isr and broker not in state.elr:
         return None
     isr = tuple(member for member in state.isr if member != broker)
-    return build(
+    return build_change(
         state, target_isr=isr, active=lambda candidate: candidate != broker and active(candidate), profile=profile,
         topic=topic, by=by, elr=elr, unclean_shutdown=(broker,),
     )  # fmt: skip

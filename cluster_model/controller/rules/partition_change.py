@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from cluster_model.protocol.configs import TopicConfig
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
 
 
@@ -94,7 +94,7 @@ def created(partition: str, replicas: tuple[int, ...], live: Brokers) -> Partiti
     ``ReplicationControlManager.createTopic``).
     """
     isr = tuple(broker for broker in replicas if live(broker))
-    return PartitionState(partition, isr[0] if isr else NOBODY, 0, isr, 0, replicas)
+    return PartitionState(partition, isr[0] if isr else NO_LEADER, 0, isr, 0, replicas)
 
 
 # Rules of a ZooKeeper-mode controller (``PartitionStateMachine``, ``ReplicaStateMachine``, ``ElectionMode``). The order
@@ -125,11 +125,11 @@ def offline_election(
     nothing is written.
     """
     leader = _first(state.replicas, state.isr, live)
-    if leader != NOBODY:
+    if leader != NO_LEADER:
         return _with_leader(state, leader, tuple(broker for broker in state.isr if live(broker)), by)
     if topic.unclean or unclean:
-        leader = next((broker for broker in state.replicas if live(broker)), NOBODY)
-    if leader == NOBODY:
+        leader = next((broker for broker in state.replicas if live(broker)), NO_LEADER)
+    if leader == NO_LEADER:
         return None
     return _with_leader(state, leader, (leader,), by, clean=False, recovering=profile.recovery_state)
 
@@ -139,13 +139,13 @@ def reassign_election(
 ) -> PartitionChange | None:
     """Elect the first replica of a reassignment's target that is live and in the ISR; the ISR does not change."""
     leader = _first(target, state.isr, live)
-    return None if leader == NOBODY else _with_leader(state, leader, state.isr, by)
+    return None if leader == NO_LEADER else _with_leader(state, leader, state.isr, by)
 
 
 def preferred_election(state: PartitionState, *, live: Brokers, by: str) -> PartitionChange | None:
     """Elect the first replica of the assignment if it is live, in the ISR and not the leader yet."""
     leader = _first(state.replicas[:1], state.isr, live)
-    return None if leader in (NOBODY, state.leader) else _with_leader(state, leader, state.isr, by)
+    return None if leader in (NO_LEADER, state.leader) else _with_leader(state, leader, state.isr, by)
 
 
 def controlled_shutdown_election(
@@ -158,7 +158,7 @@ def controlled_shutdown_election(
     """
     isr = tuple(broker for broker in state.isr if not stopping(broker))
     leader = _first(state.replicas, isr, live)
-    return None if leader == NOBODY else _with_leader(state, leader, isr, by)
+    return None if leader == NO_LEADER else _with_leader(state, leader, isr, by)
 
 
 def remove_from_isr(
@@ -173,7 +173,7 @@ def remove_from_isr(
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and (profile.keeps_last_isr or not topic.unclean):
         isr = state.isr
-    return _with_leader(state, NOBODY if state.leader == broker else state.leader, isr, by)
+    return _with_leader(state, NO_LEADER if state.leader == broker else state.leader, isr, by)
 
 
 def same_leader(state: PartitionState, *, by: str) -> PartitionChange:
@@ -182,4 +182,4 @@ def same_leader(state: PartitionState, *, by: str) -> PartitionChange:
 
 
 def _first(order: tuple[int, ...], isr: tuple[int, ...], live: Brokers) -> int:
-    return next((broker for broker in order if broker in isr and live(broker)), NOBODY)
+    return next((broker for broker in order if broker in isr and live(broker)), NO_LEADER)

@@ -14,7 +14,7 @@ Draw = Callable[[int], int]
 """Source of random numbers: returns one below its argument."""
 
 
-class Usable(NamedTuple):
+class UsableBroker(NamedTuple):
     """A registered broker, as a candidate for replicas."""
 
     broker: int
@@ -60,14 +60,14 @@ class _Rack(NamedTuple):
         return broker if broker >= 0 else self.fenced.next(turn)
 
 
-def check_replication(brokers: Sequence[Usable], replication: int) -> KafkaError:
+def check_replication(brokers: Sequence[UsableBroker], replication: int) -> KafkaError:
     """Validate a replication factor: INVALID_REPLICATION_FACTOR below 1, above the brokers, or if all are fenced."""
     possible = 0 < replication <= len(brokers) and any(not broker.fenced for broker in brokers)
     return KafkaError.NONE if possible else KafkaError.INVALID_REPLICATION_FACTOR
 
 
 def place_striped(
-    brokers: Sequence[Usable],
+    brokers: Sequence[UsableBroker],
     partitions: int,
     replication: int,
     draw: Draw,
@@ -123,7 +123,7 @@ def _place_partition(racks: list[_Rack], offset: int, replication: int, turn: in
 
 
 def _rack(
-    brokers: Sequence[Usable], name: str, draw: Draw, existing: Sequence[tuple[int, ...]], rack_of: dict[int, str]
+    brokers: Sequence[UsableBroker], name: str, draw: Draw, existing: Sequence[tuple[int, ...]], rack_of: dict[int, str]
 ) -> _Rack:
     fenced = sorted(broker.broker for broker in brokers if broker.rack == name and broker.fenced)
     unfenced = sorted(broker.broker for broker in brokers if broker.rack == name and not broker.fenced)
@@ -145,7 +145,7 @@ def _shuffle(items: list[T], draw: Draw) -> None:
 # Pure.
 
 
-def place(
+def place_zk(
     brokers: Sequence[tuple[int, str]], partitions: int, replication: int, start: int, shift: int, base: int = 0
 ) -> tuple[tuple[int, ...], ...]:
     """Return the replicas of each partition. ``brokers`` are (id, rack); racks count if every broker has one.

@@ -15,8 +15,8 @@ from cluster_model.connections.process_connections import BlockingConnection, Co
 from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import ControllerEventThread, SideEffects, Steps, Task
-from cluster_model.controller.zookeeper.controller_requests import HELD, Obedience
-from cluster_model.controller.zookeeper.isr_update import PROPAGATE, IsrProposals, IsrWriter
+from cluster_model.controller.zookeeper.controller_requests import HELD, ControllerRequestHandler
+from cluster_model.controller.zookeeper.isr_update import PROPAGATE, AlterIsrManager, IsrWriter
 from cluster_model.controller.zookeeper.kafka_controller import KafkaController
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_CONFIGS,
@@ -41,7 +41,12 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from cluster_model.controller.zookeeper.zk_admin_manager import DELAYED, DelayedTopicOperations, Drawn, TopicRequests
+from cluster_model.controller.zookeeper.zk_admin_manager import (
+    DELAYED,
+    DelayedTopicOperations,
+    RandomPlacement,
+    ZkAdminManager,
+)
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
@@ -65,10 +70,10 @@ from cluster_model.protocol.admin_messages import (
     refusal,
 )
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.configs import BrokerConfig, ControlSettings
+from cluster_model.protocol.configs import BrokerConfig, ZkControllerSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest
 from cluster_model.protocol.versions import Profile
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.messages import (
@@ -85,13 +90,13 @@ from cluster_model.zookeeper.messages import (
 # Tasks of a broker in ZooKeeper mode: registering, reading configurations, finding the controller.
 
 
-Doing = Generator[tuple[Any, ...], tuple[ZkResult, ...], None]
+TaskSteps = Generator[tuple[Any, ...], tuple[ZkResult, ...], None]
 REGISTER_AGAIN = "register again"
-EVERYBODY = "<default>"
+ALL_BROKERS = "<default>"
 """Name of the configuration of all brokers."""
 
 
-class Errands:
+class BrokerTasks:
     """A broker's tasks in ZooKeeper, which run one at a time."""
 
     __slots__ = ("_broker", "_configured", "_effects", "_found", "_rack", "_read", "_registered", "_retry_us", "lane")
@@ -134,7 +139,7 @@ class Errands:
             return self._read_configs([("topic", *arguments)])
         return self._find()
 
-    def _register(self, session: int) -> Doing:
+    def _register(self, session: int) -> TaskSteps:
         """Create the broker's ephemeral znode; its czxid is the broker epoch.
 
         A broker that restarts before its old session has expired finds its old znode. 0.8.2 waits for a session timeout
@@ -149,16 +154,16 @@ class Errands:
         else:
             self._effects.timer(self._retry_us, REGISTER_AGAIN, session)
 
-    def _configure(self) -> Doing:
+    def _configure(self) -> TaskSteps:
         """Read all configurations at the start of the process."""
         (notes,) = yield (kafka_zk_client.children(CONFIG_CHANGES, watch=True),)
         (topics, brokers) = yield (kafka_zk_client.children(TOPIC_CONFIGS), kafka_zk_client.children(BROKER_CONFIGS))
         wanted = [("topic", name) for name in topics.children]
-        wanted += [("broker", name) for name in (EVERYBODY, str(self._broker)) if name in brokers.children]
+        wanted += [("broker", name) for name in (ALL_BROKERS, str(self._broker)) if name in brokers.children]
         yield from self._read_configs(wanted)
         self._read = _newest(notes.children, self._read)
 
-    def _configs_changed(self) -> Doing:
+    def _configs_changed(self) -> TaskSteps:
         """Read the configurations named in new change notifications (``DynamicConfigManager``)."""
         (listed,) = yield (kafka_zk_client.children(CONFIG_CHANGES, watch=True),)
         fresh = [note for note in listed.children if _number(note) >= self._read]
@@ -166,15 +171,15 @@ class Errands:
             return
         notes = yield tuple([kafka_zk_client.get(f"{CONFIG_CHANGES}/{note}") for note in fresh])
         wanted = list({answer.data: None for answer in notes if answer.ok})
-        mine = ("", EVERYBODY, str(self._broker))
+        mine = ("", ALL_BROKERS, str(self._broker))
         yield from self._read_configs([(kind, name) for kind, name in wanted if kind == "topic" or name in mine])
         self._read = _newest(listed.children, self._read)
 
-    def _read_configs(self, wanted: list[tuple[str, str]]) -> Doing:
+    def _read_configs(self, wanted: list[tuple[str, str]]) -> TaskSteps:
         if not wanted:
             return
         paths = [
-            config_path(name) if kind == "topic" else broker_config_path("" if name == EVERYBODY else name)
+            config_path(name) if kind == "topic" else broker_config_path("" if name == ALL_BROKERS else name)
             for kind, name in wanted
         ]
         answers = yield tuple([kafka_zk_client.get(path) for path in paths])
@@ -182,9 +187,9 @@ class Errands:
             if answer.ok:
                 self._effects.do(self._configured, kind, name, answer.data)
 
-    def _find(self) -> Doing:
+    def _find(self) -> TaskSteps:
         (found,) = yield (kafka_zk_client.get(CONTROLLER),)
-        self._effects.do(self._found, found.data[0] if found.ok else NOBODY)
+        self._effects.do(self._found, found.data[0] if found.ok else NO_LEADER)
 
     def stopped(self) -> None:
         """The process died."""
@@ -230,7 +235,7 @@ class ControlledShutdown:
     def __init__(
         self,
         connector: Connector,
-        settings: ControlSettings,
+        settings: ZkControllerSettings,
         epoch: Callable[[], int],
         find: Callable[[], None],
         finish: Callable[[], None],
@@ -247,7 +252,7 @@ class ControlledShutdown:
         self.on = False
         self._left = 0
         """Number of attempts left."""
-        self._target = NOBODY
+        self._target = NO_LEADER
         """The controller whose response or connection is awaited, NOBODY for none."""
         self._correlation = 0
         self._looks = False
@@ -277,7 +282,7 @@ class ControlledShutdown:
         if not self.on:
             return
         self._looks = False
-        if controller == NOBODY:
+        if controller == NO_LEADER:
             self._failed()
             return
         self._target = controller
@@ -320,31 +325,31 @@ class ControlledShutdown:
 
     def receive(self, response: ControlledShutdownResponse) -> None:
         """Handle the controller's response."""
-        if self._target == NOBODY or response.correlation != self._correlation:
+        if self._target == NO_LEADER or response.correlation != self._correlation:
             return
-        self._target = NOBODY
+        self._target = NO_LEADER
         if response.error or response.remaining:
             self._failed()
         else:
             self._finish()
 
     def _failed(self) -> None:
-        self._target = NOBODY
+        self._target = NO_LEADER
         self._port.timer(self._settings.shutdown_backoff_us, AGAIN)
 
     def disconnected(self, peer: int) -> None:
         """The connection to the controller broke."""
         connection = self._connection
-        if connection is not None and connection.peer == peer and connection.broke() and self._target != NOBODY:
+        if connection is not None and connection.peer == peer and connection.broke() and self._target != NO_LEADER:
             self._failed()
 
     def on_timer(self, timer: tuple[Any, ...]) -> bool:
         """Handle a timer; False if it is not one of the shutdown."""
         if timer[0] == AGAIN:
-            if self.on and self._target == NOBODY:
+            if self.on and self._target == NO_LEADER:
                 self._try()
         elif timer[0] == TIMED_OUT:
-            if self._target != NOBODY and timer[1] == self._correlation:
+            if self._target != NO_LEADER and timer[1] == self._correlation:
                 self._disconnect()
                 self._failed()
         else:
@@ -354,7 +359,7 @@ class ControlledShutdown:
     def stopped(self) -> None:
         """The process ended."""
         self.on = self._looks = False
-        self._target = NOBODY
+        self._target = NO_LEADER
         self._disconnect()
 
     def save(self) -> tuple[Any, ...]:
@@ -495,7 +500,7 @@ STARTUP_US: Final = 2_000_000
 START: Final = "zookeeper start"
 
 
-class ZooKeeperControl:
+class ZooKeeperBrokerClient:
     """Control-plane client of one broker in ZooKeeper mode."""
 
     def __init__(
@@ -508,7 +513,7 @@ class ZooKeeperControl:
         config: BrokerConfig,
         defaults: dict[str, Any],
         emit: Callable[[Event], None],
-        draw: Callable[[str, int], Drawn],
+        draw: Callable[[str, int], RandomPlacement],
         known: Callable[[], tuple[int, ...]],
     ) -> None:
         """``draw`` makes the random values of a new topic; ``known`` returns the ids of all brokers."""
@@ -523,18 +528,18 @@ class ZooKeeperControl:
         """Dynamic configurations of brokers: those of all brokers under the empty name, and this broker's own."""
         self._serving = False
         """Whether this process has registered and started its periodic tasks."""
-        settings = ControlSettings.of(profile, defaults)
+        settings = ZkControllerSettings.of(profile, defaults)
         hands = SideEffects(port, emit)
         self.session = ZooKeeperSession(port, servers, config.session_us, self)
         ask = self.session.ask
         self.controller = KafkaController(port, profile, config, defaults, hands, ask, broker.connections)
         self.writer = IsrWriter(port, profile, hands, ask, broker.isr_answered)
-        self.obedience = Obedience(
+        self.obedience = ControllerRequestHandler(
             broker, port, self.writer, lambda: self.broker_epoch, lambda topic: self.errands.lane.put("topic", topic)
         )
         versions = profile.controller_api_versions
         to_controller = broker.connections.open(settings.socket_timeout_us, asks_versions=versions)
-        self.proposals = IsrProposals(
+        self.proposals = AlterIsrManager(
             to_controller.client,
             settings.socket_timeout_us,
             lambda: self.obedience.controller,
@@ -544,7 +549,7 @@ class ZooKeeperControl:
         )
         to_controller.failed = self.proposals.on_disconnect
         retry_us = config.session_us if profile.waits_for_own_session else STARTUP_US
-        self.errands = Errands(
+        self.errands = BrokerTasks(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
         self.leaving = ControlledShutdown(
@@ -552,7 +557,7 @@ class ZooKeeperControl:
         )
         broker.connections.add(self.leaving)
         self._delayed = DelayedTopicOperations(port, lambda: broker.states)
-        self._topics = TopicRequests(profile, defaults, hands, self._live, known, self._delayed.answer)
+        self._topics = ZkAdminManager(profile, defaults, hands, self._live, known, self._delayed.answer)
         self.requests = ControllerEventThread("requests", self._topics.begin, ask, hands, tuple, _nothing)
         for lane in (self.controller.lane, self.writer.lane, self.errands.lane, self.requests):
             self.session.answers_to(lane.name, lane.answered)
@@ -698,7 +703,7 @@ class ZooKeeperControl:
             if overrides.get("unclean.leader.election.enable") and self._profile.topic_unclean_election:
                 self.controller.lane.put("unclean_allowed", (name,))
         else:
-            self._dynamic["" if name == EVERYBODY else name] = overrides
+            self._dynamic["" if name == ALL_BROKERS else name] = overrides
             overrides = self._dynamic_overrides()
             if self._broker.update_config(overrides) is KafkaError.NONE:
                 self.controller.configured(tuple(overrides.items()))

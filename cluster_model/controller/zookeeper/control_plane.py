@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
-from cluster_model.controller.cluster_parts import ControllerRole, ControllerView, Parts, Server
+from cluster_model.controller.cluster_parts import ClusterParts, ControllerRole, ControllerView, ControlPlaneServer
 from cluster_model.controller.committed_state import CommittedPartition, TopicRegistry
 from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.controller.zookeeper import kafka_zk_client
-from cluster_model.controller.zookeeper.broker_side import ZooKeeperControl
-from cluster_model.controller.zookeeper.controller_context import LiveBroker, PartitionMachineState, Where
+from cluster_model.controller.zookeeper.broker_side import ZooKeeperBrokerClient
+from cluster_model.controller.zookeeper.controller_context import LiveBroker, PartitionMachineState, ReplicaMachineState
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_IDS,
     CONFIG_CHANGES,
@@ -37,16 +37,16 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     topic_with_config_at,
 )
 from cluster_model.controller.zookeeper.messages import UpdateMetadataRequest
-from cluster_model.controller.zookeeper.zk_admin_manager import Drawn
+from cluster_model.controller.zookeeper.zk_admin_manager import RandomPlacement
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, Event
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec.cluster_spec import ClusterSpec
-from cluster_model.zookeeper.ensemble import ZooKeeperService
+from cluster_model.zookeeper.ensemble import Ensemble
 from cluster_model.zookeeper.messages import ServerState
 
 # The start of a ZooKeeper-mode cluster: all znodes exist, brokers are registered, metadata is delivered.
@@ -58,9 +58,9 @@ Step = tuple[int, Any]
 """A broker and an operation of it."""
 
 
-def form(
-    service: ZooKeeperService,
-    controls: dict[int, ZooKeeperControl],
+def form_cluster(
+    service: Ensemble,
+    controls: dict[int, ZooKeeperBrokerClient],
     spec: ClusterSpec,
     records: Mapping[str, CommittedPartition],
 ) -> None:
@@ -111,7 +111,7 @@ def _topic(first: int, topic: str, config: tuple[Any, ...], partitions: list[Com
     return steps
 
 
-def _watches(first: int, controls: dict[int, ZooKeeperControl], topics: list[str]) -> list[Step]:
+def _watches(first: int, controls: dict[int, ZooKeeperBrokerClient], topics: list[str]) -> list[Step]:
     steps: list[Step] = []
     for broker in controls:
         steps += [
@@ -126,7 +126,10 @@ def _watches(first: int, controls: dict[int, ZooKeeperControl], topics: list[str
 
 
 def _activate(
-    control: ZooKeeperControl, first: int, live: dict[int, LiveBroker], by_topic: dict[str, list[CommittedPartition]]
+    control: ZooKeeperBrokerClient,
+    first: int,
+    live: dict[int, LiveBroker],
+    by_topic: dict[str, list[CommittedPartition]],
 ) -> None:
     """Fill the context of the first controller, as after a failover."""
     context = control.controller.work.context
@@ -143,12 +146,12 @@ def _activate(
             context.heard(record.name, StateNode(record.leader, record.leader_epoch, record.isr, FIRST_EPOCH), 0)
             context.standing[record.name] = PartitionMachineState.ONLINE
             for broker in record.assignment:
-                context.replicas[record.name, broker] = Where.ONLINE
+                context.replicas[record.name, broker] = ReplicaMachineState.ONLINE
     control.controller.begin()
 
 
 def _deliver_metadata(
-    controls: dict[int, ZooKeeperControl],
+    controls: dict[int, ZooKeeperBrokerClient],
     first: int,
     live: dict[int, LiveBroker],
     records: Mapping[str, CommittedPartition],
@@ -239,15 +242,15 @@ _ROLES: Final[dict[ServerState, ControllerRole]] = {
 }
 
 
-class ZooKeeperPlane:
+class ZooKeeperControlPlane:
     """Control plane of one ZooKeeper-mode cluster."""
 
     def __init__(
         self,
         spec: ClusterSpec,
-        parts: Parts,
+        parts: ClusterParts,
         network: Network,
-        streams: Streams,
+        streams: RandomStreams,
         emit: Callable[[Event], None],
     ) -> None:
         self._spec = spec
@@ -258,22 +261,22 @@ class ZooKeeperPlane:
         truth = ZooKeeperStatePublisher(
             parts.registry, emit, lambda: network.kernel.now, self._topic_node, self._config
         )
-        self.service = ZooKeeperService(network, spec.zookeepers, on_commit=truth.commit)
-        self.servers: dict[int, tuple[str, Server]] = dict(self.service.nodes)
-        self.controls: dict[int, ZooKeeperControl] = {}
+        self.service = Ensemble(network, spec.zookeepers, on_commit=truth.commit)
+        self.servers: dict[int, tuple[str, ControlPlaneServer]] = dict(self.service.nodes)
+        self.controls: dict[int, ZooKeeperBrokerClient] = {}
 
-    def join(self, broker: Broker, port: NodeContext, rack: str) -> ZooKeeperControl:
+    def join(self, broker: Broker, port: NodeContext, rack: str) -> ZooKeeperBrokerClient:
         """Make the control-plane client of a broker."""
-        control = ZooKeeperControl(
+        control = ZooKeeperBrokerClient(
             broker, port, rack, self.service.servers, self._parts.profile, self._parts.config, dict(self._spec.config),
             self._emit, self._draw, lambda: tuple(self.controls),
         )  # fmt: skip
         self.controls[broker.id] = control
         return control
 
-    def _draw(self, topic: str, brokers: int) -> Drawn:
+    def _draw(self, topic: str, brokers: int) -> RandomPlacement:
         stream = self._streams.named(f"placement:{topic}")
-        return Drawn(self._parts.registry.new_topic_id(), stream.below(brokers), stream.below(brokers))
+        return RandomPlacement(self._parts.registry.new_topic_id(), stream.below(brokers), stream.below(brokers))
 
     def _topic_node(self, topic: str) -> TopicNode:
         node: TopicNode = self.service.tree.nodes[topic_path(topic)].data  # type: ignore[assignment]
@@ -285,9 +288,9 @@ class ZooKeeperPlane:
 
     def begin(self) -> None:
         """Start as a formed cluster: all brokers registered with metadata, the lowest id controller in epoch 1."""
-        form(self.service, self.controls, self._spec, self._parts.committed.records)
+        form_cluster(self.service, self.controls, self._spec, self._parts.committed.records)
 
-    def _newest(self) -> ZooKeeperControl | None:
+    def _newest(self) -> ZooKeeperBrokerClient | None:
         active = [control for control in self.controls.values() if control.controller.is_active]
         return max(active, key=lambda control: control.controller.work.context.epoch, default=None)
 
@@ -298,7 +301,7 @@ class ZooKeeperPlane:
     def active(self) -> int:
         """The broker that acts as the controller; if several do, the one of the newest epoch."""
         newest = self._newest()
-        return NOBODY if newest is None else newest.controller.work.broker_id
+        return NO_LEADER if newest is None else newest.controller.work.broker_id
 
     def controller_epoch(self) -> int:
         """Controller epoch in ZooKeeper."""
@@ -343,7 +346,7 @@ class ZooKeeperPlane:
     def broker_epoch(self, broker: int) -> int:
         """Czxid of the broker's znode (KIP-380), NOBODY if there is none."""
         node = self.service.tree.nodes.get(broker_path(broker))
-        return NOBODY if node is None else node.czxid
+        return NO_LEADER if node is None else node.czxid
 
     def being_deleted(self, topic: str) -> bool:
         """Whether the topic is listed in /admin/delete_topics."""

@@ -48,7 +48,7 @@ class BrokerChannel:
         """Whether the channel waits before a retry."""
 
 
-class Channels:
+class ControllerChannels:
     """Channels of one controller to all brokers (``ControllerChannelManager``)."""
 
     __slots__ = ("_alarm", "_channels", "_connector", "_correlation", "_port", "_responded", "_timeout_us")

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from cluster_model.controller.zookeeper.kafka_zk_client import ReplicaAssignment, StateNode, index_of, topic_of
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 
 UNDECIDED: Final = -1
 """``leader_epoch`` of a partition whose state was never written."""
@@ -22,7 +22,7 @@ class PartitionMachineState(IntEnum):
     OFFLINE = 2
 
 
-class Where(IntEnum):
+class ReplicaMachineState(IntEnum):
     """State of a replica (``ReplicaState`` of ``ReplicaStateMachine``)."""
 
     NEW = 0
@@ -51,7 +51,7 @@ class ControllerContext:
     def __init__(self) -> None:
         self.active = False
         """Whether this broker acts as the controller."""
-        self.leader = NOBODY
+        self.leader = NO_LEADER
         """The controller, as far as this broker knows."""
         self.defaults: dict[str, Any] = {}
         """Dynamic configuration of this broker, whether it is the controller or not (KIP-226)."""
@@ -65,7 +65,7 @@ class ControllerContext:
         self.topic_ids: dict[str, int] = {}
         self.partitions: dict[str, PartitionState] = {}
         self.standing: dict[str, PartitionMachineState] = {}
-        self.replicas: dict[tuple[str, int], Where] = {}
+        self.replicas: dict[tuple[str, int], ReplicaMachineState] = {}
         self.configs: dict[str, tuple[tuple[str, Any], ...]] = {}
         """Topic → its own configuration, as last read."""
         self.deleting: dict[str, None] = {}
@@ -118,7 +118,7 @@ class ControllerContext:
             known = self.partitions.get(name)
             if known is None:
                 added.append(name)
-                known = PartitionState(name, NOBODY, UNDECIDED, (), -1, ())
+                known = PartitionState(name, NO_LEADER, UNDECIDED, (), -1, ())
             self.partitions[name] = known._replace(
                 replicas=replicas, adding=adding, removing=removing, topic_id=topic_id
             )

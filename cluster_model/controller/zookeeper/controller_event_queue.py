@@ -14,7 +14,7 @@ from typing import Any
 
 from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.controller.zookeeper import kafka_zk_client
-from cluster_model.controller.zookeeper.controller_channels import Channels, RequestBatch
+from cluster_model.controller.zookeeper.controller_channels import ControllerChannels, RequestBatch
 from cluster_model.controller.zookeeper.controller_context import ControllerContext
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     CONTROLLER_EPOCH,
@@ -24,7 +24,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     state_path,
 )
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.protocol.configs import BrokerConfig, ControlSettings, TopicConfig
+from cluster_model.protocol.configs import BrokerConfig, TopicConfig, ZkControllerSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.versions import Profile
@@ -237,7 +237,7 @@ class ControllerOperations:
         config: BrokerConfig,
         defaults: dict[str, Any],
         hands: SideEffects,
-        channels: Channels,
+        channels: ControllerChannels,
         put: Callable[..., None],
     ) -> None:
         """``defaults`` are the brokers' static configurations; ``put`` queues an event of the thread."""
@@ -245,7 +245,7 @@ class ControllerOperations:
         self.profile = profile
         self.config = config
         self.defaults = defaults
-        self.settings = ControlSettings.of(profile, defaults)
+        self.settings = ZkControllerSettings.of(profile, defaults)
         self.hands = hands
         self.channels = channels
         self.put = put

@@ -10,7 +10,7 @@ from typing import Any, Final
 from cluster_model.broker import topic_of
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import MetadataUpdate
-from cluster_model.controller.committed_state import Holdback
+from cluster_model.controller.committed_state import DelayedUpdates
 from cluster_model.controller.zookeeper.isr_update import IsrWriter
 from cluster_model.controller.zookeeper.messages import (
     DELETE_EPOCH,
@@ -26,12 +26,12 @@ from cluster_model.controller.zookeeper.messages import (
 )
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 
 # Fencing: validation of a controller's requests by a broker (``ReplicaManager``, ``KafkaApis``). Pure.
 
 
-def judge_request(request: ControlRequest, controller_epoch: int, broker_epoch: int) -> KafkaError:
+def fence_request(request: ControlRequest, controller_epoch: int, broker_epoch: int) -> KafkaError:
     """Reject requests of an old controller, or for an earlier process of this broker (KIP-380, since 2.2)."""
     if request.controller_epoch < controller_epoch:
         return KafkaError.STALE_CONTROLLER_EPOCH
@@ -61,7 +61,7 @@ HELD: Final = "held control requests"
 """Name of the timer of delayed requests."""
 
 
-class Obedience:
+class ControllerRequestHandler:
     """Applies the controller's requests to one broker."""
 
     __slots__ = (
@@ -87,11 +87,11 @@ class Obedience:
         """Highest controller epoch of any request; requests of older controllers are rejected."""
         self._open = True
         self._early: list[tuple[int, ControlRequest]] = []
-        self.controller = NOBODY
+        self.controller = NO_LEADER
         """The controller named in the last UpdateMetadata."""
-        self._requests = Holdback()
+        self._requests = DelayedUpdates()
         """Requests that a fault delays, not answered yet."""
-        self._news = Holdback()
+        self._news = DelayedUpdates()
         """UpdateMetadata requests that are answered, and that a fault applies late."""
         self._alarm = Alarm(port, HELD)
 
@@ -158,7 +158,7 @@ class Obedience:
             self._take_up(update)
         self._set_alarm(self._news)
 
-    def _set_alarm(self, held: Holdback) -> None:
+    def _set_alarm(self, held: DelayedUpdates) -> None:
         at = held.next_at()
         if at >= 0:
             self._alarm.want(at)
@@ -168,7 +168,7 @@ class Obedience:
         if not self._open:
             self._early.append((source, request))
             return None
-        error = judge_request(request, self.controller_epoch, self._broker_epoch())
+        error = fence_request(request, self.controller_epoch, self._broker_epoch())
         if error is KafkaError.NONE:
             self.controller_epoch = request.controller_epoch
         return error
@@ -262,7 +262,7 @@ class Obedience:
         self._open = False
         self._early.clear()
         self.controller_epoch = 0
-        self.controller = NOBODY
+        self.controller = NO_LEADER
         self._requests.clear()
         self._news.clear()
         self._alarm.forget()

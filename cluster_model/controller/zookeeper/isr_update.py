@@ -18,7 +18,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import ISR_CHANGES, Stat
 from cluster_model.controller.zookeeper.messages import AlterPartitionsRequest, AlterPartitionsResponse
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
 
 PERIOD_US: Final = 2_500_000
@@ -164,7 +164,7 @@ AGAIN: Final = "alter partition again"
 TIMED_OUT: Final = "alter partition timeout"
 
 
-class IsrProposals:
+class AlterIsrManager:
     """Sends the ISR proposals of one broker's partitions to the controller (``AlterPartitionManager``, since 2.7)."""
 
     __slots__ = ("_alarm", "_answered", "_controller", "_correlation", "_epoch", "_port", "_propose_again",
@@ -190,7 +190,7 @@ class IsrProposals:
         self._answered = answered
         self._propose_again = propose_again
         self._unsettled: dict[str, AlterPartitionRequest] = {}
-        self._sent_to = NOBODY
+        self._sent_to = NO_LEADER
         """Target of the request in flight, NOBODY if there is none."""
         self._waits = False
         """Whether the next request has to wait for the end of a pause."""
@@ -205,10 +205,10 @@ class IsrProposals:
         self._send()
 
     def _send(self) -> None:
-        if self._sent_to != NOBODY or self._waits or not self._unsettled:
+        if self._sent_to != NO_LEADER or self._waits or not self._unsettled:
             return
         controller = self._controller()
-        if controller == NOBODY:
+        if controller == NO_LEADER:
             self._pause()
             return
         epoch = self._epoch()
@@ -221,20 +221,20 @@ class IsrProposals:
         self._alarm.want(self._port.now + self._timeout_us)
 
     def _pause(self) -> None:
-        self._sent_to = NOBODY
+        self._sent_to = NO_LEADER
         if not self._waits:
             self._waits = True
             self._port.timer(RETRY_US, SEND)
 
     def receive(self, response: AlterPartitionsResponse) -> None:
         """Handle the controller's response."""
-        if response.correlation != self._correlation or self._sent_to == NOBODY:
+        if response.correlation != self._correlation or self._sent_to == NO_LEADER:
             return
         self._alarm.forget()
         if response.error:
             self._pause()
             return
-        self._sent_to = NOBODY
+        self._sent_to = NO_LEADER
         for answer in response.partitions:
             known = self._unsettled.get(answer.partition)
             if known is not None and known.correlation == answer.correlation:
@@ -259,7 +259,7 @@ class IsrProposals:
             self._retrying.pop(timer[1], None)
             self._propose_again(timer[1])
         elif timer[0] == TIMED_OUT:
-            if self._alarm.rang() and self._sent_to != NOBODY:
+            if self._alarm.rang() and self._sent_to != NO_LEADER:
                 self._port.abandon(self._sent_to)
                 self._pause()
         else:
@@ -270,7 +270,7 @@ class IsrProposals:
         """The process died."""
         self._unsettled.clear()
         self._retrying.clear()
-        self._sent_to = NOBODY
+        self._sent_to = NO_LEADER
         self._waits = False
         self._alarm.forget()
 

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.controller.rules.admin_rules import imbalanced_zk, in_progress
-from cluster_model.controller.rules.alter_partition import accept_zk, judge_zk
+from cluster_model.controller.rules.alter_partition import accept_zk, validate_zk
 from cluster_model.controller.rules.partition_change import (
     PartitionChange,
     controlled_shutdown_election,
     preferred_election,
 )
 from cluster_model.controller.zookeeper import kafka_zk_client, reassignment, state_machines, topic_deletion
-from cluster_model.controller.zookeeper.controller_channels import RETRY, TIMEOUTS, Channels
+from cluster_model.controller.zookeeper.controller_channels import RETRY, TIMEOUTS, ControllerChannels
 from cluster_model.controller.zookeeper.controller_context import ControllerContext, LiveBroker
 from cluster_model.controller.zookeeper.controller_event_queue import (
     Answers,
@@ -64,10 +64,10 @@ from cluster_model.protocol.admin_messages import (
     ElectLeadersResponse,
     refusal,
 )
-from cluster_model.protocol.configs import FIRST_REBALANCE_US, BrokerConfig, ControlSettings
+from cluster_model.protocol.configs import FIRST_REBALANCE_US, BrokerConfig, ZkControllerSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ControllerChanged
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, AlterPartitionResponse, PartitionState
 from cluster_model.protocol.versions import Profile
 from cluster_model.zookeeper.messages import Multi
 
@@ -107,20 +107,20 @@ def process_broker_change(work: ControllerOperations) -> Doing:
     if bounced:
         for broker in bounced:
             context.brokers.pop(broker)
-        yield from failed(work, bounced, "bounced")
+        yield from on_broker_failure(work, bounced, "bounced")
         context.brokers.update({broker: now[broker] for broker in bounced})
-        yield from started(work, bounced)
+        yield from on_broker_startup(work, bounced)
     if fresh:
         context.brokers.update({broker: now[broker] for broker in fresh})
-        yield from started(work, fresh)
+        yield from on_broker_startup(work, fresh)
     if dead:
         for broker in dead:
             context.brokers.pop(broker)
-        yield from failed(work, dead, "offline")
+        yield from on_broker_failure(work, dead, "offline")
     context.brokers = {broker: context.brokers[broker] for broker in sorted(context.brokers)}
 
 
-def failed(work: ControllerOperations, brokers: list[int], status: str) -> Doing:
+def on_broker_failure(work: ControllerOperations, brokers: list[int], status: str) -> Doing:
     """Handle brokers that are offline (``onBrokerFailure``)."""
     context = work.context
     for broker in brokers:
@@ -148,7 +148,7 @@ def replicas_offline(work: ControllerOperations, replicas: list[tuple[str, int]]
         work.update_metadata(context.reachable, ())
 
 
-def started(work: ControllerOperations, brokers: list[int]) -> Doing:
+def on_broker_startup(work: ControllerOperations, brokers: list[int]) -> Doing:
     """Handle brokers that are online again or new (``onBrokerStartup``)."""
     context = work.context
     old = [broker for broker in context.reachable if broker not in brokers]
@@ -173,7 +173,7 @@ REBALANCE = "auto leader rebalance"
 """Name of the timer of the leader rebalance."""
 
 
-def race(work: ControllerOperations) -> Doing:
+def elect(work: ControllerOperations) -> Doing:
     """Become the controller if there is none (``elect``); otherwise learn which broker it is."""
     context = work.context
     (found,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
@@ -227,7 +227,7 @@ def _follow(work: ControllerOperations) -> Doing:
     """Watch /controller and read which broker it names; elect again if it was deleted in the meantime."""
     (found,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
     (controller,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
-    work.context.leader = controller.data[0] if controller.ok else NOBODY
+    work.context.leader = controller.data[0] if controller.ok else NO_LEADER
     if not found.ok or not controller.ok:
         work.put("reelect")
 
@@ -288,9 +288,9 @@ def process_controller_change(work: ControllerOperations) -> Doing:
     (controller,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
     if was_active and not (controller.ok and controller.data[0] == work.broker_id):
         resign(work)
-    work.context.leader = controller.data[0] if controller.ok else NOBODY
+    work.context.leader = controller.data[0] if controller.ok else NO_LEADER
     if not found.ok or not controller.ok:
-        yield from race(work)
+        yield from elect(work)
 
 
 # Requested elections: preferred leaders, an administrator's, and controlled shutdown.
@@ -341,7 +341,7 @@ def needed(context: ControllerContext, partition: str, *, unclean: bool) -> Kafk
     if not context.decided(partition):
         return KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
     if unclean:
-        if state.leader != NOBODY and context.is_live(state.leader):
+        if state.leader != NO_LEADER and context.is_live(state.leader):
             return KafkaError.ELECTION_NOT_NEEDED
         live = any(context.is_live(broker) for broker in state.replicas)
         return KafkaError.NONE if live else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
@@ -463,7 +463,7 @@ def refuse(work: ControllerOperations, source: int, request: Any) -> None:
 # ISR changes: notified through ZooKeeper up to 2.6, by AlterPartition since 2.7 (KIP-497).
 
 
-def notified(work: ControllerOperations) -> Doing:
+def process_isr_change_notification(work: ControllerOperations) -> Doing:
     """Handle notifications of ISR changes: read the states, send them to all brokers, delete the notifications."""
     context = work.context
     (listed,) = yield from work.ask([kafka_zk_client.children(ISR_CHANGES, watch=True)])
@@ -478,7 +478,7 @@ def notified(work: ControllerOperations) -> Doing:
     yield from work.write([kafka_zk_client.delete(path) for path in paths])
 
 
-def proposed(work: ControllerOperations, source: int, request: AlterPartitionsRequest) -> Doing:
+def process_alter_partition(work: ControllerOperations, source: int, request: AlterPartitionsRequest) -> Doing:
     """Handle AlterPartition of a broker: validate, write on condition of the version, send to all brokers, respond."""
     context = work.context
     epochs = {broker: known.epoch for broker, known in context.brokers.items()}
@@ -493,7 +493,7 @@ def proposed(work: ControllerOperations, source: int, request: AlterPartitionsRe
     for proposal in request.partitions:
         state = context.partitions.get(proposal.partition)
         known = None if state is None or not context.decided(proposal.partition) else state
-        error = judge_zk(known, proposal, epochs=live, profile=work.profile)
+        error = validate_zk(known, proposal, epochs=live, profile=work.profile)
         errors[proposal.partition] = error
         change = accept_zk(known, proposal) if known is not None and error is KafkaError.NONE else None
         if change is not None:
@@ -539,7 +539,7 @@ def process_topic_change(work: ControllerOperations) -> Doing:
     yield from _create(work, added)
 
 
-def partitions_changed(work: ControllerOperations, topic: str) -> Doing:
+def process_partition_modifications(work: ControllerOperations, topic: str) -> Doing:
     """Handle a written topic assignment, which may have new partitions (``processPartitionModifications``)."""
     context = work.context
     (answer,) = yield from work.ask([kafka_zk_client.get(topic_path(topic), watch=True)])
@@ -614,27 +614,27 @@ class KafkaController:
         self._port = port
         self._dynamic_config: Settings = ()
         """Dynamic configuration of the broker, possibly newer than what the event thread has handled."""
-        timeout_us = ControlSettings.of(profile, defaults).socket_timeout_us
-        self.channels = Channels(connections.connector, timeout_us, self._answered)
+        timeout_us = ZkControllerSettings.of(profile, defaults).socket_timeout_us
+        self.channels = ControllerChannels(connections.connector, timeout_us, self._answered)
         connections.add(self.channels)
         self.work = ControllerOperations(port.node_id, profile, config, defaults, hands, self.channels, self._put)
         context = self.work.context
         self.lane = ControllerEventThread("controller", self._begin, ask, hands, context.save, context.load)
         work = self.work
         self._events: dict[str, Callable[..., Doing]] = {
-            "reelect": lambda: race(work),
+            "reelect": lambda: elect(work),
             "controller_change": lambda: process_controller_change(work),
             "broker_change": lambda: process_broker_change(work),
             "topic_change": lambda: process_topic_change(work),
-            "partitions_change": lambda topic: partitions_changed(work, topic),
+            "partitions_change": lambda topic: process_partition_modifications(work, topic),
             "topic_deletion": lambda: topic_deletion.requested(work),
-            "isr_notification": lambda: notified(work),
+            "isr_notification": lambda: process_isr_change_notification(work),
             "state_change": lambda partition: reassignment.isr_changed(work, partition),
             "stopped": lambda broker, answers: topic_deletion.stopped(work, broker, answers),
             "rebalance": lambda: rebalance(work),
             "defaults_changed": lambda settings: defaults_changed(work, settings),
             "unclean_allowed": lambda names: unclean_allowed(work, list(names)),
-            "alter_partition": lambda source, request: proposed(work, source, request),
+            "alter_partition": lambda source, request: process_alter_partition(work, source, request),
             "controlled_shutdown": lambda source, request: controlled_shutdown(work, source, request),
             "elect_leaders": lambda source, request: elect_leaders(work, source, request),
             "reassign": lambda source, request: reassign(work, source, request),

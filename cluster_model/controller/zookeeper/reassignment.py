@@ -10,7 +10,7 @@ from typing import Any
 from cluster_model.controller.rules.admin_rules import check_target, in_progress, original, target
 from cluster_model.controller.rules.partition_change import PartitionChange, reassign_election, same_leader
 from cluster_model.controller.zookeeper import kafka_zk_client, state_machines, topic_deletion
-from cluster_model.controller.zookeeper.controller_context import Where
+from cluster_model.controller.zookeeper.controller_context import ReplicaMachineState
 from cluster_model.controller.zookeeper.controller_event_queue import ControllerOperations, Doing
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     ReplicaAssignment,
@@ -57,10 +57,10 @@ def _begin(work: ControllerOperations, state: PartitionState, new: tuple[int, ..
     yield from _write_assignment(work, topic_of(name))
     unneeded = [broker for broker in state.replicas if broker not in replicas]
     yield from _stop(work, name, unneeded)
-    yield from go_on(work, name)
+    yield from on_partition_reassignment(work, name)
 
 
-def go_on(work: ControllerOperations, name: str) -> Doing:
+def on_partition_reassignment(work: ControllerOperations, name: str) -> Doing:
     """Run phase B if the whole target is in sync, else phase A (``onPartitionReassignment``)."""
     context = work.context
     yield from work.ask([kafka_zk_client.exists(state_path(name), watch=True)])
@@ -95,7 +95,7 @@ def resume(work: ControllerOperations, names: list[str]) -> Doing:
     """Resume reassignments after a broker came online or a controller failover."""
     for name in names:
         if name in work.context.partitions and in_progress(work.context.partitions[name]):
-            yield from go_on(work, name)
+            yield from on_partition_reassignment(work, name)
 
 
 def _in_sync(state: PartitionState) -> bool:
@@ -141,7 +141,7 @@ def _finish(work: ControllerOperations, name: str) -> Doing:
     yield from _stop(work, name, list(before.removing))
     yield from _write_assignment(work, topic_of(name))
     work.update_metadata(context.reachable, (name,))
-    yield from topic_deletion.allowed_again(work, topic_of(name))
+    yield from topic_deletion.resume_topic(work, topic_of(name))
 
 
 def _stop(work: ControllerOperations, name: str, brokers: list[int]) -> Doing:
@@ -153,7 +153,7 @@ def _stop(work: ControllerOperations, name: str, brokers: list[int]) -> Doing:
     work.flush()
     for pair in pairs:
         work.batch.stop(pair[1], name, delete=True)
-        work.context.replicas[pair] = Where.DELETION_SUCCESSFUL
+        work.context.replicas[pair] = ReplicaMachineState.DELETION_SUCCESSFUL
     work.flush()
     for pair in pairs:
         work.context.replicas.pop(pair)

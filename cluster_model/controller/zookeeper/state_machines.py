@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 
 from cluster_model.controller.rules.partition_change import PartitionChange, offline_election, remove_from_isr
 from cluster_model.controller.zookeeper import kafka_zk_client
-from cluster_model.controller.zookeeper.controller_context import PartitionMachineState, Where
+from cluster_model.controller.zookeeper.controller_context import PartitionMachineState, ReplicaMachineState
 from cluster_model.controller.zookeeper.controller_event_queue import ControllerOperations, Doing, Failures
 from cluster_model.controller.zookeeper.kafka_zk_client import StateNode, partition_paths, state_path, topic_of
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 
 Elect = Callable[[PartitionState], PartitionChange | KafkaError]
 """Election rule: returns the new state, or the error if there is none."""
@@ -64,7 +64,7 @@ def elect(
     failed: dict[str, KafkaError] = {}
 
     def elected(name: str) -> None:
-        if context.partitions[name].leader != NOBODY:
+        if context.partitions[name].leader != NO_LEADER:
             context.standing[name] = PartitionMachineState.ONLINE
         replicas = context.partitions[name].replicas
         targets = context.brokers if shutting_down_too else context.live
@@ -149,16 +149,16 @@ def mark_replicas_new(work: ControllerOperations, replicas: Replicas) -> None:
     for name, broker in replicas:
         if context.decided(name):
             work.batch.lead_and_follow((broker,), name)
-        context.replicas[name, broker] = Where.NEW
+        context.replicas[name, broker] = ReplicaMachineState.NEW
 
 
 def mark_replicas_online(work: ControllerOperations, replicas: Replicas) -> None:
     """Mark replicas of live brokers online, and send them the state of their partition."""
     context = work.context
     for name, broker in replicas:
-        if context.replicas.get((name, broker)) is not Where.NEW and context.decided(name):
+        if context.replicas.get((name, broker)) is not ReplicaMachineState.NEW and context.decided(name):
             work.batch.lead_and_follow((broker,), name)
-        context.replicas[name, broker] = Where.ONLINE
+        context.replicas[name, broker] = ReplicaMachineState.ONLINE
 
 
 def mark_replicas_offline(work: ControllerOperations, replicas: Replicas, by: str) -> Doing:
@@ -171,7 +171,7 @@ def mark_replicas_offline(work: ControllerOperations, replicas: Replicas, by: st
             work.batch.stop(broker, name, delete=False)
         yield from _remove_from_isr(work, broker, [name for name in names if work.context.decided(name)], by)
         for name in names:
-            work.context.replicas[name, broker] = Where.OFFLINE
+            work.context.replicas[name, broker] = ReplicaMachineState.OFFLINE
 
 
 def _remove_from_isr(work: ControllerOperations, broker: int, names: list[str], by: str) -> Doing:

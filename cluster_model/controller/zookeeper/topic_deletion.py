@@ -6,7 +6,7 @@ retried. A reassignment does the same until it is complete.
 
 from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
-from cluster_model.controller.zookeeper.controller_context import Where
+from cluster_model.controller.zookeeper.controller_context import ReplicaMachineState
 from cluster_model.controller.zookeeper.controller_event_queue import ControllerOperations, Doing
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     DELETE_TOPICS,
@@ -56,12 +56,12 @@ def proceed(work: ControllerOperations) -> Doing:
     context = work.context
     for topic in tuple(context.deleting):
         pairs = _replicas(work, topic)
-        if all(context.replicas.get(pair) is Where.DELETION_SUCCESSFUL for pair in pairs):
+        if all(context.replicas.get(pair) is ReplicaMachineState.DELETION_SUCCESSFUL for pair in pairs):
             yield from _complete(work, topic)
-        elif not any(context.replicas.get(pair) is Where.DELETION_STARTED for pair in pairs):
+        elif not any(context.replicas.get(pair) is ReplicaMachineState.DELETION_STARTED for pair in pairs):
             for pair in pairs:
-                if context.replicas.get(pair) is Where.DELETION_INELIGIBLE:
-                    context.replicas[pair] = Where.OFFLINE
+                if context.replicas.get(pair) is ReplicaMachineState.DELETION_INELIGIBLE:
+                    context.replicas[pair] = ReplicaMachineState.OFFLINE
             if topic not in context.deletion_ineligible:
                 _start(work, topic)
 
@@ -82,19 +82,19 @@ def _start(work: ControllerOperations, topic: str) -> None:
     alive = [
         pair
         for pair in pairs
-        if pair[1] in context.brokers and context.replicas.get(pair) is not Where.DELETION_SUCCESSFUL
+        if pair[1] in context.brokers and context.replicas.get(pair) is not ReplicaMachineState.DELETION_SUCCESSFUL
     ]
     for name, broker in alive:
         work.batch.stop(broker, name, delete=False)
-        context.replicas[name, broker] = Where.OFFLINE
+        context.replicas[name, broker] = ReplicaMachineState.OFFLINE
     work.flush()
     for name, broker in alive:
         work.batch.stop(broker, name, delete=True)
-        context.replicas[name, broker] = Where.DELETION_STARTED
+        context.replicas[name, broker] = ReplicaMachineState.DELETION_STARTED
     work.flush()
     for pair in dead:  # a replica deleted before its broker died remains deleted (``validPreviousStates``)
-        if context.replicas.get(pair) is not Where.DELETION_SUCCESSFUL:
-            context.replicas[pair] = Where.DELETION_INELIGIBLE
+        if context.replicas.get(pair) is not ReplicaMachineState.DELETION_SUCCESSFUL:
+            context.replicas[pair] = ReplicaMachineState.DELETION_INELIGIBLE
     if dead:
         context.deletion_ineligible[topic] = None
 
@@ -104,10 +104,10 @@ def stopped(work: ControllerOperations, broker: int, answers: tuple[tuple[str, i
     context = work.context
     failures: list[tuple[str, int]] = []
     for name, error in answers:
-        if context.replicas.get((name, broker)) is not Where.DELETION_STARTED:
+        if context.replicas.get((name, broker)) is not ReplicaMachineState.DELETION_STARTED:
             continue
         if error == KafkaError.NONE:
-            context.replicas[name, broker] = Where.DELETION_SUCCESSFUL
+            context.replicas[name, broker] = ReplicaMachineState.DELETION_SUCCESSFUL
         else:
             failures.append((name, broker))
     yield from failed(work, failures)
@@ -119,8 +119,8 @@ def failed(work: ControllerOperations, replicas: list[tuple[str, int]]) -> Doing
     """Mark replicas that cannot be deleted now, because their broker is offline (``failReplicaDeletion``)."""
     context = work.context
     for pair in replicas:
-        if context.replicas.get(pair) is not Where.DELETION_SUCCESSFUL:
-            context.replicas[pair] = Where.DELETION_INELIGIBLE
+        if context.replicas.get(pair) is not ReplicaMachineState.DELETION_SUCCESSFUL:
+            context.replicas[pair] = ReplicaMachineState.DELETION_INELIGIBLE
         context.deletion_ineligible[topic_of(pair[0])] = None
     if replicas:
         yield from proceed(work)
@@ -139,7 +139,7 @@ def resume(work: ControllerOperations, replicas: list[tuple[str, int]]) -> Doing
         yield from proceed(work)
 
 
-def allowed_again(work: ControllerOperations, topic: str) -> Doing:
+def resume_topic(work: ControllerOperations, topic: str) -> Doing:
     """Continue a topic's deletion after its reassignment has ended."""
     if topic in work.context.deletion_ineligible:
         work.context.deletion_ineligible.pop(topic)

@@ -7,7 +7,7 @@ watches like of any other change (``AdminZkClient``, ``ZkAdminManager``).
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final, NamedTuple
 
-from cluster_model.controller.rules.replica_placement import continued, place
+from cluster_model.controller.rules.replica_placement import continued, place_zk
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import SideEffects
 from cluster_model.controller.zookeeper.kafka_zk_client import (
@@ -43,11 +43,11 @@ from cluster_model.protocol.admin_messages import (
     NewPartitions,
     is_legal,
 )
-from cluster_model.protocol.config_defaults import Configured, check_release
-from cluster_model.protocol.config_defs import BROKER, SCOPES, ConfigValue, Scope, check, listed
+from cluster_model.protocol.config_defaults import EffectiveConfig, check_release
+from cluster_model.protocol.config_defs import BROKER, SCOPES, ConfigValue, Scope, apply_list_operation, check
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
 
 Verdict = Generator[tuple[Any, ...], tuple[ZkResult, ...], AdminError]
@@ -55,7 +55,7 @@ Doing = Generator[tuple[Any, ...], tuple[ZkResult, ...], None]
 Config = tuple[tuple[str, ConfigValue], ...]
 
 
-class Drawn(NamedTuple):
+class RandomPlacement(NamedTuple):
     """Random values of a new topic, drawn when the request arrives."""
 
     topic_id: int
@@ -63,7 +63,7 @@ class Drawn(NamedTuple):
     shift: int
 
 
-class TopicRequests:
+class ZkAdminManager:
     """Handles the admin requests about topics and configurations at one broker (``ZkAdminManager``)."""
 
     __slots__ = ("_answer", "_brokers", "_defaults", "_hands", "_known", "_profile")
@@ -89,7 +89,7 @@ class TopicRequests:
         self._known = known
 
     def begin(self, task: tuple[Any, ...]) -> Doing:
-        """Task of a request: (source, request, brokers, one :class:`Drawn` per topic)."""
+        """Task of a request: (source, request, brokers, one :class:`RandomPlacement` per topic)."""
         source, request, brokers, drawn = task
         if isinstance(request, CreateTopicsRequest):
             created: list[CreatableTopicResult] = []
@@ -123,16 +123,21 @@ class TopicRequests:
                 found.append((topic_name, node.data if node.ok else ()))
             self._hands.send(source, DescribeConfigsResponse(request.correlation, tuple(found)))
 
-    def task(self, source: int, request: Any, draw: Callable[[str, int], Drawn]) -> tuple[Any, ...]:
+    def task(self, source: int, request: Any, draw: Callable[[str, int], RandomPlacement]) -> tuple[Any, ...]:
         """Return the task for :meth:`begin`: everything besides ZooKeeper that the response depends on."""
         brokers = self._brokers()
-        drawn: tuple[Drawn, ...] = ()
+        drawn: tuple[RandomPlacement, ...] = ()
         if isinstance(request, CreateTopicsRequest):
             drawn = tuple(draw(topic.name, max(1, len(brokers))) for topic in request.topics)
         return (source, request, brokers, drawn)
 
     def _create(
-        self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], random_values: Drawn, *, commits: bool
+        self,
+        topic: CreatableTopic,
+        brokers: tuple[tuple[int, str], ...],
+        random_values: RandomPlacement,
+        *,
+        commits: bool,
     ) -> Generator[tuple[Any, ...], tuple[ZkResult, ...], CreatableTopicResult]:
         """Create a topic, or only validate without ``commits`` (``AdminZkClient.validateTopicCreate``)."""
         placement, error, why = self._placement(topic, brokers, random_values)
@@ -162,13 +167,13 @@ class TopicRequests:
         return CreatableTopicResult(topic.name, KafkaError.NONE, "", len(placement), len(placement[0]), config)
 
     def _placement(
-        self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], random_values: Drawn
+        self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], random_values: RandomPlacement
     ) -> tuple[tuple[tuple[int, ...], ...], KafkaError, str]:
         if topic.assignment:
             if all(self._is_valid(replicas) for replicas in topic.assignment):
                 return topic.assignment, KafkaError.NONE, ""
             return (), KafkaError.INVALID_REPLICA_ASSIGNMENT, "replicas must be distinct brokers of the cluster"
-        own = Configured("broker", self._profile.number, self._defaults)
+        own = EffectiveConfig("broker", self._profile.number, self._defaults)
         count = topic.partitions if topic.partitions != DEFAULT else own.number("num.partitions")
         factor = own.number("default.replication.factor") if topic.replication == DEFAULT else topic.replication
         if count < 1:
@@ -188,7 +193,7 @@ class TopicRequests:
     ) -> tuple[tuple[int, ...], ...]:
         if len(brokers) == 1:
             return ((brokers[0][0],),) * count
-        return place(brokers, count, factor, start, shift, base)
+        return place_zk(brokers, count, factor, start, shift, base)
 
     def _delete(self, topic: str) -> Verdict:
         (existing,) = yield (kafka_zk_client.exists(topic_path(topic)),)
@@ -287,7 +292,7 @@ def altered(scope: Scope, profile: Profile, config: Config, changes: tuple[Alter
             table.pop(key, None)
             continue
         if operation != ConfigOperation.SET:
-            text = listed(key, table.get(key), value, appends=operation == ConfigOperation.APPEND)
+            text = apply_list_operation(key, table.get(key), value, appends=operation == ConfigOperation.APPEND)
             table[key] = _typed(scope, profile, key, text)
         else:
             table[key] = _typed(scope, profile, key, value)
@@ -316,7 +321,7 @@ DELAYED: Final = "delayed topics"
 States = Mapping[str, PartitionState]
 
 
-class Delayed(NamedTuple):
+class DelayedResponse(NamedTuple):
     """A response that waits until ``deadline``."""
 
     source: int
@@ -335,7 +340,7 @@ class DelayedTopicOperations:
         self._port = port
         self._states = states
         self._alarm = Alarm(port, DELAYED)
-        self._waiting: list[Delayed] = []
+        self._waiting: list[DelayedResponse] = []
 
     def answer(self, source: int, request: Any, response: Any) -> None:
         """Respond to CreateTopics, DeleteTopics or CreatePartitions, at once or when the metadata shows the effect."""
@@ -343,7 +348,7 @@ class DelayedTopicOperations:
             self._port.send(source, response)
             return
         deadline = self._port.now + request.timeout_us
-        self._waiting.append(Delayed(source, request, response, deadline))
+        self._waiting.append(DelayedResponse(source, request, response, deadline))
         self._alarm.want(deadline)
         self.look()
 
@@ -409,4 +414,4 @@ def _all_led(entry: AdminError | CreatableTopicResult, totals: Mapping[str, int]
     """Whether every partition of a topic has a leader (``DelayedCreatePartitions.isMissingLeader``)."""
     count = entry.partitions if isinstance(entry, CreatableTopicResult) else totals[entry.name]
     known = [states.get(f"{entry.name}-{index}") for index in range(count)]
-    return all(state is not None and state.leader != NOBODY for state in known)
+    return all(state is not None and state.leader != NO_LEADER for state in known)

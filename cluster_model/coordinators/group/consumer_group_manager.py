@@ -9,31 +9,31 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.broker.hosted_coordinators import TOLD_OF_APPEND, Tenants
+from cluster_model.broker.hosted_coordinators import APPEND_ERRORS, CoordinatorHost
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
     EPOCH,
     TARGET_EPOCH,
     TOPICS,
     UNSEEN,
-    ModernConfig,
-    ModernGroup,
-    ModernRecord,
-    ModernState,
+    ConsumerGroup,
+    ConsumerGroupConfig,
+    ConsumerGroupRecord,
+    ConsumerGroupState,
     PatternCompiler,
+    check_commit,
     encode,
-    may_commit,
     may_commit_in_transaction,
     may_fetch,
-    unknown,
+    unknown_group_error,
 )
 from cluster_model.coordinators.group.consumer_protocol.heartbeat import (
     HeartbeatResult,
-    Heartbeats,
+    HeartbeatRules,
     TopicsImage,
+    describe_consumer_group,
     described,
-    described_in_full,
-    preferred,
+    preferred_assignor,
 )
 from cluster_model.coordinators.group.group_metadata import GroupRecord, GroupState
 from cluster_model.coordinators.group.group_metadata import encode as encode_classic
@@ -85,12 +85,12 @@ class _Write(NamedTuple):
     serial: int
     number: int
     """Index of the partition."""
-    records: tuple[ModernRecord, ...]
+    records: tuple[ConsumerGroupRecord, ...]
     client: str
     """Client whose heartbeat caused a new target assignment; empty for none."""
 
 
-class ModernGroups:
+class ConsumerGroups:
     """Groups of the consumer protocol by id, in order of creation at this coordinator."""
 
     __slots__ = (
@@ -101,8 +101,8 @@ class ModernGroups:
     def __init__(
         self,
         port: NodeContext,
-        config: ModernConfig,
-        tenants: Tenants,
+        config: ConsumerGroupConfig,
+        tenants: CoordinatorHost,
         registry: GroupMetadataManager,
         uuid: Callable[[], str],
         emit: Callable[[Event], None],
@@ -113,10 +113,10 @@ class ModernGroups:
         self._tenants = tenants
         self._registry = registry
         self._emit = emit
-        self._rules = Heartbeats(config, uuid, compile_pattern)
+        self._rules = HeartbeatRules(config, uuid, compile_pattern)
         self.on_new: Callable[[], object] = list
         """Called for a new group, whose offsets may expire."""
-        self.groups: dict[str, ModernGroup] = {}
+        self.groups: dict[str, ConsumerGroup] = {}
         self._writes: dict[int, _Write] = {}
         self._waiting: dict[int, list[_Waiting]] = {}
         """Token of a write → responses that wait for its end."""
@@ -159,10 +159,10 @@ class ModernGroups:
         unknown = request.group_id not in self.groups and request.member_epoch != JOIN
         return KafkaError.GROUP_ID_NOT_FOUND if in_use or unknown else NONE
 
-    def _new(self, group_id: str) -> ModernGroup:
+    def _new(self, group_id: str) -> ConsumerGroup:
         self._serial += 1
         self.on_new()
-        return ModernGroup(group_id, self._serial)
+        return ConsumerGroup(group_id, self._serial)
 
     def _topics(self) -> TopicsImage:
         """Topics in the broker's metadata cache; counted again after a change."""
@@ -177,7 +177,7 @@ class ModernGroups:
         return self._known
 
     def _conclude(
-        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, result: HeartbeatResult
+        self, group: ConsumerGroup, source: int, request: ConsumerGroupHeartbeatRequest, result: HeartbeatResult
     ) -> None:
         """Write the records of a heartbeat, and respond when they and all earlier ones are replicated."""
         number = self._registry.partition_of(group.group_id)
@@ -198,7 +198,11 @@ class ModernGroups:
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def _write(
-        self, group: ModernGroup, records: tuple[ModernRecord, ...], answer: _Waiting | None = None, client: str = ""
+        self,
+        group: ConsumerGroup,
+        records: tuple[ConsumerGroupRecord, ...],
+        answer: _Waiting | None = None,
+        client: str = "",
     ) -> None:
         self._token += 1
         token = self._appending = self._token
@@ -235,7 +239,7 @@ class ModernGroups:
                 group.time_revocation(record.member_id, self._port.now)
         group.seen = self._known.version
         if write.client:
-            detail = f"epoch {group.target_epoch} by {preferred(group.members, self._config.assignors[0])}"
+            detail = f"epoch {group.target_epoch} by {preferred_assignor(group.members, self._config.assignors[0])}"
             count = len(group.members)
             self._emit(GroupRebalanced(self._port.now, write.client, group.group_id, count, detail))
 
@@ -249,7 +253,7 @@ class ModernGroups:
             elif self.groups[write.group_id].epoch == 0:
                 del self.groups[write.group_id]
         for waiting in self._waiting.pop(token, ()):
-            self._answer(waiting, TOLD_OF_APPEND.get(error, error))
+            self._answer(waiting, APPEND_ERRORS.get(error, error))
 
     def _answer(self, waiting: _Waiting, error: KafkaError) -> None:
         response = waiting.response
@@ -292,7 +296,7 @@ class ModernGroups:
 
     def may_commit(self, request: OffsetCommitRequest) -> KafkaError | None:
         """Check a commit of a member; None: no such group."""
-        return may_commit(self.groups.get(request.group_id), request)
+        return check_commit(self.groups.get(request.group_id), request)
 
     def may_commit_in_transaction(self, request: TxnOffsetCommitRequest) -> KafkaError | None:
         """Check a commit in a transaction; None: no such group."""
@@ -304,12 +308,12 @@ class ModernGroups:
 
     def unknown(self, version: int) -> KafkaError:
         """Error of a commit to an unknown group by a member."""
-        return unknown(version) if self._config.enabled else KafkaError.ILLEGAL_GENERATION
+        return unknown_group_error(version) if self._config.enabled else KafkaError.ILLEGAL_GENERATION
 
     def occupied(self, group_id: str) -> bool:
         """Whether a group of this protocol has members, so that no other group can take its name."""
         group = self.groups.get(group_id)
-        return group is not None and group.state is not ModernState.EMPTY
+        return group is not None and group.state is not ConsumerGroupState.EMPTY
 
     def spared(self, group_id: str, verdicts: Verdicts) -> Verdicts:
         """Return OffsetDelete's results, with an error for topics that a member subscribes to."""
@@ -340,7 +344,7 @@ class ModernGroups:
         group = self.groups.get(group_id)
         if error or group is None:
             return DescribedConsumerGroup(group_id, error or KafkaError.GROUP_ID_NOT_FOUND)
-        return described_in_full(group, self._config.assignors[0])
+        return describe_consumer_group(group, self._config.assignors[0])
 
     def listed(self) -> tuple[ListedGroup, ...]:
         """List the groups."""
@@ -363,7 +367,7 @@ class ModernGroups:
         group = self.groups.pop(group_id, None)
         if group is not None:
             kinds = (TARGET_EPOCH, TOPICS, EPOCH)
-            texts = [encode(ModernRecord(kind, group_id)) for kind in kinds]
+            texts = [encode(ConsumerGroupRecord(kind, group_id)) for kind in kinds]
             self._tenants.write(f"{OFFSETS}-{self._registry.partition_of(group_id)}", tuple(texts))
 
     def clean(self) -> None:
@@ -379,9 +383,9 @@ class ModernGroups:
 
     # -- coordinator lifecycle----------------------------------------------------------------------------------------
 
-    def loaded(self, records: Iterable[ModernRecord]) -> None:
+    def loaded(self, records: Iterable[ConsumerGroupRecord]) -> None:
         """Restore groups from the records of a partition, in log order."""
-        found: dict[str, ModernGroup] = {}
+        found: dict[str, ConsumerGroup] = {}
         for record in records:
             if record.group_id not in found:
                 found[record.group_id] = self._new(record.group_id)
@@ -416,7 +420,7 @@ class ModernGroups:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
         groups, writes, waiting, self._token, self._serial, self._deletions, alarm = saved
-        self.groups = {each[0]: ModernGroup.loaded(each) for each in groups}
+        self.groups = {each[0]: ConsumerGroup.loaded(each) for each in groups}
         self._writes = dict(writes)
         self._waiting = {token: list(each) for token, each in waiting}
         self._known = TopicsImage(UNSEEN, {})

@@ -34,7 +34,7 @@ def warning(group: DescribedGroup) -> str:
     return f"Warning: Consumer group '{name}' is rebalancing." if group.state in _REBALANCING else ""
 
 
-def place(partition: str) -> tuple[str, int]:
+def topic_and_index(partition: str) -> tuple[str, int]:
     """Topic and index of a partition."""
     topic, _dash, number = partition.rpartition("-")
     return topic, int(number)
@@ -42,7 +42,7 @@ def place(partition: str) -> tuple[str, int]:
 
 def by_number(partitions: Iterable[str]) -> list[str]:
     """Sort as the tool does: by partition index, then by topic."""
-    return sorted(partitions, key=lambda partition: place(partition)[::-1])
+    return sorted(partitions, key=lambda partition: topic_and_index(partition)[::-1])
 
 
 def _assigned(group: DescribedGroup) -> list[DescribedMember]:
@@ -81,7 +81,7 @@ def offset_table(
 
 
 def _offsets(group_id: str, partition: str, committed: Mapping[str, int], ends: Mapping[str, int]) -> Row:
-    topic, number = place(partition)
+    topic, number = topic_and_index(partition)
     current, end = committed.get(partition, -1), ends.get(partition, -1)
     lag = MISSING if current < 0 or end < 0 else str(end - current)
     return (group_id, topic, str(number), _known(current), _known(end), lag)
@@ -116,7 +116,7 @@ def member_table(group: DescribedGroup, named: HostNames, *, verbose: bool) -> T
 def _share(partitions: Iterable[str]) -> str:
     """Format an assignment: ``orders(0,1), payments(0)``."""
     topics: dict[str, list[int]] = {}
-    for topic, number in sorted(map(place, partitions)):
+    for topic, number in sorted(map(topic_and_index, partitions)):
         topics.setdefault(topic, []).append(number)
     return ", ".join(f"{topic}({','.join(map(str, numbers))})" for topic, numbers in topics.items()) or MISSING
 
@@ -138,8 +138,8 @@ def list_table(groups: Iterable[ListedGroup]) -> Table:
 def reset_table(group_id: str, offsets: Mapping[str, int]) -> Table:
     """Table of ``--reset-offsets``, for a dry run and for an executed reset alike."""
     rows: Table = [RESET_COLUMNS]
-    for partition in sorted(offsets, key=place):
-        topic, number = place(partition)
+    for partition in sorted(offsets, key=topic_and_index):
+        topic, number = topic_and_index(partition)
         rows.append((group_id, topic, str(number), str(offsets[partition])))
     return rows
 
@@ -249,5 +249,5 @@ def _in_range(partition: str, offset: int, known: PartitionOffsets) -> Reset:
 
 
 def _no_timestamp_warning(partition: str) -> str:
-    topic, number = place(partition)
+    topic, number = topic_and_index(partition)
     return f"Warn: Partition {number} from topic {topic} is empty. Falling back to latest known offset."

@@ -9,26 +9,32 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.broker.hosted_coordinators import Tenants
-from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig, PatternCompiler
-from cluster_model.coordinators.group.group_metadata import MINUTE, Caller, GroupConfig, GroupMetadata, GroupState
+from cluster_model.broker.hosted_coordinators import CoordinatorHost
+from cluster_model.coordinators.group.consumer_group_manager import ConsumerGroups
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ConsumerGroupConfig, PatternCompiler
+from cluster_model.coordinators.group.group_metadata import (
+    MINUTE,
+    GroupConfig,
+    GroupMetadata,
+    GroupState,
+    ResponseTarget,
+)
 from cluster_model.coordinators.group.group_metadata_manager import LOADED, WAKE, GroupMetadataManager
 from cluster_model.coordinators.group.membership import MembershipRules, join_error
 from cluster_model.coordinators.group.offset_commits import (
+    check_offsets,
     deletable,
     expired,
     fetched,
-    judged,
     may_commit,
     may_commit_in_transaction,
     to_commit,
 )
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, NodeContext
-from cluster_model.kernel.rng import Stream, uuid
+from cluster_model.kernel.rng import RandomStream, uuid
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
-from cluster_model.protocol.config_defaults import Configured
+from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event, OffsetsExpired
@@ -63,7 +69,7 @@ from cluster_model.protocol.group_messages import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS, coordinator_partition, template
 
@@ -82,7 +88,7 @@ class _PendingCreation(NamedTuple):
     until: int
 
 
-class TopicMaker:
+class AutoTopicCreationManager:
     """Creates missing internal topics for one broker (``AutoTopicCreationManager``)."""
 
     __slots__ = ("_config", "_controller", "_correlation", "_partitions", "_pending", "_port", "_profile", "_tenants")
@@ -92,7 +98,7 @@ class TopicMaker:
         port: NodeContext,
         profile: Profile,
         config: Mapping[str, ConfigValue],
-        tenants: Tenants,
+        tenants: CoordinatorHost,
         partitions: Mapping[str, int],
         controller: Callable[[], int],
     ) -> None:
@@ -116,12 +122,12 @@ class TopicMaker:
             return
         now, controller = self._port.now, self._controller()
         pending = self._pending.get(topic)
-        if controller == NOBODY or (pending is not None and now < pending.until):
+        if controller == NO_LEADER or (pending is not None and now < pending.until):
             return
         if topic != OFFSETS and not self._profile.transactions:
             return
         self._correlation += 1
-        timeout_us = Configured("broker", self._profile.number, self._config).us("request.timeout.ms")
+        timeout_us = EffectiveConfig("broker", self._profile.number, self._config).us("request.timeout.ms")
         self._pending[topic] = _PendingCreation(controller, self._correlation, now + timeout_us)
         request = CreateTopicsRequest(self._correlation, (self._creatable(topic),), timeout_us)
         self._port.send(controller, request)
@@ -218,10 +224,10 @@ def find(
     """
     topic = TOPIC_OF.get(request.key_type)
     if topic is None:
-        return FindCoordinatorResponse(request.correlation, KafkaError.INVALID_REQUEST, NOBODY)
+        return FindCoordinatorResponse(request.correlation, KafkaError.INVALID_REQUEST, NO_LEADER)
     state = states.get(f"{topic}-{coordinator_partition(request.key, partitions[topic])}")
-    if state is None or state.leader == NOBODY or state.leader not in live:
-        return FindCoordinatorResponse(request.correlation, KafkaError.COORDINATOR_NOT_AVAILABLE, NOBODY)
+    if state is None or state.leader == NO_LEADER or state.leader not in live:
+        return FindCoordinatorResponse(request.correlation, KafkaError.COORDINATOR_NOT_AVAILABLE, NO_LEADER)
     return FindCoordinatorResponse(request.correlation, KafkaError.NONE, state.leader)
 
 
@@ -244,11 +250,11 @@ class GroupCoordinator:
         port: NodeContext,
         profile: Profile,
         config: GroupConfig,
-        tenants: Tenants,
+        tenants: CoordinatorHost,
         partitions: Mapping[str, int],
-        stream: Stream,
-        modern: tuple[ModernConfig, Callable[[Event], None], PatternCompiler],
-        maker: TopicMaker,
+        stream: RandomStream,
+        modern: tuple[ConsumerGroupConfig, Callable[[Event], None], PatternCompiler],
+        maker: AutoTopicCreationManager,
     ) -> None:
         """``partitions``: partition count of each internal topic; ``maker`` creates them; ``stream`` makes member ids.
 
@@ -269,7 +275,7 @@ class GroupCoordinator:
             port, tenants, self.members.rebalancing, partitions[OFFSETS], config.commit_timeout_us,
             config.max_size,
         )  # fmt: skip
-        self.modern = ModernGroups(port, modern[0], tenants, self.registry, draw, *modern[1:])
+        self.modern = ConsumerGroups(port, modern[0], tenants, self.registry, draw, *modern[1:])
         """Groups of the consumer protocol; their commits are kept in a classic group of the same name."""
         self.registry.on_modern = self.modern.loaded
         self.modern.on_new = self._await_expiry
@@ -319,7 +325,7 @@ class GroupCoordinator:
         if not error and self.modern.occupied(request.group_id):
             error = KafkaError.INCONSISTENT_GROUP_PROTOCOL
         if error:
-            self._port.send(source, join_error(Caller(source, request.correlation), request.member_id, error))
+            self._port.send(source, join_error(ResponseTarget(source, request.correlation), request.member_id, error))
             return
         self.modern.dismiss(request.group_id)
         group = group or self._create(request.group_id)
@@ -387,7 +393,7 @@ class GroupCoordinator:
                 error = self.modern.unknown(request.version)
         if not error and group is not None:
             error = may_commit(group, request) if modern is None else modern
-        results = judged(request, self._tenants.states, self._config.metadata_bytes)
+        results = check_offsets(request, self._tenants.states, self._config.metadata_bytes)
         if not error and group is not None:
             now = self._port.now
             if request.member_id in group.members:
@@ -395,7 +401,7 @@ class GroupCoordinator:
             offsets = to_commit(request, results, now, self._profile, self._config)
             self.registry.settle(group)
             if offsets:
-                self.registry.commit(group, Caller(source, request.correlation), results, offsets)
+                self.registry.commit(group, ResponseTarget(source, request.correlation), results, offsets)
                 return
         else:
             results = tuple([(partition, earlier or error) for partition, earlier in results])
@@ -413,7 +419,7 @@ class GroupCoordinator:
         ``error`` rejects the request if it is not NONE.
         """
         error = error or self.registry.status(request.group_id, nameless=True)
-        results = judged(request, self._tenants.states, self._config.metadata_bytes)
+        results = check_offsets(request, self._tenants.states, self._config.metadata_bytes)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
             modern = self.modern.may_commit_in_transaction(request)
@@ -421,7 +427,7 @@ class GroupCoordinator:
             offsets = to_commit(request, results, self._port.now, self._profile, self._config)
             if not error and offsets:
                 transaction = (request.producer_id, request.producer_epoch)
-                self.registry.commit(group, Caller(source, request.correlation), results, offsets, transaction)
+                self.registry.commit(group, ResponseTarget(source, request.correlation), results, offsets, transaction)
                 return
         results = tuple([(partition, earlier or error) for partition, earlier in results])
         self._port.send(source, TxnOffsetCommitResponse(request.correlation, results))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.protocol.config_defaults import Configured
+from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import MS
 from cluster_model.protocol.group_messages import (
@@ -49,7 +49,7 @@ class GroupConfig:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "GroupConfig":
         """Return the settings of a profile; ``config`` overrides them by Kafka's names."""
-        own = Configured("broker", profile.number, config)
+        own = EffectiveConfig("broker", profile.number, config)
         return GroupConfig(
             retention_us=own.number("offsets.retention.minutes") * MINUTE,
             retention_check_us=own.us("offsets.retention.check.interval.ms"),
@@ -65,14 +65,14 @@ class GroupConfig:
 # A member of a group at its coordinator (``MemberMetadata``).
 
 
-class Caller(NamedTuple):
+class ResponseTarget(NamedTuple):
     """Target of a response: the node, and the correlation of its request."""
 
     source: int
     correlation: int
 
 
-class Profession(NamedTuple):
+class JoinMetadata(NamedTuple):
     """Metadata that a member sends when it joins."""
 
     client_id: str
@@ -87,14 +87,14 @@ class MemberMetadata:
 
     __slots__ = ("assignment", "deadline", "instance", "is_new", "joining", "member_id", "says", "syncing")
 
-    def __init__(self, member_id: str, instance: str, says: Profession) -> None:
+    def __init__(self, member_id: str, instance: str, says: JoinMetadata) -> None:
         self.member_id = member_id
         self.instance = instance
         """Instance id of a static member (KIP-345), else empty."""
         self.says = says
         self.assignment: Assignment = NOTHING
-        self.joining: Caller | None = None
-        self.syncing: Caller | None = None
+        self.joining: ResponseTarget | None = None
+        self.syncing: ResponseTarget | None = None
         self.is_new = True
         """Whether its first join has not been answered yet."""
         self.deadline = -1
@@ -387,32 +387,32 @@ class ResponseEffect(NamedTuple):
     message: GroupResponse
 
 
-class Emptied(NamedTuple):
+class GroupEmptied(NamedTuple):
     """Purpose of a write: the last member of the group is gone."""
 
 
-class Synced(NamedTuple):
+class AssignmentSynced(NamedTuple):
     """Purpose of a write: the leader has assigned the partitions."""
 
     generation: int
     assignments: tuple[tuple[str, Assignment], ...]
 
 
-class Replaced(NamedTuple):
+class StaticMemberReplaced(NamedTuple):
     """Purpose of a write: a static member rejoined with another id. ``before`` is its metadata under the old id."""
 
-    caller: Caller
+    caller: ResponseTarget
     asked_id: str
     old_id: str
     new_id: str
-    before: Profession
+    before: JoinMetadata
     leader: str
     """Leader of the group before."""
     skip: bool
     """Whether the request's version supports a leader that skips the assignment."""
 
 
-Purpose = Emptied | Synced | Replaced
+Purpose = GroupEmptied | AssignmentSynced | StaticMemberReplaced
 
 
 class AppendEffect(NamedTuple):
@@ -478,7 +478,7 @@ class GroupMetadata:
             self.wakes = at
         return at
 
-    def answer(self, caller: Caller, message: GroupResponse) -> None:
+    def answer(self, caller: ResponseTarget, message: GroupResponse) -> None:
         """Queue a response."""
         self.effects.append(ResponseEffect(caller.source, message))
 
@@ -616,7 +616,7 @@ class GroupMetadata:
         self.leader = value.leader
         for stored in value.members:
             protocols = (MemberProtocol(value.protocol, stored.subscription),)
-            says = Profession(stored.client_id, stored.host, stored.rebalance_us, stored.session_us, protocols)
+            says = JoinMetadata(stored.client_id, stored.host, stored.rebalance_us, stored.session_us, protocols)
             member = MemberMetadata(stored.member_id, stored.group_instance_id, says)
             member.assignment = stored.assignment
             member.is_new = False

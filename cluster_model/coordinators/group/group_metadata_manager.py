@@ -7,13 +7,15 @@ its broker starts to lead is read first, one partition at a time; in the meantim
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.hosted_coordinators import Tenants
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernRecord, is_modern
+from cluster_model.broker.hosted_coordinators import CoordinatorHost
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
+    ConsumerGroupRecord,
+    is_consumer_group_record,
+)
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import decode as decode_modern
 from cluster_model.coordinators.group.group_metadata import (
     NEVER,
     AppendEffect,
-    Caller,
     GroupMetadata,
     GroupRecord,
     GroupState,
@@ -21,13 +23,14 @@ from cluster_model.coordinators.group.group_metadata import (
     OffsetAndMetadata,
     OffsetRecord,
     Purpose,
-    Replaced,
     ResponseEffect,
+    ResponseTarget,
+    StaticMemberReplaced,
     decode,
     encode,
 )
 from cluster_model.coordinators.group.group_metadata import Offsets as GroupOffsets
-from cluster_model.coordinators.group.membership import Rebalancing, join_error
+from cluster_model.coordinators.group.membership import RebalanceRules, join_error
 from cluster_model.coordinators.group.offset_commits import commit_error, store_error
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.log.crash_recovery import reading_us
@@ -41,9 +44,9 @@ from cluster_model.spec.cluster_spec import OFFSETS, coordinator_partition
 # (``GroupMetadataManager.doLoadGroupsAndOffsets``).
 
 
-Place = tuple[str, str]
+GroupPartition = tuple[str, str]
 """(group, partition) pair."""
-Offsets = dict[Place, tuple[OffsetAndMetadata, int]]
+Offsets = dict[GroupPartition, tuple[OffsetAndMetadata, int]]
 """Commits, with their offsets in the log."""
 
 
@@ -53,11 +56,11 @@ class OffsetsPartitionState(NamedTuple):
     groups: dict[str, GroupValue]
     offsets: Offsets
     pending: dict[int, Offsets]
-    modern: list[ModernRecord]
+    modern: list[ConsumerGroupRecord]
     """Records of groups of the consumer protocol (KIP-848)."""
 
 
-def found_in(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> OffsetsPartitionState:
+def replay_batches(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> OffsetsPartitionState:
     """Replay batches, each with the (offset, record) pairs that compaction has left of it."""
     found = OffsetsPartitionState({}, {}, {}, [])
     for batch, records in batches:
@@ -74,7 +77,7 @@ def found_in(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> OffsetsP
 
 
 def _note(found: OffsetsPartitionState, text: str, offset: int, staged: Offsets | None) -> None:
-    if is_modern(text):
+    if is_consumer_group_record(text):
         found.modern.append(decode_modern(text))
         return
     record = decode(text)
@@ -109,7 +112,7 @@ class _Committed(NamedTuple):
 
     group_id: str
     serial: int
-    caller: Caller
+    caller: ResponseTarget
     verdicts: tuple[tuple[str, int], ...]
     offsets: GroupOffsets
     producer_id: int = -1
@@ -127,8 +130,8 @@ class GroupMetadataManager:
     def __init__(
         self,
         port: NodeContext,
-        tenants: Tenants,
-        rebalancing: Rebalancing,
+        tenants: CoordinatorHost,
+        rebalancing: RebalanceRules,
         partitions: int,
         timeout_us: int,
         max_size: int,
@@ -151,7 +154,7 @@ class GroupMetadataManager:
         self._free_at = 0
         """Time at which the single reading thread becomes idle."""
         self._alarm = Alarm(port, WAKE)
-        self.on_modern: Callable[[list[ModernRecord]], object] = len
+        self.on_modern: Callable[[list[ConsumerGroupRecord]], object] = len
         """Receives the records of the consumer protocol (KIP-848) in a partition that was read."""
 
     def partition_of(self, group_id: str) -> int:
@@ -193,7 +196,7 @@ class GroupMetadataManager:
     def commit(
         self,
         group: GroupMetadata,
-        caller: Caller,
+        caller: ResponseTarget,
         verdicts: tuple[tuple[str, int], ...],
         offsets: GroupOffsets,
         transaction: tuple[int, int] | None = None,
@@ -232,7 +235,7 @@ class GroupMetadataManager:
         elif group is not None:
             self._rebalancing.stored(group, self._port.now, wait.purpose, store_error(error))
             self.settle(group)
-        elif isinstance(wait.purpose, Replaced):
+        elif isinstance(wait.purpose, StaticMemberReplaced):
             caller = wait.purpose.caller
             self._port.send(caller.source, join_error(caller, wait.purpose.asked_id, KafkaError.NOT_COORDINATOR))
 
@@ -312,7 +315,7 @@ class GroupMetadataManager:
             return
         del self.loading[number]
         self.owned[number] = None
-        found = found_in(self._tenants.batches(f"{OFFSETS}-{number}"))
+        found = replay_batches(self._tenants.batches(f"{OFFSETS}-{number}"))
         self.on_modern(found.modern)
         for group_id, value in found.groups.items():
             self.create(group_id).restore(value, self._port.now)

@@ -9,16 +9,16 @@ from typing import Final
 from cluster_model.coordinators.group.group_metadata import (
     NEVER,
     NEW_MEMBER_US,
-    Caller,
-    Emptied,
+    AssignmentSynced,
     GroupConfig,
+    GroupEmptied,
     GroupMetadata,
     GroupState,
+    JoinMetadata,
     MemberMetadata,
-    Profession,
     Purpose,
-    Replaced,
-    Synced,
+    ResponseTarget,
+    StaticMemberReplaced,
 )
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -38,17 +38,17 @@ from cluster_model.protocol.versions import Profile
 # longest rebalance timeout. Then the leader assigns; its assignment is stored before members receive it.
 
 
-GONE: Final = KafkaError.UNKNOWN_MEMBER_ID
+UNKNOWN_MEMBER: Final = KafkaError.UNKNOWN_MEMBER_ID
 
 CAN_REBALANCE: Final = (GroupState.STABLE, GroupState.COMPLETING, GroupState.EMPTY)
 
 
-def join_error(caller: Caller, member_id: str, error: KafkaError) -> JoinGroupResponse:
+def join_error(caller: ResponseTarget, member_id: str, error: KafkaError) -> JoinGroupResponse:
     """Return the response to a failed join."""
     return JoinGroupResponse(caller.correlation, error, -1, "", "", member_id)
 
 
-class Rebalancing:
+class RebalanceRules:
     """Rules of rebalances of one version with one coordinator's settings; all state is in the groups."""
 
     __slots__ = ("_config", "_profile")
@@ -117,7 +117,7 @@ class Rebalancing:
         group.topics = group.subscribed()
         if not group.members:
             group.become(GroupState.EMPTY, now)
-            group.store(Emptied(), {})
+            group.store(GroupEmptied(), {})
             return
         group.become(GroupState.COMPLETING, now)
         for member in group.members.values():
@@ -137,7 +137,14 @@ class Rebalancing:
             self.welcome(group, caller, member.member_id, leads=leads, leader=leader, skip=skip)
 
     def welcome(
-        self, group: GroupMetadata, caller: Caller, member_id: str, *, leads: bool, leader: str = "", skip: bool = False
+        self,
+        group: GroupMetadata,
+        caller: ResponseTarget,
+        member_id: str,
+        *,
+        leads: bool,
+        leader: str = "",
+        skip: bool = False,
     ) -> None:
         """Respond to a join with the generation."""
         roll = group.roll() if leads else ()
@@ -186,11 +193,11 @@ class Rebalancing:
         """Store the leader's assignment; members that it omits get no partitions."""
         given = dict(assignments)
         whole = tuple([(member_id, given.get(member_id, NOTHING)) for member_id in group.members])
-        group.store(Synced(group.generation, whole), dict(whole))
+        group.store(AssignmentSynced(group.generation, whole), dict(whole))
 
     def stored(self, group: GroupMetadata, now: int, purpose: Purpose, error: KafkaError) -> None:
         """Handle the result of storing the group, whose state may have changed since."""
-        if isinstance(purpose, Synced):
+        if isinstance(purpose, AssignmentSynced):
             if group.state is GroupState.COMPLETING and group.generation == purpose.generation:
                 if error:
                     self.sync_fails(group, now, error)
@@ -201,10 +208,12 @@ class Rebalancing:
                     for member in group.members.values():
                         self.answer_sync(group, member, now)
                     group.become(GroupState.STABLE, now)
-        elif isinstance(purpose, Replaced):
+        elif isinstance(purpose, StaticMemberReplaced):
             self._replacement_stored(group, now, purpose, error)
 
-    def _replacement_stored(self, group: GroupMetadata, now: int, purpose: Replaced, error: KafkaError) -> None:
+    def _replacement_stored(
+        self, group: GroupMetadata, now: int, purpose: StaticMemberReplaced, error: KafkaError
+    ) -> None:
         member = group.members.get(purpose.new_id)
         if error:
             if member is not None:
@@ -234,7 +243,7 @@ class Rebalancing:
         """Remove a member that leaves or whose session expired."""
         caller, member.joining = member.joining, None
         if caller is not None:
-            group.answer(caller, join_error(caller, "", GONE))
+            group.answer(caller, join_error(caller, "", UNKNOWN_MEMBER))
         group.remove(member.member_id)
         if group.state in (GroupState.STABLE, GroupState.COMPLETING):
             self.maybe_prepare(group, now)
@@ -292,9 +301,9 @@ def member_error(group: GroupMetadata, member_id: str, instance: str) -> KafkaEr
     if instance:
         current = group.instances.get(instance)
         if current is None:
-            return GONE
+            return UNKNOWN_MEMBER
         return KafkaError.NONE if current == member_id else KafkaError.FENCED_INSTANCE_ID
-    return KafkaError.NONE if member_id in group.members else GONE
+    return KafkaError.NONE if member_id in group.members else UNKNOWN_MEMBER
 
 
 class MembershipRules:
@@ -307,7 +316,7 @@ class MembershipRules:
         self._profile = profile
         self._config = config
         self._uuid = uuid
-        self.rebalancing = Rebalancing(profile, config)
+        self.rebalancing = RebalanceRules(profile, config)
 
     # -- joining ----------------------------------------------------------------------------------------------------
 
@@ -323,7 +332,7 @@ class MembershipRules:
 
     def join(self, group: GroupMetadata, now: int, source: int, request: JoinGroupRequest) -> None:
         """Handle JoinGroup; the session timeout is already checked."""
-        caller = Caller(source, request.correlation)
+        caller = ResponseTarget(source, request.correlation)
         if not self.accepts(group, request.member_id):
             group.remove(request.member_id)
             group.answer(caller, join_error(caller, "", KafkaError.GROUP_MAX_SIZE_REACHED))
@@ -335,14 +344,14 @@ class MembershipRules:
             self._join_known(group, now, caller, request)
         self.rebalancing.check_joined(group, now)
 
-    def _join_metadata(self, caller: Caller, request: JoinGroupRequest) -> Profession:
+    def _join_metadata(self, caller: ResponseTarget, request: JoinGroupRequest) -> JoinMetadata:
         has_rebalance_timeout = self._profile.rebalance_timeout and request.version >= 1
         rebalance_us = request.rebalance_timeout_us if has_rebalance_timeout else request.session_timeout_us
-        return Profession(
+        return JoinMetadata(
             request.client_id, caller.source, rebalance_us, request.session_timeout_us, request.protocols
         )  # fmt: skip
 
-    def _join_new(self, group: GroupMetadata, now: int, caller: Caller, request: JoinGroupRequest) -> None:
+    def _join_new(self, group: GroupMetadata, now: int, caller: ResponseTarget, request: JoinGroupRequest) -> None:
         instance = request.group_instance_id
         member_id = f"{instance or request.client_id}-{self._uuid()}"
         if instance and instance in group.instances:
@@ -353,12 +362,14 @@ class MembershipRules:
         else:
             self._admit(group, now, caller, request, member_id)
 
-    def _admit(self, group: GroupMetadata, now: int, caller: Caller, request: JoinGroupRequest, member_id: str) -> None:
+    def _admit(
+        self, group: GroupMetadata, now: int, caller: ResponseTarget, request: JoinGroupRequest, member_id: str
+    ) -> None:
         member = MemberMetadata(member_id, request.group_instance_id, self._join_metadata(caller, request))
         member.joining = caller
         self.rebalancing.admit(group, member, request.protocol_type, now)
 
-    def _join_known(self, group: GroupMetadata, now: int, caller: Caller, request: JoinGroupRequest) -> None:
+    def _join_known(self, group: GroupMetadata, now: int, caller: ResponseTarget, request: JoinGroupRequest) -> None:
         member_id = request.member_id
         if member_id in group.pending:
             self._admit(group, now, caller, request, member_id)
@@ -376,13 +387,15 @@ class MembershipRules:
         elif group.state is GroupState.STABLE and same and not leads:
             self.rebalancing.welcome(group, caller, member_id, leads=False)
         elif group.state in (GroupState.EMPTY, GroupState.DEAD):
-            group.answer(caller, join_error(caller, member_id, GONE))
+            group.answer(caller, join_error(caller, member_id, UNKNOWN_MEMBER))
         else:
             # A leader that rejoins a stable group may have a reason that no metadata shows, such as new partitions.
             member.says, member.joining = self._join_metadata(caller, request), caller
             self.rebalancing.maybe_prepare(group, now)
 
-    def _replace(self, group: GroupMetadata, now: int, caller: Caller, request: JoinGroupRequest, new_id: str) -> None:
+    def _replace(
+        self, group: GroupMetadata, now: int, caller: ResponseTarget, request: JoinGroupRequest, new_id: str
+    ) -> None:
         """Replace the process of a static member, and fence the old one (``updateStaticMemberAndRebalance``)."""
         leader, old_id = group.leader, group.instances[request.group_instance_id]
         before = group.members[old_id].says
@@ -392,7 +405,7 @@ class MembershipRules:
         member.says, member.joining = self._join_metadata(caller, request), caller
         if group.state is GroupState.STABLE and group.vote() == group.protocol:
             skip = self._profile.skip_assignment and request.version >= KNOWS_SKIPPING
-            purpose = Replaced(caller, request.member_id, old_id, new_id, before, leader, skip)
+            purpose = StaticMemberReplaced(caller, request.member_id, old_id, new_id, before, leader, skip)
             group.store(purpose, {known.member_id: known.assignment for known in group.members.values()})
         elif group.state in (GroupState.STABLE, GroupState.COMPLETING):
             # The leader may have assigned partitions to the old member id by now.
@@ -414,7 +427,7 @@ class MembershipRules:
 
     def sync(self, group: GroupMetadata, now: int, source: int, request: SyncGroupRequest) -> None:
         """Handle SyncGroup: respond, or delay the response until the leader's assignment is stored."""
-        caller = Caller(source, request.correlation)
+        caller = ResponseTarget(source, request.correlation)
         error = self._sync_error(group, request)
         if error:
             group.answer(caller, SyncGroupResponse(caller.correlation, error))

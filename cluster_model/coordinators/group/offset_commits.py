@@ -80,7 +80,7 @@ def may_commit_in_transaction(group: GroupMetadata, request: TxnOffsetCommitRequ
     return KafkaError.NONE if generation == group.generation else KafkaError.ILLEGAL_GENERATION
 
 
-def judged(
+def check_offsets(
     request: OffsetCommitRequest | TxnOffsetCommitRequest, known: Container[str], metadata_bytes: int
 ) -> tuple[tuple[str, int], ...]:
     """(partition, error) of each offset: unknown partitions and too long metadata are rejected, others continue."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.broker.hosted_coordinators import ProducerIds, Tenants
+from cluster_model.broker.hosted_coordinators import CoordinatorHost, ProducerIdManager
 from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.coordinators.transaction.transaction_state_manager import (
     LOADED,
@@ -17,20 +17,20 @@ from cluster_model.coordinators.transaction.transaction_state_manager import (
     NO_ID,
     PREPARED,
     RETRY,
-    After,
     PendingTransition,
     TransactionMetadata,
     TransactionStateManager,
-    Transit,
+    TransitMetadata,
     TxnState,
     TxnValue,
+    WritePurpose,
 )
-from cluster_model.coordinators.transaction.transaction_verification import LIVENESS, Verifier
+from cluster_model.coordinators.transaction.transaction_verification import LIVENESS, TransactionVerifier
 from cluster_model.coordinators.transaction.transaction_verification import Write as Checked
-from cluster_model.coordinators.transaction.txn_markers import AGAIN, MarkerSender, Marking
+from cluster_model.coordinators.transaction.txn_markers import AGAIN, MarkerSender, MarkerWriter
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, NodeContext
-from cluster_model.protocol.config_defaults import Configured
+from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
@@ -75,7 +75,7 @@ class TransactionConfig:
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "TransactionConfig":
         """Return the settings of a profile; ``config`` overrides them by Kafka's names."""
-        own = Configured("broker", profile.number, config)
+        own = EffectiveConfig("broker", profile.number, config)
         return TransactionConfig(
             max_timeout_us=own.us("transaction.max.timeout.ms"),
             expiration_us=own.us("transactional.id.expiration.ms"),
@@ -104,7 +104,7 @@ STATE_NAMES: Final = {
 """Names of states in the tools' output (``TransactionState``)."""
 
 
-class Looked:
+class TransactionDescriptions:
     """Handles requests for descriptions at one broker; it has no state of its own."""
 
     __slots__ = ("_left", "_port", "_profile", "_registry", "_tenants", "handlers")
@@ -113,7 +113,7 @@ class Looked:
         self,
         port: NodeContext,
         profile: Profile,
-        tenants: Tenants,
+        tenants: CoordinatorHost,
         registry: TransactionStateManager,
         left: Callable[[str], tuple[str, ...]],
     ) -> None:
@@ -192,16 +192,16 @@ class TransactionCoordinator:
         port: NodeContext,
         profile: Profile,
         config: TransactionConfig,
-        tenants: Tenants,
+        tenants: CoordinatorHost,
         partitions: Mapping[str, int],
-        ids: ProducerIds,
+        ids: ProducerIdManager,
         written: Callable[[str, TxnMarker], None],
         resume: Callable[[int, Checked, KafkaError], None],
         connections: ProcessConnections,
     ) -> None:
-        """``partitions`` is the partition count of each internal topic; ``written``: see :class:`Marking`.
+        """``partitions`` is the partition count of each internal topic; ``written``: see :class:`MarkerWriter`.
 
-        ``resume``: see :class:`Verifier`. ``connections`` are those of the broker's process.
+        ``resume``: see :class:`TransactionVerifier`. ``connections`` are those of the broker's process.
         """
         self.topic = TRANSACTIONS
         self._port = port
@@ -213,11 +213,11 @@ class TransactionCoordinator:
         self.registry = TransactionStateManager(port, tenants, partitions[TRANSACTIONS], self._written)
         own = port.node_id
         verifying = connections.open(config.request_timeout_us, asks_versions=True)
-        self.verifier = Verifier(
+        self.verifier = TransactionVerifier(
             verifying.client, tenants, partitions[TRANSACTIONS], config.request_timeout_us,
             lambda request: self._add_partitions(own, request), resume, v2=profile.transactions_v2,
         )  # fmt: skip
-        self.marking = Marking(
+        self.marking = MarkerWriter(
             tenants, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
         )  # fmt: skip
         verifying.failed = self.verifier.on_disconnect
@@ -239,7 +239,7 @@ class TransactionCoordinator:
             EndTxnRequest: self._end,
             WriteTxnMarkersRequest: self.marking.asked,
             WriteTxnMarkersResponse: self.sender.answered,
-            **Looked(port, profile, tenants, self.registry, self.sender.left).handlers,
+            **TransactionDescriptions(port, profile, tenants, self.registry, self.sender.left).handlers,
         }
 
     def _request_error(self, transactional_id: str) -> KafkaError:
@@ -286,9 +286,9 @@ class TransactionCoordinator:
         if metadata.state in PREPARED:
             return KafkaError.CONCURRENT_TRANSACTIONS
         if metadata.state is TxnState.ONGOING:
-            self._abort_for(metadata, After("fence", source, request.correlation))
+            self._abort_for(metadata, WritePurpose("fence", source, request.correlation))
             return NONE
-        transit: Transit | None
+        transit: TransitMetadata | None
         if metadata.exhausted:
             producer_id = self._ids.generate()
             if producer_id < 0:
@@ -298,10 +298,10 @@ class TransactionCoordinator:
             transit = metadata.prepare_epoch(request.timeout_us, request.producer_epoch if expected else NO_EPOCH, now)
         if transit is None:
             return KafkaError.PRODUCER_FENCED
-        self.registry.write(metadata, transit, After("init", source, request.correlation))
+        self.registry.write(metadata, transit, WritePurpose("init", source, request.correlation))
         return NONE
 
-    def _abort_for(self, metadata: TransactionMetadata, after: After) -> None:
+    def _abort_for(self, metadata: TransactionMetadata, after: WritePurpose) -> None:
         """Abort an open transaction in place of its producer, with an epoch that fences the producer."""
         fence = metadata.prepare_fence()
         transit = metadata.prepare_end(committed=False, now=self._port.wall_now, fence=fence)
@@ -319,7 +319,7 @@ class TransactionCoordinator:
         elif not error and any(partition not in self._tenants.states for partition in request.partitions):
             error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
         elif not error:
-            after = After("add", source, request.correlation)
+            after = WritePurpose("add", source, request.correlation)
             if self._add(
                 request.transactional_id, request.producer_id, request.producer_epoch, request.partitions, after
             ):
@@ -338,7 +338,7 @@ class TransactionCoordinator:
         return KafkaError.INVALID_PRODUCER_ID_MAPPING if metadata is None else metadata.may_add(producer_id, epoch)
 
     def _add(
-        self, transactional_id: str, producer_id: int, epoch: int, partitions: tuple[str, ...], after: After
+        self, transactional_id: str, producer_id: int, epoch: int, partitions: tuple[str, ...], after: WritePurpose
     ) -> bool:
         """Add partitions to a transaction; False if rejected, or if they are in it already and nothing is written."""
         metadata = self.registry.ids.get(transactional_id)
@@ -358,7 +358,7 @@ class TransactionCoordinator:
         if not error:
             # The topic's existence is not checked: it is created when the group's coordinator is looked up.
             partition = f"{OFFSETS}-{coordinator_partition(request.group_id, self._partitions[OFFSETS])}"
-            after = After("offsets", source, request.correlation)
+            after = WritePurpose("offsets", source, request.correlation)
             if self._add(request.transactional_id, request.producer_id, request.producer_epoch, (partition,), after):
                 return
             error = self._add_error(request.transactional_id, request.producer_id, request.producer_epoch)
@@ -381,7 +381,7 @@ class TransactionCoordinator:
                 transit = metadata.prepare_end(
                     committed=request.committed, now=self._port.wall_now, bumps=bumps, next_id=next_id
                 )
-                after = After("end", source, request.correlation, FIRST_BUMPING if bumps else 0)
+                after = WritePurpose("end", source, request.correlation, FIRST_BUMPING if bumps else 0)
                 self.registry.write(metadata, transit, after)
                 return
             if not error and bumps:
@@ -402,7 +402,7 @@ class TransactionCoordinator:
         elif kind in ("fence", "end") and not error and metadata is not None:
             self._mark(metadata)
 
-    def _respond(self, value: TxnValue, error: KafkaError, after: After) -> None:
+    def _respond(self, value: TxnValue, error: KafkaError, after: WritePurpose) -> None:
         """Respond to the request that caused a state change."""
         kind, source, correlation, version = after
         if kind == "init":
@@ -432,7 +432,7 @@ class TransactionCoordinator:
         metadata = self.registry.ids.get(transactional_id)
         if metadata is not None and metadata.state in PREPARED:
             metadata.pending = None
-            self.registry.write(metadata, metadata.prepare_complete(self._port.wall_now), After("complete"))
+            self.registry.write(metadata, metadata.prepare_complete(self._port.wall_now), WritePurpose("complete"))
 
     def _marked(self, source: int, response: WriteTxnMarkersResponse) -> None:
         if source == self._port.node_id:
@@ -490,7 +490,7 @@ class TransactionCoordinator:
             return
         for metadata in list(self.registry.ids.values()):
             if metadata.timed_out(self._port.wall_now):
-                self._abort_for(metadata, After("fence"))
+                self._abort_for(metadata, WritePurpose("fence"))
         if any(metadata.state is TxnState.ONGOING for metadata in self.registry.ids.values()):
             self._schedule(self._timeouts, self._config.abort_check_us)
 

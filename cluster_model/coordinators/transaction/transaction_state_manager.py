@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.hosted_coordinators import TOLD_OF_APPEND, Tenants
+from cluster_model.broker.hosted_coordinators import APPEND_ERRORS, CoordinatorHost
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
@@ -103,7 +103,7 @@ PREDECESSORS: Final = {
 """State → states from which it can be reached."""
 
 
-class Transit(NamedTuple):
+class TransitMetadata(NamedTuple):
     """A prepared change: the state after it is written (``TxnTransitMetadata``)."""
 
     value: TxnValue
@@ -137,7 +137,7 @@ class TransactionMetadata:
 
     # -- changes ----------------------------------------------------------------------------------------------------
 
-    def prepare(self, value: TxnValue, last_epoch: int) -> Transit:
+    def prepare(self, value: TxnValue, last_epoch: int) -> TransitMetadata:
         """Start a change.
 
         Raises:
@@ -149,14 +149,14 @@ class TransactionMetadata:
                 f"{self.id}: found a transition from {self.state.name} (pending {self.pending!r}) to {target.name}"
             )
         self.pending = target
-        return Transit(value, last_epoch)
+        return TransitMetadata(value, last_epoch)
 
-    def complete(self, transit: Transit) -> None:
+    def complete(self, transit: TransitMetadata) -> None:
         """Apply a change that is written."""
         self.pending = None
         self.value, self.last_epoch = transit
 
-    def prepare_epoch(self, timeout_us: int, expected_epoch: int, now: int) -> Transit | None:
+    def prepare_epoch(self, timeout_us: int, expected_epoch: int, now: int) -> TransitMetadata | None:
         """Prepare a new epoch of the same id (``prepareIncrementProducerEpoch``); None if the producer is fenced.
 
         ``expected_epoch`` is the epoch that the producer believes to have, -1 for none: with it a repeated request gets
@@ -172,7 +172,7 @@ class TransactionMetadata:
                 bumped, last = epoch, self.last_epoch
         return self.prepare(self._empty(timeout_us, now)._replace(producer_epoch=bumped), last)
 
-    def prepare_rotation(self, producer_id: int, timeout_us: int, now: int, *, expected: bool) -> Transit:
+    def prepare_rotation(self, producer_id: int, timeout_us: int, now: int, *, expected: bool) -> TransitMetadata:
         """Prepare a new producer id, its epochs from 0 (``prepareProducerIdRotation``)."""
         value = self._empty(timeout_us, now)._replace(
             producer_id=producer_id, producer_epoch=0, previous_producer_id=self.value.producer_id
@@ -184,7 +184,7 @@ class TransactionMetadata:
             timeout_us=timeout_us, state=S.EMPTY, partitions=(), start_us=-1, last_update_us=now, next_producer_id=NO_ID
         )
 
-    def prepare_partitions(self, partitions: tuple[str, ...], now: int, client_version: int = 0) -> Transit:
+    def prepare_partitions(self, partitions: tuple[str, ...], now: int, client_version: int = 0) -> TransitMetadata:
         """Prepare additional partitions, and a transaction if none is open (``prepareAddPartitions``)."""
         value = self.value
         more = tuple([partition for partition in dict.fromkeys(partitions) if partition not in value.partitions])
@@ -204,7 +204,7 @@ class TransactionMetadata:
 
     def prepare_end(
         self, *, committed: bool, now: int, fence: int = NO_EPOCH, bumps: bool = False, next_id: int = NO_ID
-    ) -> Transit:
+    ) -> TransitMetadata:
         """Prepare the end of the open transaction (``prepareAbortOrCommit``); ``bumps``: with a new epoch after it.
 
         ``fence`` is the epoch of :meth:`prepare_fence`, which stays in force even if writing fails.
@@ -222,7 +222,7 @@ class TransactionMetadata:
         )  # fmt: skip
         return self.prepare(value, epoch if bumps else self.last_epoch)
 
-    def prepare_complete(self, now: int) -> Transit:
+    def prepare_complete(self, now: int) -> TransitMetadata:
         """Prepare the completion after all markers (``prepareComplete``); an exhausted producer id is replaced."""
         self.failed_fence = False
         value = self.value
@@ -351,7 +351,7 @@ RETRY_US: Final = 100_000
 """Pause before a decision that must be written is retried."""
 
 
-class After(NamedTuple):
+class WritePurpose(NamedTuple):
     """Purpose of a write: ``kind`` selects the next step; ``source`` -1 means that no response is due."""
 
     kind: str
@@ -365,8 +365,8 @@ class PendingTransition(NamedTuple):
 
     id: str
     epoch: int
-    transit: Transit
-    after: After
+    transit: TransitMetadata
+    after: WritePurpose
 
 
 class TransactionStateManager:
@@ -379,7 +379,7 @@ class TransactionStateManager:
     def __init__(
         self,
         port: NodeContext,
-        tenants: Tenants,
+        tenants: CoordinatorHost,
         partitions: int,
         done: Callable[[PendingTransition, KafkaError, TransactionMetadata | None], None],
     ) -> None:
@@ -428,7 +428,7 @@ class TransactionStateManager:
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def write(self, metadata: TransactionMetadata, transit: Transit, after: After) -> None:
+    def write(self, metadata: TransactionMetadata, transit: TransitMetadata, after: WritePurpose) -> None:
         """Write a prepared change (``appendTransactionToLog``); the write times out after the transaction timeout."""
         self._append(PendingTransition(metadata.id, self.epoch_of(metadata.id), transit, after))
 
@@ -447,7 +447,7 @@ class TransactionStateManager:
         metadata = self.ids.get(write.id)
         if metadata is not None and self.epoch_of(write.id) != write.epoch:
             metadata = None
-        result = TOLD_OF_APPEND.get(error, error)
+        result = APPEND_ERRORS.get(error, error)
         if metadata is None:
             result = result or KafkaError.NOT_COORDINATOR
         elif not result:

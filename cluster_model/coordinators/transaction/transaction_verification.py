@@ -8,11 +8,11 @@ transactions the request also adds the partition.
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.hosted_coordinators import Tenants
+from cluster_model.broker.hosted_coordinators import CoordinatorHost
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import TxnOffsetCommitRequest
-from cluster_model.protocol.messages import NOBODY, ProduceRequest
+from cluster_model.protocol.messages import NO_LEADER, ProduceRequest
 from cluster_model.protocol.transaction_messages import (
     FIRST_BUMPING,
     FIRST_IMPLICIT,
@@ -45,7 +45,7 @@ class _Question(NamedTuple):
     leader_epoch: int
 
 
-class Verifier:
+class TransactionVerifier:
     """Writes of one broker that wait for their verification."""
 
     __slots__ = (
@@ -56,7 +56,7 @@ class Verifier:
     def __init__(
         self,
         port: NodeContext,
-        tenants: Tenants,
+        tenants: CoordinatorHost,
         partitions: int,
         timeout_us: int,
         local: Callable[[AddPartitionsToTxnRequest], None],
@@ -95,7 +95,7 @@ class Verifier:
         state = self._tenants.states.get(
             f"{TRANSACTIONS}-{coordinator_partition(write.transactional_id, self._partitions)}"
         )
-        broker = NOBODY if state is None else state.leader
+        broker = NO_LEADER if state is None else state.leader
         deadline = self._port.now + self._timeout_us
         epoch = self._tenants.leader_epoch(partition)
         self._questions[number] = _Question(broker, deadline, source, write, partition, self._guards[key], epoch)
@@ -103,7 +103,7 @@ class Verifier:
             number, write.transactional_id, write.producer_id, write.producer_epoch, (partition,),
             verify_only=not self._adds(write),
         )  # fmt: skip
-        if broker == NOBODY or broker not in self._tenants.metadata.live:
+        if broker == NO_LEADER or broker not in self._tenants.metadata.live:
             self._settle(number, KafkaError.COORDINATOR_NOT_AVAILABLE)
         elif broker == self._port.node_id:
             self._local(question)

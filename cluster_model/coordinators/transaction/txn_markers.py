@@ -7,10 +7,10 @@ that could not be delivered. Only a newer coordinator, or a newer epoch of the p
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.hosted_coordinators import Tenants
+from cluster_model.broker.hosted_coordinators import CoordinatorHost
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import ALL, NOBODY, ProduceRequest
+from cluster_model.protocol.messages import ALL, NO_LEADER, ProduceRequest
 from cluster_model.protocol.records import ABORT, COMMIT
 from cluster_model.protocol.transaction_messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from cluster_model.spec.cluster_spec import TRANSACTIONS
@@ -22,7 +22,7 @@ RETRY_US: Final = 100_000
 _FENCED: Final = (KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.TRANSACTION_COORDINATOR_FENCED)
 
 
-class Sending(NamedTuple):
+class MarkersInProgress(NamedTuple):
     """Markers of one id's transaction; ``left`` are the partitions that have not confirmed theirs."""
 
     marker: TxnMarker
@@ -44,7 +44,7 @@ class MarkerSender:
     def __init__(
         self,
         port: NodeContext,
-        tenants: Tenants,
+        tenants: CoordinatorHost,
         timeout_us: int,
         done: Callable[[str], None],
         local: Callable[[WriteTxnMarkersRequest], None],
@@ -55,14 +55,14 @@ class MarkerSender:
         self._timeout_us = timeout_us
         self._done = done
         self._local = local
-        self.sending: dict[str, Sending] = {}
+        self.sending: dict[str, MarkersInProgress] = {}
         self._flights: dict[int, _Flight] = {}
         self._correlation = 0
         self._alarm = Alarm(port, AGAIN)
 
     def begin(self, transactional_id: str, marker: TxnMarker) -> None:
         """Deliver a marker to its partitions (``addTxnMarkersToSend``)."""
-        self.sending[transactional_id] = Sending(marker, marker.partitions)
+        self.sending[transactional_id] = MarkersInProgress(marker, marker.partitions)
         self._send(transactional_id)
 
     def left(self, transactional_id: str) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class MarkerSender:
             if partition not in in_flight:
                 by_broker.setdefault(states[partition].leader, []).append(partition)
         for broker, partitions in by_broker.items():
-            if broker == NOBODY or broker not in self._tenants.metadata.live:
+            if broker == NO_LEADER or broker not in self._tenants.metadata.live:
                 self._alarm.want(self._port.now + RETRY_US)
             else:
                 self._send_request(transactional_id, broker, sending.marker._replace(partitions=tuple(partitions)))
@@ -190,14 +190,14 @@ class _PendingMarker(NamedTuple):
     verdicts: tuple[tuple[str, int], ...] = ()
 
 
-class Marking:
+class MarkerWriter:
     """Markers that this broker writes for coordinators (``KafkaApis.handleWriteTxnMarkersRequest``)."""
 
     __slots__ = ("_answer", "_begins", "_next", "_number", "_pending", "_tenants", "_timeout_us", "_tokens", "written")
 
     def __init__(
         self,
-        tenants: Tenants,
+        tenants: CoordinatorHost,
         timeout_us: int,
         next_token: Callable[[], int],
         answer: Callable[[int, WriteTxnMarkersResponse], None],

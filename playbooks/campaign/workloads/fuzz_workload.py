@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from playbooks.campaign.run_rows import Met, RunRow, broken, counts_of, found_in
+from playbooks.campaign.run_rows import Met, RunRow, counts_of, crashed_row, found_in
 from playbooks.campaign.store import (
     GRID,
     SESSIONS,
@@ -23,8 +23,17 @@ from playbooks.campaign.store import (
 from playbooks.campaign.workloads.grid_workload import GridPlan
 from playbooks.engine.session import ENDINGS, Session
 from playbooks.export.playbook_writer import replaced
-from playbooks.fuzz.protocol_states import NOTHING, possible
-from playbooks.fuzz.runner import Driven, StepExecution, Swarm, candidates_of, cell_of, draw, drive, run_seed
+from playbooks.fuzz.protocol_states import STEADY, possible
+from playbooks.fuzz.runner import (
+    RunOptions,
+    StepExecution,
+    StormResult,
+    candidates_of,
+    cell_of,
+    generate_options,
+    run_seed,
+    run_storm,
+)
 from playbooks.model.playbook import Cell, Grid, Playbook, StormRanges, Trigger, grid_json, grid_of
 from playbooks.model.step_text import action_lines, block, scalar, step_lines, trigger_lines
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
@@ -40,7 +49,7 @@ from playbooks.version import VERSION
 # The row of one run of a storm.
 
 
-def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ...]) -> RunRow:
+def row_of(swarm: RunOptions, driven: StormResult, cluster: Cluster, listed: tuple[str, ...]) -> RunRow:
     """Return the row of a completed run; ``listed`` are keys that the playbook expects."""
     coverage: Met = {}
     for strike in driven.strikes:
@@ -85,25 +94,25 @@ class FuzzPlan:
         """Return the playbook that is run in a cell."""
         return _playbook(self, cell)
 
-    def begin(self, run: int) -> tuple[Playbook, Swarm, Session]:
+    def begin(self, run: int) -> tuple[Playbook, RunOptions, Session]:
         """Start a run, before its first event."""
         cell = cell_of(self.seed, run, self.grid)
         playbook = self.playbook(cell)
         session = Session.start(playbook, seed=run_seed(self.seed, run), open_ended=True)
-        swarm = draw(self.seed, run, cell, ranges_of(playbook), session.cluster)
+        swarm = generate_options(self.seed, run, cell, ranges_of(playbook), session.cluster)
         return playbook, swarm, session
 
-    def drive(self, run: int) -> tuple[Driven, Swarm, Session]:
+    def drive(self, run: int) -> tuple[StormResult, RunOptions, Session]:
         """Execute a run to its end."""
         _own, swarm, session = self.begin(run)
-        return drive(swarm, session), swarm, session
+        return run_storm(swarm, session), swarm, session
 
     def row(self, run: int) -> RunRow:
         """Return the row of a run; an internal error becomes a row, too."""
         try:
             driven, swarm, session = self.drive(run)
         except Exception as error:
-            return broken(run, run_seed(self.seed, run), dict(cell_of(self.seed, run, self.grid)), error)
+            return crashed_row(run, run_seed(self.seed, run), dict(cell_of(self.seed, run, self.grid)), error)
         return row_of(swarm, driven, session.cluster, ranges_of(session.playbook).expected)
 
     def frame(self) -> Frame:
@@ -247,7 +256,7 @@ def keep_run(plan: FuzzPlan, run: int, campaign: CampaignStore) -> SavedRun:
     return kept
 
 
-def playbook_text(plan: FuzzPlan, swarm: Swarm, driven: Driven, name: str) -> str:
+def playbook_text(plan: FuzzPlan, swarm: RunOptions, driven: StormResult, name: str) -> str:
     """Return the text of the whole file."""
     text = written_out(plan.text_of(swarm.cell), plan.path, dict(plan.fragments))
     try:
@@ -256,7 +265,7 @@ def playbook_text(plan: FuzzPlan, swarm: Swarm, driven: Driven, name: str) -> st
         return _edited(rewritten(text, plan.path, {}), plan, swarm, driven, name)
 
 
-def _edited(text: str, plan: FuzzPlan, swarm: Swarm, driven: Driven, name: str) -> str:
+def _edited(text: str, plan: FuzzPlan, swarm: RunOptions, driven: StormResult, name: str) -> str:
     head = (
         f"# Run {swarm.run} of a storm over {name} with the seed {plan.seed}, by floodmark {VERSION}.\n"
         "# The comment of each step names the states of the cluster at its time.\n"
@@ -269,7 +278,7 @@ def _edited(text: str, plan: FuzzPlan, swarm: Swarm, driven: Driven, name: str) 
     return head + replaced(text, "steps", ["steps:", *_steps(driven)])
 
 
-def _steps(driven: Driven) -> list[str]:
+def _steps(driven: StormResult) -> list[str]:
     lines: list[str] = []
     ends = False
     for each in driven.acts:
@@ -278,7 +287,7 @@ def _steps(driven: Driven) -> list[str]:
                 lines += block(step_lines(each.step, each.trigger), _INDENT)
             ends = each.step.verb in ENDINGS
             continue
-        remark = ", ".join(each.states) if each.states != (NOTHING,) else ""
+        remark = ", ".join(each.states) if each.states != (STEADY,) else ""
         lines += block([*trigger_lines(each.trigger), *action_lines(each.action)], _INDENT, remark)
     if not ends:
         settle = [*trigger_lines(Trigger("at", driven.settled_us)), ("settle", "now")]

@@ -10,10 +10,10 @@ import msgspec
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import AdminAnswered, StepTaken
-from playbooks.campaign.run_rows import RunRow, broken, counts_of, found_in
+from playbooks.campaign.run_rows import RunRow, counts_of, crashed_row, found_in
 from playbooks.campaign.store import GRID, SESSIONS, CampaignError, CampaignStore, Frame, SavedRun, text_hash
 from playbooks.engine.session_runner import start_session
-from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, PlaybookJob, perform
+from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, PlaybookJob, execute
 from playbooks.errors import BAD_INPUT, CODES, INTERNAL, PlaybookError
 from playbooks.model.playbook import SEED, Cell, Grid, Playbook, grid_json, grid_of
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
@@ -125,11 +125,11 @@ class GridPlan:
             found = found_in(result, session.cluster, listed)
             code, whole = CODES[result.verdict], text_of(result)
         except PlaybookError as error:
-            return broken(run, seed, cell, error, text=str(error), code=BAD_INPUT)
+            return crashed_row(run, seed, cell, error, text=str(error), code=BAD_INPUT)
         except ModelError as error:
-            return broken(run, seed, cell, error, text=f"{self.path}: {error}", code=BAD_INPUT)
+            return crashed_row(run, seed, cell, error, text=f"{self.path}: {error}", code=BAD_INPUT)
         except Exception as error:
-            return broken(run, seed, cell, error, code=INTERNAL)
+            return crashed_row(run, seed, cell, error, code=INTERNAL)
         return RunRow(run, seed, {"cell": cell}, result.digest, found, {}, counts_of(result), code=code, result=whole)
 
     def outcome(self, row: RunRow, session: str = "") -> JobOutcome:
@@ -196,7 +196,7 @@ class GridPlan:
         before = campaign.kept.get(run)
         if before is not None and before.session.is_dir():
             return before
-        outcome = perform(self.job(run, campaign.path / SESSIONS), lambda _progress: None)
+        outcome = execute(self.job(run, campaign.path / SESSIONS), lambda _progress: None)
         if outcome.result is None:
             raise CampaignError(
                 f"{campaign.path}: run {run} cannot be recorded: {outcome.error}", code="cannot_be_recorded"
@@ -249,7 +249,7 @@ def _playbook(plan: GridPlan, cell: Cell) -> Playbook:
 
 
 @dataclass(frozen=True, slots=True)
-class Varying:
+class GridRun:
     """Options of running a playbook over its grid."""
 
     playbook: Playbook
@@ -263,14 +263,14 @@ class Varying:
     fsync: Fsync = Fsync.INTERVAL
 
 
-def plan_of(varying: Varying) -> GridPlan:
+def plan_of(varying: GridRun) -> GridPlan:
     """Return the grid as plain data that determines the results of its cells."""
     playbook = varying.playbook
     rest = (tuple(varying.settings.items()), varying.until_us, tuple(playbook.fragments.items()))
     return GridPlan(playbook.source, playbook.path, varying.seed, varying.grid, *rest)
 
 
-def jobs_of(varying: Varying) -> list[tuple[Cell, PlaybookJob]]:
+def jobs_of(varying: GridRun) -> list[tuple[Cell, PlaybookJob]]:
     """Return each cell with its job.
 
     Raises:
@@ -282,14 +282,14 @@ def jobs_of(varying: Varying) -> list[tuple[Cell, PlaybookJob]]:
 
 
 def run_jobs(
-    varying: Varying, run: Callable[[Sequence[PlaybookJob]], list[JobOutcome]]
+    varying: GridRun, run: Callable[[Sequence[PlaybookJob]], list[JobOutcome]]
 ) -> tuple[SweepMatrix, list[JobOutcome]]:
     """Run every cell with ``run``; return the matrix, and the outcome of each job."""
     outcomes = run([job for _cell, job in jobs_of(varying)])
     return matrix_of(varying, outcomes), outcomes
 
 
-def matrix_of(varying: Varying, outcomes: Sequence[JobOutcome]) -> SweepMatrix:
+def matrix_of(varying: GridRun, outcomes: Sequence[JobOutcome]) -> SweepMatrix:
     """Return the matrix of the outcomes."""
     cells = list(varying.grid.cells())
     rows = tuple([_row(cell, outcome) for cell, outcome in zip(cells, outcomes, strict=True)])

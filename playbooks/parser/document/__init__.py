@@ -10,17 +10,17 @@ grid: `vary`: axes and their values, and the parser of grids.
 This package does not know clusters, steps or expectations.
 """
 
-from playbooks.parser.document.context import Notes, PlaybookNames
+from playbooks.parser.document.context import ErrorNotes, PlaybookNames
 from playbooks.parser.document.grid import MAX_CELLS, GridNodes, check_size, from_option
 from playbooks.parser.document.includes import is_fragment, playbooks_under, walk
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, compose
 
 __all__ = [
     "MAX_CELLS",
+    "ErrorNotes",
     "GridNodes",
     "Mapping",
     "Node",
-    "Notes",
     "PlaybookNames",
     "Scalar",
     "check_size",

@@ -125,7 +125,7 @@ OF_COMMITS: Final = ("lag", "committed")
 
 
 @dataclass(slots=True)
-class Notes:
+class ErrorNotes:
     """Errors of one file as they are found, and the names for checking later parts."""
 
     path: str

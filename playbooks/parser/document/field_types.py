@@ -17,7 +17,7 @@ from faults.catalogue import CATALOGUE
 from playbooks.conditions.condition import Condition, parse
 from playbooks.conditions.grammar import ConditionError
 from playbooks.errors import closest, nearest, shown
-from playbooks.parser.document.context import Notes, PlaybookNames
+from playbooks.parser.document.context import ErrorNotes, PlaybookNames
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import Node, Scalar, Sequence, found, item_key
 from playbooks.units import (
@@ -33,11 +33,11 @@ from playbooks.units import (
 Schema = dict[str, Any]
 
 
-class Bad:
+class InvalidValue:
     """The single value that stands for a value with errors, which are in the notes."""
 
 
-BAD: Final = Bad()
+BAD: Final = InvalidValue()
 
 
 class FieldType(ABC):
@@ -45,7 +45,7 @@ class FieldType(ABC):
 
     __slots__ = ()
 
-    def read(self, node: Node, key: str, notes: Notes) -> Any:
+    def read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         """Return the parsed value, or :data:`BAD` after adding its errors to the notes."""
         return self._read(node, key, notes)
 
@@ -54,7 +54,7 @@ class FieldType(ABC):
         return self._schema()
 
     @abstractmethod
-    def _read(self, node: Node, key: str, notes: Notes) -> Any: ...
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any: ...
 
     @abstractmethod
     def _schema(self) -> Schema: ...
@@ -68,7 +68,7 @@ class TextType(FieldType):
     allowed: str = "a string"
     longest: int = 4_000
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
             notes.refuse(node, key, self.allowed)
         elif len(node.text) > self.longest:
@@ -96,7 +96,7 @@ class Integer(FieldType):
     allowed: str = ""
     """Description of allowed values, instead of the range."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if isinstance(node, Scalar) and node.plain and re.fullmatch(r"-?[0-9]{1,19}", node.text, re.ASCII):
             value = int(node.text)
             if self.low <= value <= self.high:
@@ -112,7 +112,7 @@ class Integer(FieldType):
 class BooleanType(FieldType):
     """``true`` or ``false``; the other booleans of YAML 1.1 are rejected."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if isinstance(node, Scalar) and node.plain and node.text.lower() in {"true", "false"}:
             return node.text.lower() == "true"
         notes.refuse(node, key, "true or false")
@@ -130,7 +130,7 @@ class ChoiceType(FieldType):
     allowed: str = ""
     """Description of allowed values, instead of all names."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if isinstance(node, Scalar) and node.text in self.names:
             return node.text
         hint = nearest(node.text, self.names) if isinstance(node, Scalar) else ""
@@ -145,7 +145,7 @@ class ChoiceType(FieldType):
 class Numbered(ChoiceType):
     """One of a few words, or a number from 1."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         text = node.text if isinstance(node, Scalar) else ""
         if re.fullmatch(r"[1-9][0-9]{0,8}", text, re.ASCII):
             return text
@@ -171,7 +171,7 @@ class Quantity(FieldType):
     write: Callable[[int], str] = str
     """Formatter of limits in messages."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
             notes.refuse(node, key, self.allowed)
             return BAD
@@ -205,7 +205,7 @@ class ListOf(FieldType):
     least: int = 0
     most: int = 1_000
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Sequence):
             notes.refuse(node, key, "a list")
             return BAD
@@ -230,7 +230,7 @@ class ByShape(FieldType):
     sequence: FieldType | None = None
     mapping: FieldType | None = None
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         shapes = {Scalar: self.scalar, Sequence: self.sequence, YamlMapping: self.mapping}
         kind = shapes[type(node)]
         if kind is not None:
@@ -288,7 +288,7 @@ class Record(FieldType):
 
     keys: Mapping[str, FieldSpec]
 
-    def open(self, node: Node, key: str, notes: Notes) -> Fields | None:
+    def open(self, node: Node, key: str, notes: ErrorNotes) -> Fields | None:
         """Return the mapping with its keys checked but no values parsed; None if it is not a mapping."""
         if not isinstance(node, YamlMapping):
             notes.refuse(node, key, f"a mapping with the keys {listed(self.keys)}")
@@ -306,7 +306,7 @@ class Record(FieldType):
                 notes.problem(node, key, f"found no key '{name}', which is required: {entry.doc}")
         return fields
 
-    def fill(self, fields: Fields, name: str, notes: Notes) -> None:
+    def fill(self, fields: Fields, name: str, notes: ErrorNotes) -> None:
         """Parse one key of an opened mapping, if the file has it."""
         node = fields.node.get(name)
         if node is not None:
@@ -314,7 +314,7 @@ class Record(FieldType):
             if value is not BAD:
                 fields.values[name] = value
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         """Parse all keys of a mapping to :class:`Fields`."""
         fields = self.open(node, key, notes)
         if fields is None:
@@ -346,7 +346,7 @@ class BrokerId(FieldType):
         """Return whether ``text`` is a valid broker id."""
         return text.isascii() and text.isdigit() and len(text) < 10
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         value = Integer(1, MAX_BROKER, "the id of a broker").read(node, key, notes)
         wrong = notes.facts.wrong_broker(value) if isinstance(value, int) else ""
         if wrong:
@@ -361,7 +361,7 @@ class BrokerId(FieldType):
 class PartitionName(FieldType):
     """A partition as Kafka prints it: ``orders-0``."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
             notes.refuse(node, key, "a partition such as orders-0")
             return BAD
@@ -380,7 +380,7 @@ class Reference(FieldType):
 
     kind: Literal["topic"]
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
             notes.refuse(node, key, f"the name of a {self.kind}")
             return BAD
@@ -397,7 +397,7 @@ class Reference(FieldType):
 class ConditionText(FieldType):
     """A true or false condition, about brokers, partitions and clients that exist."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
             notes.refuse(node, key, "a condition such as acked_lost() == 0")
             return BAD
@@ -422,7 +422,7 @@ def _stripped(text: str) -> tuple[str, int]:
     return stripped.rstrip(), len(text) - len(stripped)
 
 
-def _names_wrong(condition: Condition, node: Scalar, key: str, notes: Notes, shift: int) -> bool:
+def _names_wrong(condition: Condition, node: Scalar, key: str, notes: ErrorNotes, shift: int) -> bool:
     """Add errors for all names that the playbook does not have; return whether there are any."""
     before = len(notes.problems)
     for column, wrong in wrong_names(condition, notes.facts):
@@ -471,7 +471,7 @@ ALLOWED: Final = "versions such as 2.1+ (and later), 0.8.2-2.0 (both included) o
 class Versions(FieldType):
     """A range of Kafka versions, parsed to the tuple of all versions in it."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
             notes.refuse(node, key, ALLOWED)
             return BAD
@@ -500,7 +500,7 @@ class Versions(FieldType):
 class Profiles(FieldType):
     """Ranges of Kafka versions, one or a list; parsed to the tuple of all versions in them, oldest first."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         kind = ListOf(Versions(), 1, len(PROFILE_VERSIONS)) if isinstance(node, Sequence) else Versions()
         value = kind.read(node, key, notes)
         if value is BAD:
@@ -534,7 +534,7 @@ def _range_text(low: int, high: int) -> str:
 KAFKA: Final = FieldSpec(Versions(), "Only under these versions; under others it is ignored.")
 
 
-def is_for(versions: tuple[str, ...] | None, notes: Notes) -> bool:
+def is_for(versions: tuple[str, ...] | None, notes: ErrorNotes) -> bool:
     """Return whether a part for ``versions`` (None: all) applies to the version of this playbook's cluster."""
     kafka = notes.facts.kafka
     return versions is None or kafka is None or kafka in versions

@@ -18,7 +18,7 @@ from cluster_model.protocol.config_defs import SCOPES, Scope
 from cluster_model.util.quantities import counted, listed, thousands
 from playbooks.errors import nearest, shown
 from playbooks.model.playbook import SEED, Cell, Grid, GridAxis
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import BAD, FieldType, Schema
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.parser.document.yaml_source import Sequence as Items
@@ -194,7 +194,7 @@ class GridNodes:
 class Vary(FieldType):
     """The mapping of axes; its value is the node, which :func:`read_grid` parses."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if isinstance(node, Mapping) or (isinstance(node, Scalar) and node.empty):
             return node
         notes.refuse(node, key, "a mapping of axes to lists of values, such as acks: [1, all]")
@@ -211,7 +211,7 @@ class Vary(FieldType):
 VARY: Final = Vary()
 
 
-def read_grid(node: Node, root: Mapping, notes: Notes, key: str = "vary") -> tuple[Grid, GridNodes] | None:
+def read_grid(node: Node, root: Mapping, notes: ErrorNotes, key: str = "vary") -> tuple[Grid, GridNodes] | None:
     """Return the grid with its nodes; None if it has no axis, or has errors."""
     node = VARY.read(node, key, notes)
     if not isinstance(node, Mapping) or not node.entries:
@@ -238,7 +238,7 @@ def read_grid(node: Node, root: Mapping, notes: Notes, key: str = "vary") -> tup
     return None if len(notes.problems) > before else (grid, places)
 
 
-def check_size(grid: Grid, node: Node, notes: Notes, key: str) -> None:
+def check_size(grid: Grid, node: Node, notes: ErrorNotes, key: str) -> None:
     """Report a grid with too many cells."""
     settings = grid.without(SEED).size
     if grid.size > MAX_CELLS:
@@ -248,7 +248,9 @@ def check_size(grid: Grid, node: Node, notes: Notes, key: str) -> None:
         notes.problem(node, key, message)
 
 
-def read_axis(name: str, where: Scalar, values: Node, places: GridNodes, notes: Notes, key: str) -> GridAxis | None:
+def read_axis(
+    name: str, where: Scalar, values: Node, places: GridNodes, notes: ErrorNotes, key: str
+) -> GridAxis | None:
     """Parse an axis with its values, each once; None if it has errors."""
     place = f"{key}.{shown(name)[1:-1]}"
     items = values.items if isinstance(values, Items) else (values,)
@@ -272,14 +274,14 @@ def read_axis(name: str, where: Scalar, values: Node, places: GridNodes, notes: 
     return GridAxis(name, tuple(texts)) if good else None
 
 
-def _check_name(name: str, where: Scalar, place: str, root: Mapping, notes: Notes) -> None:
+def _check_name(name: str, where: Scalar, place: str, root: Mapping, notes: ErrorNotes) -> None:
     try:
         paths_of(name, root, notes.variables)
     except AxisError as error:
         notes.problem(where, place, str(error))
 
 
-def _texts(name: str, item: Node, place: str, notes: Notes) -> list[str | None]:
+def _texts(name: str, item: Node, place: str, notes: ErrorNotes) -> list[str | None]:
     """Return an element's value as text; for seeds all values of a range."""
     if name == SEED:
         return list(_seeds(item, place, notes))
@@ -289,7 +291,7 @@ def _texts(name: str, item: Node, place: str, notes: Notes) -> list[str | None]:
     return [_quoted(item.text) if isinstance(item, Scalar) and _means_else(item) else text_of(item)]
 
 
-def _seeds(item: Node, place: str, notes: Notes) -> list[str | None]:
+def _seeds(item: Node, place: str, notes: ErrorNotes) -> list[str | None]:
     text = item.text.strip() if isinstance(item, Scalar) else ""
     span = _RANGE.fullmatch(text)
     if span is not None and int(span[1]) <= int(span[2]):
@@ -336,7 +338,7 @@ def _quoted(text: str) -> str:
     return f'"{plain}"'
 
 
-def _cases(node: Node, places: GridNodes, root: Mapping, notes: Notes, key: str) -> tuple[Cell, ...]:
+def _cases(node: Node, places: GridNodes, root: Mapping, notes: ErrorNotes, key: str) -> tuple[Cell, ...]:
     if not isinstance(node, Items) or not node.items:
         notes.refuse(node, key, "a list of mappings of axes to values, such as {acks: 1, kafka: 0.10.2}")
         return ()
@@ -359,7 +361,7 @@ def _cases(node: Node, places: GridNodes, root: Mapping, notes: Notes, key: str)
     return tuple(cases)
 
 
-def _case(node: Node, root: Mapping, notes: Notes, place: str) -> Cell | None:
+def _case(node: Node, root: Mapping, notes: ErrorNotes, place: str) -> Cell | None:
     if not isinstance(node, Mapping) or not node.entries:
         notes.refuse(node, place, "a mapping of axes to values, such as {acks: 1, kafka: 0.10.2}")
         return None
@@ -377,7 +379,7 @@ def _case(node: Node, root: Mapping, notes: Notes, place: str) -> Cell | None:
     return tuple(sorted(pairs)) if good else None
 
 
-def from_option(text: str, root: Mapping, notes: Notes) -> tuple[GridAxis, GridNodes] | None:
+def from_option(text: str, root: Mapping, notes: ErrorNotes) -> tuple[GridAxis, GridNodes] | None:
     """Parse the axis of ``--vary acks=1,all``; None if it has errors. Positions are those in the option's text."""
     from playbooks.errors import PlaybookError  # noqa: PLC0415
     from playbooks.parser.document.yaml_source import compose  # noqa: PLC0415

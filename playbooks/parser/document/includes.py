@@ -16,9 +16,9 @@ from cluster_model.util.quantities import counted
 from playbooks.errors import PlaybookError, Problem, nearest, shown
 from playbooks.library.bundled import FRAGMENTS, fragment_names
 from playbooks.library.suffixes import SUFFIXES
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import Record
-from playbooks.parser.document.variables import ExpansionSize, Putting, VariableScope, escaped, restored
+from playbooks.parser.document.variables import ExpansionSize, VariableReplacer, VariableScope, escaped, restored
 from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Scalar, Sequence, ValueOrigin, compose, decode
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 
@@ -196,7 +196,7 @@ class _File:
 class Includer:
     """Builder of one tree from a playbook and its fragments. ``texts`` and ``variables`` are filled on the way."""
 
-    def __init__(self, notes: Notes, fragments: Fragments, playbook: Record, fragment: Record) -> None:
+    def __init__(self, notes: ErrorNotes, fragments: Fragments, playbook: Record, fragment: Record) -> None:
         """``playbook`` and ``fragment`` are the tables of keys of the two kinds of files."""
         self.texts: dict[str, str] = {}
         """Text of every fragment by its name."""
@@ -357,7 +357,7 @@ class Includer:
         return joined
 
     def _put(self, value: Node, name: str, scope: VariableScope) -> Node:
-        putting = Putting(scope.lookup, self._size)
+        putting = VariableReplacer(scope.lookup, self._size)
         value = putting.put(value, name)
         self._literals |= putting.literals
         return value

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from playbooks.errors import PlaybookError, Problem, nearest, shown
 from playbooks.model.playbook import SEED
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
     BAD,
     NAME,
@@ -59,7 +59,7 @@ Lookup = Callable[[str], Node | str | None]
 """The value of a variable; a string with the error of its use; or None if it is unknown."""
 
 
-def substitute(node: Node, values: Mapping[str, Node], notes: Notes | None = None) -> Node:
+def substitute(node: Node, values: Mapping[str, Node], notes: ErrorNotes | None = None) -> Node:
     """Return ``node`` with variables replaced; those missing in ``values`` are left.
 
     Names that a group of steps inside ``node`` declares for its own rounds are left in that group. The remaining
@@ -68,7 +68,7 @@ def substitute(node: Node, values: Mapping[str, Node], notes: Notes | None = Non
     Raises:
         PlaybookError: it grows too large. Lists inside strings are noted if there are ``notes``.
     """
-    putting = Putting(values.get, ExpansionSize(notes), keep=None)
+    putting = VariableReplacer(values.get, ExpansionSize(notes), keep=None)
     return restored(putting.put(node, ""))
 
 
@@ -89,7 +89,7 @@ def uses(text: str) -> bool:
 class ExpansionSize:
     """Size of a file with its variables replaced, to limit exponential growth."""
 
-    notes: Notes | None = None
+    notes: ErrorNotes | None = None
     nodes: int = 0
     characters: int = 0
 
@@ -105,15 +105,15 @@ class ExpansionSize:
             raise self._refused(at, key, f"nested deeper than {MAX_DEPTH} levels with all variables replaced")
 
     def _refused(self, at: Node, key: str, message: str) -> PlaybookError:
-        notes = self.notes or Notes("")
+        notes = self.notes or ErrorNotes("")
         before: list[Problem] = notes.told
-        single = Notes(notes.path)
+        single = ErrorNotes(notes.path)
         single.problem(at, key, f"{message}, the most allowed")
         return PlaybookError([*before, *single.problems])
 
 
 @dataclass(slots=True)
-class Putting:
+class VariableReplacer:
     """Replacer of variables in a tree; a tree without any is returned unchanged."""
 
     lookup: Lookup
@@ -153,12 +153,12 @@ class Putting:
         same = len(entries) == len(node.entries) and all(entries[name][1] is node.entries[name][1] for name in entries)
         return node if same else replace(node, entries=entries)
 
-    def _keeping(self, name: str) -> "Putting":
+    def _keeping(self, name: str) -> "VariableReplacer":
         """Return a replacer for the steps of a group, where ``name`` is the number of the round."""
         lookup = self.lookup
         if self.keep is None:
-            return Putting(lambda each: None if each == name else lookup(each), self.size, None)
-        return Putting(lookup, self.size, (*self.keep, name))
+            return VariableReplacer(lambda each: None if each == name else lookup(each), self.size, None)
+        return VariableReplacer(lookup, self.size, (*self.keep, name))
 
     def _scalar(self, node: Scalar, key: str, depth: int) -> Node:
         alone = _USE.fullmatch(node.text)
@@ -332,7 +332,7 @@ def _length(node: Node) -> int:
 class Given(FieldType):
     """A mapping of axes to a value or a list of values; its value is whether all of them match this file."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, YamlMapping) or not node.entries:
             notes.refuse(node, key, "a mapping of axes to values, such as {acks: all}")
             return BAD
@@ -350,7 +350,7 @@ class Given(FieldType):
 GIVEN: Final = FieldSpec(Given(), "Only with these values of settings, as in some cells of vary.")
 
 
-def _holds(name: str, where: Scalar, value: Node, place: str, notes: Notes) -> bool:
+def _holds(name: str, where: Scalar, value: Node, place: str, notes: ErrorNotes) -> bool:
     root = notes.root
     wanted = value.items if isinstance(value, Sequence) else (value,)
     if not wanted or any(isinstance(each, Scalar) and each.empty for each in wanted):
@@ -371,7 +371,7 @@ def _holds(name: str, where: Scalar, value: Node, place: str, notes: Notes) -> b
     return all(each is not None and _plain(each) in texts for each in standing)
 
 
-def _standing(name: str, node: Node | None, notes: Notes) -> str | None:
+def _standing(name: str, node: Node | None, notes: ErrorNotes) -> str | None:
     """Return the current value of a setting: that of the file, or the defaults of version and mode."""
     if node is not None:
         return text_of(node)
@@ -382,7 +382,7 @@ def _plain(text: str) -> str:
     return text.lower() if text.lower() in ("true", "false") else text
 
 
-def counts(fields: Fields, notes: Notes) -> bool:
+def counts(fields: Fields, notes: ErrorNotes) -> bool:
     """Return whether a part applies to this file, by its ``kafka`` and its ``given``; without them it does."""
     given: bool = fields.get("given", True)
     return is_for(fields.get("kafka"), notes) and given
@@ -412,7 +412,7 @@ class Declared:
 class VariableScope:
     """Scope of variables: the meaning of ``${name}`` in one file."""
 
-    notes: Notes
+    notes: ErrorNotes
     size: ExpansionSize
     reserved: Mapping[str, object]
     """Names that variables may not have: keys of a playbook, since ``--set`` uses the same names."""
@@ -515,7 +515,7 @@ class VariableScope:
         if declared.given:
             return declared.value
         self._resolving.append(name)
-        putting = Putting(self.lookup, self.size)
+        putting = VariableReplacer(self.lookup, self.size)
         value = putting.put(declared.value, f"vars.{name}")
         self.literals |= putting.literals
         self._resolving.pop()
@@ -543,18 +543,18 @@ class VariableScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed(FieldType):
+class PassThrough(FieldType):
     """A value that was processed before and is passed through."""
 
     allowed: str
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         del key, notes
         return node
 
 
 @dataclass(frozen=True, slots=True)
-class Values(Passed):
+class Values(PassThrough):
     """Names of variables and their values."""
 
     allowed: str = f"a mapping of names to values: {VALUE_ALLOWED}"
@@ -565,7 +565,7 @@ class Values(Passed):
 
 
 @dataclass(frozen=True, slots=True)
-class Paths(Passed):
+class Paths(PassThrough):
     """Path of one fragment, or a list of paths."""
 
     allowed: str = "the path of a fragment from this file, or the name of a bundled one; or a list of those"

@@ -14,14 +14,14 @@ from cluster_model.spec import (
     RECORD,
     TRANSACTION,
     ClosedLoop,
+    CustomPartitioner,
     HotKeys,
     Interceptor,
     KeySkew,
-    OwnPartitioner,
     RateProfile,
+    RateSegment,
     Sizes,
     SpreadSizes,
-    Stretch,
     TransactionPlan,
     TwoSizes,
     UniformSizes,
@@ -31,7 +31,7 @@ from cluster_model.spec import (
 from cluster_model.util.quantities import counted, listed
 from playbooks.errors import nearest, shown
 from playbooks.model.record_contents import FAKER, FIELD_PATTERN, TEMPLATES, RecordFieldError, parse
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
     BAD,
     DURATION,
@@ -74,7 +74,7 @@ _SIZE_SHAPES: Final = (("from", "to"), ("small", "large", "share"), ("median", "
 _SIZES_ALLOWED: Final = "allowed are from and to, or small, large and share, or median and p99"
 
 
-def read_rate(fields: Fields, batch: int, notes: Notes) -> tuple[int, RateProfile | None]:
+def read_rate(fields: Fields, batch: int, notes: ErrorNotes) -> tuple[int, RateProfile | None]:
     """Return the interval of a producer's batches, and the profile of a rate without a whole interval."""
     given = fields.get("rate")
     if given is None:
@@ -91,13 +91,13 @@ def read_rate(fields: Fields, batch: int, notes: Notes) -> tuple[int, RateProfil
     return interval, None if exact else constant(rate_units(given))
 
 
-def _check_rate_is_there(fields: Fields, notes: Notes) -> None:
+def _check_rate_is_there(fields: Fields, notes: ErrorNotes) -> None:
     closed = isinstance(fields.get("loop"), Fields) or fields.bad("loop")
     if not fields.given("rate") and not closed:
         notes.problem(fields.node, fields.key, "found no key 'rate', which is required: records a second, as 200/s")
 
 
-def _profile(fields: Fields, batch: int, notes: Notes) -> RateProfile | None:
+def _profile(fields: Fields, batch: int, notes: ErrorNotes) -> RateProfile | None:
     shapes = [name for name in _SHAPES if fields.given(name)]
     if len(shapes) != 1:
         message = f"found {listed(shapes, 'and') if shapes else 'none of them'}, allowed is one of {listed(_SHAPES)}"
@@ -114,7 +114,9 @@ def _profile(fields: Fields, batch: int, notes: Notes) -> RateProfile | None:
     return None if stretches is None else _whole(fields, stretches, batch, every, notes)
 
 
-def _whole(fields: Fields, stretches: list[Stretch], batch: int, every: int, notes: Notes) -> RateProfile | None:
+def _whole(
+    fields: Fields, stretches: list[RateSegment], batch: int, every: int, notes: ErrorNotes
+) -> RateProfile | None:
     """Return the profile of segments of which only the last is endless, with its period."""
     if max(rate for stretch in stretches for rate in stretch[1:]) > batch * RECORD:
         notes.problem(fields.node, fields.key, f"found {TOO_FAST}")
@@ -134,17 +136,17 @@ def _whole(fields: Fields, stretches: list[Stretch], batch: int, every: int, not
     return RateProfile((*stretches[:-1], *last), repeats=True)
 
 
-def _ramp(fields: Fields, notes: Notes) -> list[Stretch] | None:
+def _ramp(fields: Fields, notes: ErrorNotes) -> list[RateSegment] | None:
     values = [fields.get(name) for name in ("from", "to", "over")]
     if None in values or not _lasting(fields, "over", notes):
         return None
     start, end, over = values
-    return [Stretch(over, start, end), Stretch(-1, end, end)]
+    return [RateSegment(over, start, end), RateSegment(-1, end, end)]
 
 
-def _steps(steps: list[Fields], notes: Notes) -> list[Stretch] | None:
+def _steps(steps: list[Fields], notes: ErrorNotes) -> list[RateSegment] | None:
     """Return a segment for each step; the last one's rate continues after its time."""
-    stretches: list[Stretch] = []
+    stretches: list[RateSegment] = []
     for number, step in enumerate(steps, 1):
         rate, lasts = step.get("rate"), step.get("for")
         if rate is None or step.bad("for"):
@@ -152,26 +154,26 @@ def _steps(steps: list[Fields], notes: Notes) -> list[Stretch] | None:
         if lasts is not None:
             if not _lasting(step, "for", notes):
                 return None
-            stretches.append(Stretch(lasts, rate, rate))
+            stretches.append(RateSegment(lasts, rate, rate))
         elif number < len(steps):
             message = "found no key 'for', which is required in all steps except the last: a duration"
             notes.problem(step.node, step.key, message)
             return None
         if number == len(steps):
-            stretches.append(Stretch(-1, rate, rate))
+            stretches.append(RateSegment(-1, rate, rate))
     return stretches
 
 
-def _burst(fields: Fields, notes: Notes) -> list[Stretch] | None:
+def _burst(fields: Fields, notes: ErrorNotes) -> list[RateSegment] | None:
     rate, lasts = fields.get("rate"), fields.get("for")
     if rate is None or lasts is None or fields.bad("after") or fields.bad("base") or not _lasting(fields, "for", notes):
         return None
     after, base = fields.get("after", 0), fields.get("base", 0)
-    before = [Stretch(after, base, base)] if after else []
-    return [*before, Stretch(lasts, rate, rate), Stretch(-1, base, base)]
+    before = [RateSegment(after, base, base)] if after else []
+    return [*before, RateSegment(lasts, rate, rate), RateSegment(-1, base, base)]
 
 
-def _lasting(fields: Fields, name: str, notes: Notes) -> bool:
+def _lasting(fields: Fields, name: str, notes: ErrorNotes) -> bool:
     """Return whether a time is above 0; otherwise report it."""
     if fields.get(name):
         return True
@@ -179,14 +181,14 @@ def _lasting(fields: Fields, name: str, notes: Notes) -> bool:
     return False
 
 
-_SHAPES: Final[dict[str, Callable[[Any, Notes], list[Stretch] | None]]] = {
+_SHAPES: Final[dict[str, Callable[[Any, ErrorNotes], list[RateSegment] | None]]] = {
     "ramp": _ramp,
     "step": _steps,
     "burst": _burst,
 }
 
 
-def read_loop(fields: Fields, batch: int, notes: Notes) -> ClosedLoop | None:
+def read_loop(fields: Fields, batch: int, notes: ErrorNotes) -> ClosedLoop | None:
     """Return the closed loop; None for an open loop, which uses the rate."""
     loop: Any = fields.get("loop")
     if not isinstance(loop, Fields):
@@ -203,7 +205,7 @@ def read_loop(fields: Fields, batch: int, notes: Notes) -> ClosedLoop | None:
     return ClosedLoop(outstanding, loop.get("think", 0))
 
 
-def read_sizes(fields: Fields, notes: Notes) -> Sizes | None:
+def read_sizes(fields: Fields, notes: ErrorNotes) -> Sizes | None:
     """Return the sizes of records; None if all are equal."""
     sizes: Any = fields.get("bytes")
     if not isinstance(sizes, Fields):
@@ -225,7 +227,7 @@ def read_sizes(fields: Fields, notes: Notes) -> Sizes | None:
     return made
 
 
-def read_keys(fields: Fields, notes: Notes) -> tuple[int, KeySkew | None]:
+def read_keys(fields: Fields, notes: ErrorNotes) -> tuple[int, KeySkew | None]:
     """Return the number of keys, and their skew."""
     keys: Any = fields.get("keys", 0)
     if not isinstance(keys, Fields):
@@ -240,7 +242,7 @@ def read_keys(fields: Fields, notes: Notes) -> tuple[int, KeySkew | None]:
 # Dead letters: handling of records that an application cannot process.
 
 
-def dead_letter(fields: Fields, notes: Notes) -> str:
+def dead_letter(fields: Fields, notes: ErrorNotes) -> str:
     """Return the dead-letter topic, for ``fails`` or a fault; allowed only if the application waits for its handler."""
     topic = str(fields.get("dead_letter", ""))
     wrong = ""
@@ -361,7 +363,7 @@ class Written(TypedDict):
     to_config: dict[str, Any]
 
 
-def read_output(fields: Fields, profile: Profile, notes: Notes) -> Written:
+def read_output(fields: Fields, profile: Profile, notes: ErrorNotes) -> Written:
     """Return the topic, and the configuration of the producers; both empty without output."""
     topic = str(fields.get("to", ""))
     config = fields.get("to_config", {})
@@ -431,9 +433,9 @@ _PARTITION: Final = Integer(0, 999, "a partition's number")
 
 @dataclass(frozen=True, slots=True)
 class KeysToPartitions(FieldType):
-    """``key-N`` → partition, and ``others``; parsed to an :class:`OwnPartitioner`."""
+    """``key-N`` → partition, and ``others``; parsed to an :class:`CustomPartitioner`."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Mapping) or not node.entries:
             notes.refuse(node, key, _ALLOWED)
             return BAD
@@ -446,7 +448,7 @@ class KeysToPartitions(FieldType):
         if len(found) < len(node.entries) or BAD in found.values():
             return BAD
         others = found.pop(OTHERS, -1)
-        return OwnPartitioner(tuple((int(name[4:]), partition) for name, partition in found.items()), others)
+        return CustomPartitioner(tuple((int(name[4:]), partition) for name, partition in found.items()), others)
 
     def _schema(self) -> Schema:
         partition = _PARTITION.schema()
@@ -459,9 +461,9 @@ class KeysToPartitions(FieldType):
         }
 
 
-def check_placing(fields: Fields, distinct: int, notes: Notes) -> None:
+def check_placing(fields: Fields, distinct: int, notes: ErrorNotes) -> None:
     """Check a producer's ``partition`` and ``partitioner``: its topic has the partitions, its records have the keys."""
-    own: OwnPartitioner | None = fields.get("partitioner")
+    own: CustomPartitioner | None = fields.get("partitioner")
     total = (notes.facts.topics or {}).get(fields.get("topic", ""))
     if fields.get("partition") is not None:
         _check_partition(fields.get("partition"), total, fields.at("partition"), fields.path("partition"), notes)
@@ -485,7 +487,7 @@ def check_placing(fields: Fields, distinct: int, notes: Notes) -> None:
             _check_partition(partition, total, node.entries[name][1], f"{path}.{name}", notes)
 
 
-def _check_partition(partition: int, total: int | None, node: Node, path: str, notes: Notes) -> None:
+def _check_partition(partition: int, total: int | None, node: Node, path: str, notes: ErrorNotes) -> None:
     if total is not None and partition >= total:
         allowed = f"allowed are 0 to {total - 1}" if total > 1 else "allowed is 0"
         notes.problem(node, path, f"found {partition} of {counted(total, 'partition')}, {allowed}")
@@ -502,7 +504,7 @@ _FIELD_NAME: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,99}"
 class Template(FieldType):
     """Name of a built-in template: ``faker:NAME``."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         known = [FAKER + name for name in TEMPLATES]
         if isinstance(node, Scalar) and node.text in known:
             return node.text
@@ -518,7 +520,7 @@ class Template(FieldType):
 class FieldMap(FieldType):
     """Field → provider with its arguments. The value is a tuple of both, in the file's order."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         assert isinstance(node, Mapping)
         if not 1 <= len(node.entries) <= MOST_FIELDS:
             message = f"found {counted(len(node.entries), 'field')}, allowed are 1 to {MOST_FIELDS}"
@@ -538,7 +540,7 @@ class FieldMap(FieldType):
         }
 
 
-def _field(name: str, where: Node, value: Node, key: str, notes: Notes) -> str:
+def _field(name: str, where: Node, value: Node, key: str, notes: ErrorNotes) -> str:
     """Return the provider of a field; empty after reporting its errors."""
     path = f"{key}.{shown(name)[1:-1]}"
     if not re.fullmatch(_FIELD_NAME, name, re.ASCII):
@@ -589,7 +591,7 @@ SENDING: Final = {
 """Keys of a producer."""
 
 
-def read_sending(fields: Fields, notes: Notes) -> dict[str, Any]:
+def read_sending(fields: Fields, notes: ErrorNotes) -> dict[str, Any]:
     """Return the fields of a producer's specification from those keys."""
     mode = fields.get("send", "async")
     if fields.given("callback") and mode != "async":
@@ -608,7 +610,7 @@ def read_sending(fields: Fields, notes: Notes) -> dict[str, Any]:
     }
 
 
-def _interceptors(fields: Fields, notes: Notes) -> tuple[Interceptor, ...]:
+def _interceptors(fields: Fields, notes: ErrorNotes) -> tuple[Interceptor, ...]:
     made: list[Interceptor] = []
     each: Fields
     for each in fields.get("interceptors", []):
@@ -629,7 +631,7 @@ LONGEST = 200
 class Pattern(FieldType):
     """A regular expression that matches whole topic names."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Scalar) or node.empty or len(node.text) > LONGEST:
             notes.refuse(node, key, f"a regular expression of at most {LONGEST} characters")
             return BAD
@@ -644,7 +646,7 @@ class Pattern(FieldType):
         return {"type": "string", "minLength": 1, "maxLength": LONGEST}
 
 
-def racks(fields: Fields, notes: Notes) -> tuple[str, ...]:
+def racks(fields: Fields, notes: ErrorNotes) -> tuple[str, ...]:
     """Return the racks of a group's members: one for each."""
     given = tuple(fields.get("racks", ()))
     members = fields.get("members", 1)
@@ -658,7 +660,7 @@ def racks(fields: Fields, notes: Notes) -> tuple[str, ...]:
     return given
 
 
-def subscription(fields: Fields, profile: Profile, notes: Notes) -> tuple[tuple[str, ...], str]:
+def subscription(fields: Fields, profile: Profile, notes: ErrorNotes) -> tuple[tuple[str, ...], str]:
     """Return the topics of a group and its pattern: exactly one is set, and a pattern only with a coordinator."""
     topics = tuple(dict.fromkeys(fields.get("topics", ())))
     pattern = fields.get("pattern", "")
@@ -694,7 +696,7 @@ TRANSACTIONS: Final = Record(
 )
 
 
-def read_transactions(fields: Fields, notes: Notes) -> TransactionPlan | None:
+def read_transactions(fields: Fields, notes: ErrorNotes) -> TransactionPlan | None:
     """Return the transaction plan; None without any."""
     plan: Any = fields.get("transactions")
     if not isinstance(plan, Fields):

@@ -29,7 +29,7 @@ from cluster_model.spec import (
 )
 from cluster_model.util.quantities import counted, listed
 from playbooks.errors import nearest, shown
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
     BAD,
     DURATION,
@@ -95,7 +95,7 @@ class Config(FieldType):
 
     scope: Scope
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Mapping):
             notes.refuse(
                 node, key, f"a mapping of {self.scope} configurations, such as {next(iter(SCOPES[self.scope]))}"
@@ -118,7 +118,7 @@ class Config(FieldType):
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: Notes) -> bool:
+def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: ErrorNotes) -> bool:
     """Report each configuration under a key that this release of Kafka lacks; return whether it has all of them."""
     node, version = fields.at(name), parse_version(kafka)
     if not fields.given(name) or fields.bad(name) or not isinstance(node, Mapping):
@@ -135,7 +135,7 @@ def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: N
     return has_all
 
 
-def note_conflict(error: ModelError, fields: Fields, name: str, notes: Notes) -> None:
+def note_conflict(error: ModelError, fields: Fields, name: str, notes: ErrorNotes) -> None:
     """Report a conflict of configurations, at the offending one if it is known."""
     node, path = fields.at(name), fields.path(name)
     if isinstance(error, ConfigConflictError) and isinstance(node, Mapping) and error.key in node.entries:
@@ -168,7 +168,7 @@ def _config_schema(key: ConfigKey) -> Schema:
 class KafkaVersion(FieldType):
     """A release line. It is compared as text: ``4.10`` is not ``4.1``."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if isinstance(node, Scalar) and node.text in PROFILE_VERSIONS:
             return node.text
         hint = nearest(node.text, PROFILE_VERSIONS) if isinstance(node, Scalar) else ""
@@ -184,7 +184,7 @@ class KafkaVersion(FieldType):
 class QuorumSize(FieldType):
     """A number of voters: odd, for a majority."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         number = Integer(1, max(QUORUM_SIZES), QUORUM_ALLOWED).read(node, key, notes)
         if number is BAD or number in QUORUM_SIZES:
             return number
@@ -351,7 +351,7 @@ TOPICS: Final = ListOf(TOPIC, 1, 100)
 SETTING = "group.coordinator.rebalance.protocols"
 
 
-def check_protocol(fields: Fields, group: GroupSpec, spec: ClusterSpec, notes: Notes) -> None:
+def check_protocol(fields: Fields, group: GroupSpec, spec: ClusterSpec, notes: ErrorNotes) -> None:
     """Check that ``group.protocol: consumer`` has a coordinator that supports the protocol."""
     if group.config.get("group.protocol") != "consumer":
         return
@@ -367,7 +367,7 @@ def check_protocol(fields: Fields, group: GroupSpec, spec: ClusterSpec, notes: N
 DEFAULT_BROKERS: Final = 3
 
 
-def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: bool) -> ClusterSpec:
+def build_cluster(fields: Fields | None, notes: ErrorNotes, *, manual: bool, broken: bool) -> ClusterSpec:
     """Return the specification without topics and clients, and note its names unless the section is ``broken``."""
     plain = NetworkSpec()
     if fields is None:
@@ -411,14 +411,14 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
     return spec
 
 
-def _check_features(spec: ClusterSpec, fields: Fields, notes: Notes) -> None:
+def _check_features(spec: ClusterSpec, fields: Fields, notes: ErrorNotes) -> None:
     try:
         _ = spec.profile
     except ModelError as error:
         notes.problem(fields.at("config"), fields.path("config"), f"found a feature that this version lacks: {error}")
 
 
-def _note_control_plane(spec: ClusterSpec, notes: Notes) -> None:
+def _note_control_plane(spec: ClusterSpec, notes: ErrorNotes) -> None:
     """Note which nodes may be controllers, for targets."""
     voters = spec.voters if spec.mode == "kraft" else ()
     notes.facts = replace(notes.facts, mode=spec.mode, voters=voters, zookeepers=spec.zookeepers)
@@ -429,7 +429,7 @@ def _controllers(fields: Fields) -> int:
     return given if isinstance(given, int) else len(given)
 
 
-def _combined(fields: Fields, brokers: tuple[BrokerSpec, ...], kafka: str, notes: Notes) -> tuple[int, ...]:
+def _combined(fields: Fields, brokers: tuple[BrokerSpec, ...], kafka: str, notes: ErrorNotes) -> tuple[int, ...]:
     """Return the brokers that are controllers too, checked against the existing ones."""
     given = fields.get("controllers")
     if given is not None and _mode_of(fields, kafka) != "kraft":
@@ -448,7 +448,7 @@ def _combined(fields: Fields, brokers: tuple[BrokerSpec, ...], kafka: str, notes
     return tuple(given)
 
 
-def _zookeepers(fields: Fields, kafka: str, notes: Notes) -> int:
+def _zookeepers(fields: Fields, kafka: str, notes: ErrorNotes) -> int:
     if fields.given("zookeepers") and _mode_of(fields, kafka) != "zookeeper":
         message = "found ZooKeeper servers in KRaft mode, allowed with 'mode: zookeeper' only"
         notes.problem(fields.at("zookeepers"), fields.path("zookeepers"), message)
@@ -461,7 +461,7 @@ def _mode_of(fields: Fields, kafka: str) -> str:
     return mode if mode in modes else modes[0]
 
 
-def _mode(fields: Fields, kafka: str, notes: Notes) -> str:
+def _mode(fields: Fields, kafka: str, notes: ErrorNotes) -> str:
     modes = modes_of(kafka)
     mode = fields.get("mode")
     if mode is not None and mode not in modes and not fields.bad("kafka"):
@@ -470,7 +470,7 @@ def _mode(fields: Fields, kafka: str, notes: Notes) -> str:
     return _mode_of(fields, kafka)
 
 
-def _brokers(fields: Fields, notes: Notes) -> tuple[BrokerSpec, ...]:
+def _brokers(fields: Fields, notes: ErrorNotes) -> tuple[BrokerSpec, ...]:
     given: Any = fields.get("brokers", DEFAULT_BROKERS)
     if isinstance(given, int):
         return tuple(BrokerSpec(i) for i in range(1, given + 1))
@@ -484,7 +484,7 @@ def _brokers(fields: Fields, notes: Notes) -> tuple[BrokerSpec, ...]:
     return tuple(brokers.values())
 
 
-def build_topics(topics: list[Fields] | None, spec: ClusterSpec, notes: Notes) -> ClusterSpec:
+def build_topics(topics: list[Fields] | None, spec: ClusterSpec, notes: ErrorNotes) -> ClusterSpec:
     """Return ``spec`` with its topics, and note the names of topics and partitions."""
     if topics is None:
         return spec
@@ -507,7 +507,7 @@ def build_topics(topics: list[Fields] | None, spec: ClusterSpec, notes: Notes) -
     return replace(spec, topics=tuple(built))
 
 
-def _topic(fields: Fields, spec: ClusterSpec, notes: Notes) -> TopicSpec:
+def _topic(fields: Fields, spec: ClusterSpec, notes: ErrorNotes) -> TopicSpec:
     placement: tuple[tuple[int, ...], ...] = tuple(tuple(row) for row in fields.get("placement", ()))
     config = fields.get("config", {})
     name = fields.get("name", "")
@@ -534,7 +534,7 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: Notes) -> TopicSpec:
     return TopicSpec(name, fields.get("partitions", 1), int(replication), (), config)
 
 
-def _check_placement(fields: Fields, notes: Notes) -> None:
+def _check_placement(fields: Fields, notes: ErrorNotes) -> None:
     """Check for Kafka's ``INVALID_REPLICA_ASSIGNMENT``: rows of one length without repeats, and consistent numbers."""
     rows: list[list[int]] | None = fields.get("placement")
     if rows is None:
@@ -556,7 +556,7 @@ def _check_placement(fields: Fields, notes: Notes) -> None:
             notes.problem(fields.at(name), fields.path(name), message)
 
 
-def _check_collision(name: str, others: dict[str, int | None], fields: Fields, notes: Notes) -> None:
+def _check_collision(name: str, others: dict[str, int | None], fields: Fields, notes: ErrorNotes) -> None:
     """Reject names that differ only in dots and underscores, as Kafka does: their metrics would collide."""
     for other in others:
         if other.replace(".", "_") == name.replace(".", "_"):
@@ -564,7 +564,7 @@ def _check_collision(name: str, others: dict[str, int | None], fields: Fields, n
             notes.problem(fields.at("name"), fields.path("name"), message)
 
 
-def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, broken: bool) -> ClusterSpec:
+def build_clients(clients: Fields | None, spec: ClusterSpec, notes: ErrorNotes, *, broken: bool) -> ClusterSpec:
     """Return ``spec`` with its producers and groups, and note their names unless the section is ``broken``."""
     producers: list[Fields] = clients.get("producers", []) if clients else []
     groups: list[Fields] = clients.get("groups", []) if clients else []
@@ -605,7 +605,7 @@ def _names(clients: list[Fields]) -> tuple[str, ...] | None:
     return None if None in names else tuple(map(str, names))
 
 
-def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
+def _producer(fields: Fields, profile: Profile, notes: ErrorNotes) -> ProducerSpec:
     batch = fields.get("batch", 1)
     interval, changing = read_rate(fields, batch, notes)
     keys, skew = read_keys(fields, notes)
@@ -649,7 +649,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
     )
 
 
-def _instances(fields: Fields, profile: Profile, notes: Notes) -> tuple[str, ...]:
+def _instances(fields: Fields, profile: Profile, notes: ErrorNotes) -> tuple[str, ...]:
     """Return the ids of static members: one for each, and only in versions that have them."""
     instances = tuple(fields.get("instances", ()))
     members = fields.get("members", 1)
@@ -665,7 +665,7 @@ def _instances(fields: Fields, profile: Profile, notes: Notes) -> tuple[str, ...
     return instances
 
 
-def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
+def _group(fields: Fields, profile: Profile, notes: ErrorNotes) -> GroupSpec:
     try:
         settings = fields.get("config", {})
         reset_policy(profile, ConsumerConfig.of(profile, settings).reset)

@@ -7,8 +7,8 @@ from cluster_model.util.quantities import listed
 from faults.catalogue import CATALOGUE
 from faults.guardrails import ON_BREACH, REFUSE, Limits
 from playbooks.conditions.condition import Condition
-from playbooks.model.playbook import Expectation, Guarding, Position, StormRanges
-from playbooks.parser.document.context import Notes
+from playbooks.model.playbook import Expectation, Guards, Position, StormRanges
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
     BAD,
     DURATION,
@@ -59,7 +59,7 @@ END: Final = ConditionText()
 RECORDS: Final = {"end": AT_END, "always": ALWAYS, "eventually": EVENTUALLY}
 
 
-def read_expectations(node: Node, notes: Notes, *, manual: bool) -> tuple[Expectation, ...]:
+def read_expectations(node: Node, notes: ErrorNotes, *, manual: bool) -> tuple[Expectation, ...]:
     """Return the valid expectations; the errors of others are reported."""
     if not isinstance(node, Sequence):
         notes.refuse(node, "expect", "a list of conditions")
@@ -71,7 +71,7 @@ def read_expectations(node: Node, notes: Notes, *, manual: bool) -> tuple[Expect
     return tuple(expectation for expectation in read if expectation is not None)
 
 
-def _read_one(node: Node, key: str, notes: Notes, manual: bool) -> Expectation | None:
+def _read_one(node: Node, key: str, notes: ErrorNotes, manual: bool) -> Expectation | None:
     if isinstance(node, Scalar):
         at_end = END.read(node, key, notes)
         return None if at_end is BAD else _expectation("end", at_end, node)
@@ -94,7 +94,7 @@ def _read_one(node: Node, key: str, notes: Notes, manual: bool) -> Expectation |
     return _expectation(kinds[0], condition, node, fields.get("within", -1), fields.get("since", "start"))
 
 
-def _refuse_time(fields: Fields, notes: Notes) -> None:
+def _refuse_time(fields: Fields, notes: ErrorNotes) -> None:
     for name in ("within", "since"):
         if fields.given(name):
             message = "found a time, not allowed with 'stepping: manual', which has no time"
@@ -146,7 +146,7 @@ GUARDS: Final = Record(
 _LIMITS: Final = tuple(name for name in GUARDS.keys if name != "on_breach")
 
 
-def read_guards(fields: Fields | None, notes: Notes, *, manual: bool) -> Guarding | None:
+def read_guards(fields: Fields | None, notes: ErrorNotes, *, manual: bool) -> Guards | None:
     """Return the guards, None if there are none or they have errors."""
     if fields is None:
         return None
@@ -165,7 +165,7 @@ def read_guards(fields: Fields | None, notes: Notes, *, manual: bool) -> Guardin
         fields.get("max_faults", -1),
         fields.get("on_breach", REFUSE),
     )
-    return Guarding(limits, fields.get("stop_when"))
+    return Guards(limits, fields.get("stop_when"))
 
 
 # ``storm``: ranges of the random options of storms, and expected findings.
@@ -213,7 +213,7 @@ _SPANS: Final = {
 }
 
 
-def read_storm(fields: Fields | None, notes: Notes, *, manual: bool) -> StormRanges | None:
+def read_storm(fields: Fields | None, notes: ErrorNotes, *, manual: bool) -> StormRanges | None:
     """Return the ranges, None if there are none or they have errors."""
     if fields is None:
         return None

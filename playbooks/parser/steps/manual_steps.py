@@ -9,7 +9,7 @@ from cluster_model.manual.verbs import MANUAL_VERBS, ManualParam
 from cluster_model.util.quantities import counted, listed
 from playbooks.errors import shown
 from playbooks.model.playbook import Position, Step, Trigger
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
     BAD,
     KAFKA,
@@ -46,7 +46,7 @@ class PairType(FieldType):
     second: FieldType
     allowed: str
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Sequence) or len(node.items) != 2:
             notes.refuse(node, key, self.allowed)
             return BAD
@@ -69,7 +69,7 @@ class PairType(FieldType):
 class RecordNameType(FieldType):
     """A record by the name that ``append`` gave it, or by its number."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         plain_number = isinstance(node, Scalar) and node.plain and node.text.isascii() and node.text.isdigit()
         return _OFFSET.read(node, key, notes) if plain_number else NAME.read(node, key, notes)
 
@@ -84,7 +84,7 @@ class ByBroker(FieldType):
     broker: FieldType
     others: Mapping[str, FieldType] = field(default_factory=dict)
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         allowed = listed(["a broker's id", *map(repr, self.others)])
         if not isinstance(node, YamlMapping):
             notes.refuse(node, key, f"a mapping with {allowed} as keys")
@@ -181,7 +181,7 @@ BY_BROKER: Final = ByBroker(BROKER_STATE, {"controller": CONTROLLER_STATE, "cons
 class ByPartition(FieldType):
     """The state of one partition, or a mapping with partitions as keys."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         """Return partition → component → field → value; the partition is empty if the playbook names none."""
         if not isinstance(node, YamlMapping) or not any(map(_like_a_partition, node.entries)):
             states = BY_BROKER.read(node, key, notes)
@@ -208,7 +208,7 @@ def _like_a_partition(name: str) -> bool:
 THEN: Final = FieldSpec(ByPartition(), "Expected state after the step.")
 
 
-def settle_partitions(fields: Fields, partition: str | None, notes: Notes) -> dict[str, dict[str, Any]]:
+def settle_partitions(fields: Fields, partition: str | None, notes: ErrorNotes) -> dict[str, dict[str, Any]]:
     """Return ``then`` by partition: a state without partition is that of the step's partition, or of the only one.
 
     Report states without a partition, and brokers without a replica of theirs.
@@ -232,7 +232,7 @@ def settle_partitions(fields: Fields, partition: str | None, notes: Notes) -> di
     return states
 
 
-def _only_partition(notes: Notes) -> str | None:
+def _only_partition(notes: ErrorNotes) -> str | None:
     topics = notes.facts.topics or {}
     if len(topics) != 1:
         return None
@@ -251,7 +251,7 @@ class NumberOr(FieldType):
     number: Integer
     allowed: str
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if isinstance(node, Scalar) and node.text in self.words:
             return node.text
         if isinstance(node, Scalar) and node.plain and node.text.lstrip("-").isdigit():
@@ -295,7 +295,7 @@ def manual_parameters(verb: str) -> Record:
 class Nothing(FieldType):
     """For a verb without parameters: no value, or an empty mapping."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if (isinstance(node, Scalar) and node.empty) or (isinstance(node, YamlMapping) and not node.entries):
             return Fields(YamlMapping(node.line, node.column, {}, node.origin), key)
         notes.refuse(node, key, "nothing")
@@ -334,12 +334,12 @@ class ManualSteps:
     def took(self, at_least_us: int) -> None:
         """Note the duration of a group."""
 
-    def trigger(self, fields: Fields, notes: Notes) -> Trigger:
+    def trigger(self, fields: Fields, notes: ErrorNotes) -> Trigger:
         """Return the trigger: manual steps follow each other."""
         del fields, notes
         return Trigger("after")
 
-    def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
+    def read(self, node: YamlMapping, index: int, key: str, notes: ErrorNotes) -> Step | None:
         """Return the step, or None after adding its errors to the notes."""
         before = len(notes.problems)
         others = {**TIMED_VERBS, **TRIGGERS}
@@ -372,7 +372,7 @@ class ManualSteps:
         )
 
 
-def _check_replicas(verb: str, params: Fields, notes: Notes) -> None:
+def _check_replicas(verb: str, params: Fields, notes: ErrorNotes) -> None:
     """Check that the brokers of a step have a replica of the partition."""
     partition = params.get("partition")
     for name, param in MANUAL_VERBS[verb].params.items():
@@ -383,7 +383,7 @@ def _check_replicas(verb: str, params: Fields, notes: Notes) -> None:
                 notes.problem(params.at(name), params.path(name), wrong)
 
 
-def _check_names(params: Fields, notes: Notes) -> None:
+def _check_names(params: Fields, notes: ErrorNotes) -> None:
     names, records = params.get("names"), params.get("records")
     if names is not None and records is not None and len(names) != records:
         message = (

@@ -6,9 +6,9 @@ from typing import Any, Final
 from cluster_model.protocol.config_defs import SCOPES, Scope
 from cluster_model.protocol.versions import Profile
 from cluster_model.util.quantities import listed
-from faults.declarations import LISTS, OPERATIONS, Operation, Param, frozen
+from faults.declarations import LISTS, OPERATIONS, Operation, Param, with_tuples
 from playbooks.errors import shown
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
     BAD,
     NAME,
@@ -41,7 +41,7 @@ class TopicPartitionsType(FieldType):
 
     type: str
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         text = self._text().read(node, key, notes)
         wrong = "" if text is BAD else self._wrong(text, notes)
         if wrong:
@@ -51,7 +51,7 @@ class TopicPartitionsType(FieldType):
     def _text(self) -> TextType:
         return TextType(LISTS[self.type][0], _ALLOWED[self.type])
 
-    def _wrong(self, text: str, notes: Notes) -> str:
+    def _wrong(self, text: str, notes: ErrorNotes) -> str:
         if self.type == "scopes":
             topic, _colon, rest = text.partition(":")
             numbers = rest.split(",") if rest else []
@@ -71,7 +71,7 @@ class TopicPartitionsListType(FieldType):
 
     type: str
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         found = ListOf(TopicPartitionsType(self.type), 1).read(node, key, notes)
         return BAD if found is BAD else tuple(found)
 
@@ -79,7 +79,7 @@ class TopicPartitionsListType(FieldType):
         return ListOf(TopicPartitionsType(self.type), 1).schema()
 
 
-def check_reset(operation: Operation, fields: Fields, notes: Notes) -> None:
+def check_reset(operation: Operation, fields: Fields, notes: ErrorNotes) -> None:
     """Report a reset of offsets without a scope, or with several."""
     if operation.name != "reset_offsets":
         return
@@ -96,7 +96,7 @@ def check_reset(operation: Operation, fields: Fields, notes: Notes) -> None:
 class NewTopic(FieldType):
     """The name of a topic that does not exist yet."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         return NAME.read(node, key, notes)
 
     def _schema(self) -> Schema:
@@ -107,7 +107,7 @@ class NewTopic(FieldType):
 class Brokers(FieldType):
     """A list of distinct brokers in order."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         found = ListOf(BrokerId(), 1).read(node, key, notes)
         if found is BAD:
             return BAD
@@ -127,7 +127,7 @@ class Pairs(FieldType):
 
     config: Config
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         found = self.config.read(node, key, notes)
         return BAD if found is BAD else tuple(found.items())
 
@@ -141,9 +141,9 @@ class AsTuple(FieldType):
 
     kind: ListOf
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         found = self.kind.read(node, key, notes)
-        return BAD if found is BAD else frozen(found)
+        return BAD if found is BAD else with_tuples(found)
 
     def _schema(self) -> Schema:
         return self.kind.schema()
@@ -153,7 +153,7 @@ class AsTuple(FieldType):
 class Whole(FieldType):
     """The number or the name of an operation, or all."""
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         allowed = ("all", *OPERATIONS)
         text = str(getattr(node, "text", ""))
         return text if text.isdecimal() else ChoiceType(allowed, f"a number, {listed(allowed)}").read(node, key, notes)
@@ -189,7 +189,7 @@ def operation_kind(param: Param) -> FieldType | None:
     return _KINDS.get(param.type)
 
 
-def check_operation(operation: Operation, fields: Fields, notes: Notes) -> None:
+def check_operation(operation: Operation, fields: Fields, notes: ErrorNotes) -> None:
     """Report errors that involve several keys, and operations that the playbook's cluster does not support."""
     given = [name for name in operation.one_of if fields.given(name) and fields.get(name) is not False]
     if operation.one_of and len(given) != 1:
@@ -214,7 +214,7 @@ def check_operation(operation: Operation, fields: Fields, notes: Notes) -> None:
                 check_releases(_SCOPES[param.type], fields, param.name, kafka, notes)
 
 
-def learn(operation: Operation, fields: Fields, notes: Notes, *, sure: bool = True) -> None:
+def add_known_names(operation: Operation, fields: Fields, notes: ErrorNotes, *, sure: bool = True) -> None:
     """Add the names known after this step; as far as possible if it is not ``sure`` that the step acts."""
     facts = notes.facts
     topic = fields.get("topic") or str(fields.get("partition", "")).rpartition("-")[0]

@@ -7,7 +7,7 @@ from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.util.quantities import listed
 from playbooks.errors import shown
 from playbooks.model.playbook import Position, Step, Trigger
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
     BAD,
     DURATION,
@@ -33,7 +33,7 @@ MAX_GROUPS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Filled(FieldType):
+class NonEmptyList(FieldType):
     """A non-empty list that is parsed later."""
 
     of: str
@@ -44,7 +44,7 @@ class Filled(FieldType):
         """Description of allowed values."""
         return f"a list with at least one {self.of}"
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Sequence) or not node.items:
             notes.refuse(node, key, self.allowed)
             return BAD
@@ -56,12 +56,12 @@ class Filled(FieldType):
 
 _OWN: Final[dict[str, FieldSpec]] = {
     "repeat": FieldSpec(Integer(1, MAX_STEPS), "Number of rounds."),
-    "each": FieldSpec(Filled("value", {}), "Values instead of a number, one round for each."),
+    "each": FieldSpec(NonEmptyList("value", {}), "Values instead of a number, one round for each."),
     "as": FieldSpec(
         TextType(NAME_PATTERN, NAME_ALLOWED),
         "Variable of the steps for the number of the round, or its value; default round, as in ${round}.",
     ),
-    "steps": FieldSpec(Filled("step", {"$ref": "#/$defs/step"}), "Steps of a round.", required=True),
+    "steps": FieldSpec(NonEmptyList("step", {"$ref": "#/$defs/step"}), "Steps of a round.", required=True),
 }
 _TIMED: Final[dict[str, FieldSpec]] = {
     **{name: key for name, key in TRIGGERS.items() if name != "executed"},
@@ -82,7 +82,7 @@ def is_group(node: Mapping) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class GroupRounds:
     """Rounds of a group: their variable and its values."""
 
     variable: str
@@ -96,7 +96,7 @@ class Rounds:
         return number if self.numbered else f"{number}, {self.variable} {_text(self.values[place])}"
 
 
-def read_group(node: Mapping, key: str, notes: Notes, *, manual: bool) -> Fields:
+def read_group(node: Mapping, key: str, notes: ErrorNotes, *, manual: bool) -> Fields:
     """Return the keys of a group; report a verb beside them."""
     verbs = [name for name in node.entries if name in (MANUAL_VERBS if manual else TIMED_VERBS)]
     if verbs:
@@ -107,7 +107,7 @@ def read_group(node: Mapping, key: str, notes: Notes, *, manual: bool) -> Fields
     return fields
 
 
-def read_rounds(fields: Fields, notes: Notes) -> Rounds:
+def read_rounds(fields: Fields, notes: ErrorNotes) -> GroupRounds:
     """Return the rounds of a group; one round of an unknown value if they have errors."""
     sound = not any(fields.bad(name) for name in ("repeat", "each", "as"))
     if fields.given("repeat") and fields.given("each"):
@@ -122,13 +122,13 @@ def read_rounds(fields: Fields, notes: Notes) -> Rounds:
     variable = fields.get("as", ROUND)
     each: Sequence | None = fields.get("each")
     if sound and each is not None:
-        return Rounds(variable, each.items, numbered=False)
+        return GroupRounds(variable, each.items, numbered=False)
     if not sound:
-        return Rounds(
+        return GroupRounds(
             variable, (Scalar(node.line, node.column, "", True, 0, ValueOrigin(unknown=True)),), numbered=True
         )
     numbers = range(1, fields.get("repeat", 1) + 1)
-    return Rounds(variable, tuple(Scalar(node.line, node.column, str(n), True, 0) for n in numbers), numbered=True)
+    return GroupRounds(variable, tuple(Scalar(node.line, node.column, str(n), True, 0) for n in numbers), numbered=True)
 
 
 def _text(node: Node) -> str:
@@ -140,7 +140,7 @@ def _text(node: Node) -> str:
     return shown("{" + ", ".join(f"{key}: {_text(value)}" for key, (_, value) in node.entries.items()) + "}")[1:-1]
 
 
-def read_steps(node: Node | None, notes: Notes, *, manual: bool) -> tuple[Step, ...]:
+def read_steps(node: Node | None, notes: ErrorNotes, *, manual: bool) -> tuple[Step, ...]:
     """Return the steps in acting order; ``node`` is None if the playbook has none."""
     if node is None:
         return ()
@@ -158,7 +158,7 @@ def read_steps(node: Node | None, notes: Notes, *, manual: bool) -> tuple[Step, 
 class _Reader:
     """Parser of a list of steps with its groups, limiting their total number."""
 
-    def __init__(self, notes: Notes, *, manual: bool) -> None:
+    def __init__(self, notes: ErrorNotes, *, manual: bool) -> None:
         self.steps: list[Step] = []
         self._notes = notes
         self._manual = manual
@@ -240,7 +240,7 @@ class _Group:
     """Rounds of the enclosing groups, from 1."""
     fields: Fields
     trigger: Trigger
-    found: Rounds
+    found: GroupRounds
 
     def begins(self, place: int, index: int) -> Step:
         """Return the step that begins the round at index ``place``."""

@@ -9,19 +9,19 @@ from cluster_model.external_clients import NAME as OUTSIDE
 from cluster_model.util.quantities import listed
 from faults.declarations import (
     ACCEPTS,
-    COMMON,
-    JOIN,
+    DIFFERENCE,
+    DRAWING_SELECTORS,
+    INTERSECTION,
     LINK,
-    OF_OTHERS,
     OTHER_SIDE,
     PARTITION_SELECTORS,
-    WITHOUT,
+    UNION,
     Selector,
     SelectorError,
     parse,
 )
 from playbooks.errors import shown
-from playbooks.parser.document.context import Notes, PlaybookNames
+from playbooks.parser.document.context import ErrorNotes, PlaybookNames
 from playbooks.parser.document.field_types import BAD, BrokerId, Fields, FieldType, Schema
 from playbooks.parser.document.yaml_source import Node, Scalar
 
@@ -45,7 +45,7 @@ class Target(FieldType):
     sides: bool = False
     at_least: int = 1
 
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
             notes.refuse(node, key, "a target such as leader(orders-0), broker(2) or all")
             return BAD
@@ -85,7 +85,7 @@ class Target(FieldType):
         return {"type": "string", "minLength": 1}
 
 
-def check_sides(fields: Fields, notes: Notes) -> None:
+def check_sides(fields: Fields, notes: ErrorNotes) -> None:
     """Report a step that gives the other side of its links twice, in its target and beside it."""
     if parse(fields.get("target", "all")).kind == LINK:
         message = f"found the other side twice, allowed is a target of one side, or {LINK} alone"
@@ -135,7 +135,7 @@ def _wrong(selector: Selector, facts: PlaybookNames) -> str:
 
 def _wrong_count(selector: Selector, facts: PlaybookNames) -> str:
     """Return why so many nodes can never be selected at random."""
-    if selector.kind not in OF_OTHERS:
+    if selector.kind not in DRAWING_SELECTORS:
         return ""
     most = _most_drawn_from(selector, facts)
     if selector.kind == "minority" and most is not None and most < 3:
@@ -159,12 +159,12 @@ def _most_drawn_from(selector: Selector, facts: PlaybookNames) -> int | None:
 def _most(selector: Selector, facts: PlaybookNames) -> int | None:
     """Return the maximum number of nodes that a valid selector can match; None if the file does not determine it."""
     kind, argument = selector.kind, selector.argument
-    if kind in OF_OTHERS:
+    if kind in DRAWING_SELECTORS:
         of = _most_drawn_from(selector, facts)
         if kind == "random" or of is None:
             return selector.count if kind == "random" else None
         return of // 2 + 1 if kind == "majority" else (of - 1) // 2
-    if kind in (JOIN, WITHOUT, COMMON):
+    if kind in (UNION, DIFFERENCE, INTERSECTION):
         return _most_of_several(kind, [_most(part, facts) for part in selector.parts])
     if kind in ("clients", "producers", "consumers"):
         return _most_clients(kind, facts)
@@ -182,9 +182,9 @@ def _most(selector: Selector, facts: PlaybookNames) -> int | None:
 
 def _most_of_several(kind: str, each: list[int | None]) -> int | None:
     known = [most for most in each if most is not None]
-    if kind == WITHOUT:
+    if kind == DIFFERENCE:
         return each[0]
-    if kind == COMMON:
+    if kind == INTERSECTION:
         return min(known, default=None)
     return sum(known) if len(known) == len(each) else None
 
@@ -215,15 +215,15 @@ def _wrong_client(name: str, facts: PlaybookNames) -> str:
 
 def _unfit(selector: Selector, accepts: str, facts: PlaybookNames) -> Iterator[tuple[int, str]]:
     """Yield why the fault does not accept such a target, in the words of the catalogue, with the column."""
-    if selector.kind == COMMON:
+    if selector.kind == INTERSECTION:
         each = [list(_unfit(part, accepts, facts)) for part in selector.parts]
         yield from each[0] if all(each) else ()
-    elif selector.kind == WITHOUT:
+    elif selector.kind == DIFFERENCE:
         # The excluded part of a selector may be unsuitable.
         plain = [part for part in _walked(selector.parts[0]) if not (part.parts or part.inner)]
         if all(part.kind != "clients" and list(_unfit(part, accepts, facts)) for part in plain):
             yield from _unfit(selector.parts[0], accepts, facts)
-    elif selector.kind == JOIN:
+    elif selector.kind == UNION:
         for part in selector.parts:
             yield from _unfit(part, accepts, facts)
     elif selector.inner is not None:

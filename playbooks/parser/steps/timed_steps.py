@@ -12,14 +12,14 @@ from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.spec import ClusterSpec
 from cluster_model.util.quantities import listed, percent
-from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
+from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, canonical_name
 from faults.declarations import ACCEPTS, OPERATIONS, OTHER_SIDE, Alias, Param
 from playbooks.conditions.condition import Condition, parse
 from playbooks.conditions.grammar import ConditionError
 from playbooks.errors import PlaybookError, Problem, closest, nearest, shown
 from playbooks.model.playbook import Position, Step, StepVerb, Trigger
 from playbooks.model.step_text import described
-from playbooks.parser.document.context import Notes, PlaybookNames
+from playbooks.parser.document.context import ErrorNotes, PlaybookNames
 from playbooks.parser.document.field_types import (
     BAD,
     DURATION,
@@ -41,7 +41,7 @@ from playbooks.parser.document.field_types import (
 from playbooks.parser.document.variables import GIVEN, counts
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import compose
-from playbooks.parser.steps.operations import check_operation, learn, operation_kind
+from playbooks.parser.steps.operations import add_known_names, check_operation, operation_kind
 from playbooks.parser.steps.targets import Target, check_sides
 from playbooks.units import (
     DURATION_ALLOWED,
@@ -76,7 +76,7 @@ def may_name_broker(name: str) -> bool:
     return alias is not None and alias.accepts == "brokers"
 
 
-def struck(name: str, fields: Fields, notes: Notes) -> str:
+def target_of(name: str, fields: Fields, notes: ErrorNotes) -> str:
     """Return the target selector of a step, from either key."""
     if not may_name_broker(name):
         return str(fields.get("target", ""))
@@ -166,7 +166,7 @@ def kind_of(param: Param) -> FieldType:
 def timed_record(verb: str, name: str) -> Record:
     """Return all keys of a timed step with this verb; ``name`` is the fault, the operation, or an alias."""
     keys = {**TRIGGERS, verb: TIMED_VERBS[verb]}
-    true, alias = true_name(name), alias_of(name)
+    true, alias = canonical_name(name), alias_of(name)
     if verb == "inject":
         fault = CATALOGUE[true]
         accepts = (alias.accepts if alias else "") or fault.accepts
@@ -214,7 +214,7 @@ class TimedSteps:
         """Note the minimum duration of a group's rounds together."""
         self._at_us[-1] += at_least_us
 
-    def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
+    def read(self, node: YamlMapping, index: int, key: str, notes: ErrorNotes) -> Step | None:
         """Return the step, or None after adding its errors to the notes."""
         before = len(notes.problems)
         verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka", "given"))
@@ -229,8 +229,8 @@ class TimedSteps:
             self._others(node, key, notes)
             return None
         fields: Fields = timed_record(verb, str(name)).read(node, key, notes)
-        target = struck(name, fields, notes) if verb == "inject" else ""
-        name = true_name(str(name))
+        target = target_of(name, fields, notes) if verb == "inject" else ""
+        name = canonical_name(str(name))
         if verb == "admin":
             check_operation(OPERATIONS[name], fields, notes)
         elif OTHER_SIDE in fields.values:
@@ -238,7 +238,7 @@ class TimedSteps:
         trigger = self.trigger(fields, notes)
         sound = len(notes.problems) == before
         if verb == "admin":
-            learn(OPERATIONS[name], fields, notes, sure=sound and counts(fields, notes))
+            add_known_names(OPERATIONS[name], fields, notes, sure=sound and counts(fields, notes))
         if not sound or not counts(fields, notes):
             return None
         self._ended = verb if verb in ENDINGS else ""
@@ -258,14 +258,14 @@ class TimedSteps:
             note=fields.get("note", ""),
         )
 
-    def _others(self, node: YamlMapping, key: str, notes: Notes) -> None:
+    def _others(self, node: YamlMapping, key: str, notes: ErrorNotes) -> None:
         """Report errors in the keys that every step has, for a step of unknown kind."""
         fields = Fields(node, key)
         for name in COMMON.keys:
             COMMON.fill(fields, name, notes)
         self.trigger(fields, notes)
 
-    def trigger(self, fields: Fields, notes: Notes) -> Trigger:
+    def trigger(self, fields: Fields, notes: ErrorNotes) -> Trigger:
         """Return the trigger of a step or a group."""
         given = [name for name in ("at", "after", "when") if fields.given(name)]
         for name in given[1:]:
@@ -301,7 +301,7 @@ def the_verb(
     verbs: tuple[str, ...],
     others: Collection[str],
     other_hint: str,
-    notes: Notes,
+    notes: ErrorNotes,
     known: Collection[str],
 ) -> str | None:
     """Return the one verb of a step, or None after reporting the error.
@@ -353,7 +353,7 @@ class StepParser:
             problem = Problem(self._path, 1, 1, "", f"found no number, string, list or mapping: {error}")
             raise PlaybookError([problem]) from None
         node, problems = compose(text, self._path)
-        notes = Notes(self._path, problems, self._facts)
+        notes = ErrorNotes(self._path, problems, self._facts)
         verb, name = next(iter(asked.items()))
         step = TimedSteps().read(node, 0, f"{verb} {name}", notes) if isinstance(node, YamlMapping) else None
         if notes.problems or step is None:

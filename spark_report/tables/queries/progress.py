@@ -25,14 +25,14 @@ _TURNS: Final = ("truncation_detected", "consumer_reset")
 def hw_series(told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """Return the high watermark of a partition at the end of each bin in which its leader reported one.
 
-    ``told_tops`` is the result of :func:`tops`.
+    ``told_tops`` is the result of :func:`high_watermarks`.
     """
     width = F.broadcast(sessions.select("session_id", "bin_us"))
     known = told_tops.filter("told").join(width, on="session_id", how="inner")
     return known.select(*PLACE, "bin_began_us", "bin_us", "hw")
 
 
-def tops(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def high_watermarks(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """Return the high watermark of each partition in bins in which a leader reported one, or it was deleted (null).
 
     Reports of a leader with an older epoch than one already seen are ignored; ``told`` is whether the current leader
@@ -64,9 +64,9 @@ def partition_position_lag(
 ) -> "DataFrame":
     """Return the position lag of a group at a partition at the end of each bin: HW minus its position.
 
-    ``rare`` are the events that are not traffic, ``counted`` their tallies, ``told_tops`` the result of :func:`tops`.
-    There is no lag before a group first reads of a partition. After a detected truncation, or an offset reset by
-    ``auto.offset.reset``, the new position counts.
+    ``rare`` are the events that are not traffic, ``counted`` their tallies, ``told_tops`` the result of
+    :func:`high_watermarks`. There is no lag before a group first reads of a partition. After a detected truncation, or
+    an offset reset by ``auto.offset.reset``, the new position counts.
     """
     ends = F.broadcast(sessions.select("session_id", "end_us", "bin_us"))
     reads = _reads(events, rare, sessions)

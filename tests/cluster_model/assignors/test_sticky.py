@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.assignors.base import Assignment, Assignor, MemberSubscription, Topics
-from cluster_model.assignors.sticky import CooperativeStickyAssignor, Movements, StickyAssignor
+from cluster_model.assignors.sticky import CooperativeStickyAssignor, PartitionMovements, StickyAssignor
 from tests.cluster_model.assignors.groups import (
     TOPICS,
     after,
@@ -316,7 +316,7 @@ def test_an_earlier_move_is_undone_rather_than_a_second_one_made() -> None:
 
 
 def test_the_way_back_counts_from_the_first_owner() -> None:
-    movements = Movements()
+    movements = PartitionMovements()
     first, second, third = parts("t-0 t-1 t-2")
     assert movements.better(first, "b", "c") == first
     movements.moved(first, "a", "b")
@@ -330,7 +330,7 @@ def test_the_way_back_counts_from_the_first_owner() -> None:
 
 
 def test_two_moves_of_one_partition_count_as_one() -> None:
-    movements = Movements()
+    movements = PartitionMovements()
     first, second = parts("t-0 t-1")
     movements.moved(first, "a", "b")
     movements.moved(first, "b", "c")

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.assignors.assignors import SERVER_ASSIGNORS, Heterogeneous, Levels, UniformAssignor
+from cluster_model.assignors.assignors import (
+    SERVER_ASSIGNORS,
+    HeterogeneousAssignment,
+    MemberAssignmentBalancer,
+    UniformAssignor,
+)
 from cluster_model.assignors.base import MemberSubscription, Topics
 from tests.cluster_model.assignors.groups import (
     after,
@@ -130,7 +135,7 @@ def test_worked_examples(case: str) -> None:
 def test_the_way_for_different_subscriptions_levels_equal_ones_too() -> None:
     wants = "t1 t2 t3"
     members = [member("A", wants, "t1-0 t1-1 t2-0 t2-1 t3-0 t3-1"), member("B", wants)]
-    shares = Heterogeneous(members, Topics({"t1": 2, "t2": 2, "t3": 2})).shares()
+    shares = HeterogeneousAssignment(members, Topics({"t1": 2, "t2": 2, "t3": 2})).shares()
     assert {name: sorted(share) for name, share in shares.items()} == {
         "A": sorted(parts("t2-0 t3-0 t3-1")), "B": sorted(parts("t1-0 t1-1 t2-1")),
     }  # fmt: skip
@@ -151,7 +156,7 @@ def test_a_group_of_nobody_has_nothing() -> None:
 
 def test_levels_fill_from_below_and_empty_from_above() -> None:
     sizes = [0, 0, 2, 5, 3]
-    levels = Levels(sizes, range(5))
+    levels = MemberAssignmentBalancer(sizes, range(5))
     assert levels.difference == 5
     got = []
     for _partition in range(5):
@@ -160,7 +165,7 @@ def test_levels_fill_from_below_and_empty_from_above() -> None:
         got.append(place)
     assert got == [0, 1, 0, 1, 0]
     sizes[:] = [0, 0, 2, 5, 3]
-    levels = Levels(sizes, range(5))
+    levels = MemberAssignmentBalancer(sizes, range(5))
     given_up = []
     for _partition in range(4):
         place = levels.most()
@@ -171,7 +176,7 @@ def test_levels_fill_from_below_and_empty_from_above() -> None:
 
 
 def test_levels_pass_over_those_that_have_nothing_to_give() -> None:
-    levels = Levels([1, 2, 4, 4], range(4))
+    levels = MemberAssignmentBalancer([1, 2, 4, 4], range(4))
     assert levels.most() == 3
     levels.leave_out()
     assert levels.most() == 2

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.hosted_coordinators import ProducerIds
+from cluster_model.broker.hosted_coordinators import ProducerIdManager
 from cluster_model.broker.partition.partition import BrokerMetadata
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
@@ -170,15 +170,15 @@ def test_a_snapshot_is_part_of_a_keyframe() -> None:
 # --- producer ids ---------------------------------------------------------------------------------------------------
 
 
-def ids(broker: int, count: int) -> tuple[ProducerIds, list[int]]:
+def ids(broker: int, count: int) -> tuple[ProducerIdManager, list[int]]:
     wire: Any = Wire(broker)
     metadata = BrokerMetadata()
     metadata.live = {broker: 0}
-    giver = ProducerIds(wire, metadata)
+    giver = ProducerIdManager(wire, metadata)
     return giver, given(giver, wire, count)
 
 
-def given(giver: ProducerIds, wire: Any, count: int) -> list[int]:
+def given(giver: ProducerIdManager, wire: Any, count: int) -> list[int]:
     del wire.sent[:]
     for number in range(count):
         giver.asked(CLIENT, InitProducerIdRequest(number))
@@ -211,6 +211,6 @@ def test_a_broker_that_has_been_told_nothing_yet_has_no_ids(known: bool) -> None
     wire: Any = Wire(1)
     metadata = BrokerMetadata()
     metadata.live = {1: 0} if known else {}
-    ProducerIds(wire, metadata).asked(CLIENT, InitProducerIdRequest(5))
+    ProducerIdManager(wire, metadata).asked(CLIENT, InitProducerIdRequest(5))
     (answer,) = [message for _to, message in wire.sent]
     assert (answer.correlation, answer.error) == (5, 0 if known else E.COORDINATOR_LOAD_IN_PROGRESS)

@@ -4,10 +4,10 @@ import pytest
 
 from cluster_model.broker.fetch.fetch_reads import check_epoch
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.request_handler import Answer, answer, list_offset
+from cluster_model.broker.request_handler import Answer, list_offset, list_offsets_response
 from cluster_model.cluster import Cluster
 from cluster_model.controller.cluster_parts import build_parts
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ConsumerReset
 from cluster_model.protocol.messages import (
@@ -34,7 +34,7 @@ def leader(kafka: str = "3.9", *, epoch: int = 5) -> Replica:
     """
     topic = TopicSpec("t", 1, 1, ((1,),), {"segment.bytes": 100})
     spec = ClusterSpec(kafka, None, (BrokerSpec(1),), (topic,))
-    replica = build_parts(spec, Streams(1), lambda _event: None, {1: 0}).replicas["t-0"][1]
+    replica = build_parts(spec, RandomStreams(1), lambda _event: None, {1: 0}).replicas["t-0"][1]
     replica.apply(PartitionState("t-0", 1, epoch, (1, 2), epoch, (1, 2)), 0)
     assert replica.leadership is not None
     for index, stamp in enumerate((100, 300, 200, 300, 250, 50)):
@@ -117,7 +117,7 @@ def test_errors_come_before_offsets() -> None:
 
 def test_the_message_carries_the_records_own_time() -> None:
     asked = ListOffsetsRequest(7, "t-0", 101, -1)
-    assert answer(leader(), E.NONE, asked, 1_000) == ListOffsetsResponse(7, "t-0", E.NONE, 1, 300, 5)
+    assert list_offsets_response(leader(), E.NONE, asked, 1_000) == ListOffsetsResponse(7, "t-0", E.NONE, 1, 300, 5)
 
 
 def test_the_message_carries_the_epoch_of_its_record_and_the_leaders_own_at_the_end() -> None:
@@ -125,9 +125,9 @@ def test_the_message_carries_the_epoch_of_its_record_and_the_leaders_own_at_the_
     replica.apply(PartitionState("t-0", 1, 7, (1, 2), 7, (1, 2)), 0)
     replica.hw = 6
     for timestamp, offset, epoch in ((EARLIEST, 0, 5), (101, 1, 5), (LATEST, 6, 7)):
-        told = answer(replica, E.NONE, ListOffsetsRequest(7, "t-0", timestamp, -1), 1_000)
+        told = list_offsets_response(replica, E.NONE, ListOffsetsRequest(7, "t-0", timestamp, -1), 1_000)
         assert (told.log_offset, told.leader_epoch) == (offset, epoch)
-    nothing = answer(replica, E.NONE, ListOffsetsRequest(7, "t-0", 301, -1), 1_000)
+    nothing = list_offsets_response(replica, E.NONE, ListOffsetsRequest(7, "t-0", 301, -1), 1_000)
     assert (nothing.log_offset, nothing.leader_epoch) == (-1, -1)
 
 

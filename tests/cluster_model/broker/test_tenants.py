@@ -9,7 +9,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
 SECOND = 1_000_000
@@ -156,7 +156,7 @@ def test_a_leader_that_is_replaced_fails_its_appends_before_it_tells_of_it() -> 
     again = state._replace(leader=1, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
     broker.take(_decisions(again, broker.metadata.live))
     assert hosting.coordinators[1].notifications[2:] == [("leads", P, again.leader_epoch)]
-    gone = again._replace(leader=NOBODY, leader_epoch=again.leader_epoch + 1)
+    gone = again._replace(leader=NO_LEADER, leader_epoch=again.leader_epoch + 1)
     broker.take(_decisions(gone, broker.metadata.live))
     assert hosting.coordinators[1].notifications[3:] == [("resigned", P)]
 

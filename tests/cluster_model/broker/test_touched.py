@@ -8,7 +8,7 @@ import pytest
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.partition.replication_rules import out_of_sync
-from cluster_model.broker.replica_manager import Touched
+from cluster_model.broker.replica_manager import DirtyReplicas
 from cluster_model.cluster import Cluster
 from tests.cluster_model.shaking import act, advance, drawn_plan, drawn_spec
 from tests.support.breadth import EVENING
@@ -49,9 +49,9 @@ def lags(replica: Replica, now: int) -> bool:
 def watched(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Compare every checkpoint, ISR task and keyframe with one that checks every replica; counts them."""
     counts = {"checkpoint": 0, "shrink": 0, "save": 0}
-    checkpoint, save, shrink = Touched.checkpoint, Touched.save, Broker._shrink
+    checkpoint, save, shrink = DirtyReplicas.checkpoint, DirtyReplicas.save, Broker._shrink
 
-    def checked_checkpoint(self: Touched, now: int) -> None:
+    def checked_checkpoint(self: DirtyReplicas, now: int) -> None:
         counts["checkpoint"] += 1
         checkpoint(self, now)
         for replica in self._replicas.values():
@@ -59,7 +59,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
             replica.checkpoint(now)
             assert replica.save() == before
 
-    def checked_save(self: Touched) -> tuple[tuple[Any, ...], ...]:
+    def checked_save(self: DirtyReplicas) -> tuple[tuple[Any, ...], ...]:
         counts["save"] += 1
         saved = save(self)
         for replica, state in zip(self._replicas.values(), saved, strict=True):
@@ -73,8 +73,8 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         shrink(self)
         assert all(replica.leadership is not None and replica.leadership.pending is not None for replica in late)
 
-    monkeypatch.setattr(Touched, "checkpoint", checked_checkpoint)
-    monkeypatch.setattr(Touched, "save", checked_save)
+    monkeypatch.setattr(DirtyReplicas, "checkpoint", checked_checkpoint)
+    monkeypatch.setattr(DirtyReplicas, "save", checked_save)
     monkeypatch.setattr(Broker, "_shrink", checked_shrink)
     return counts
 

@@ -8,16 +8,16 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import FetcherAction, FollowerState, Leadership
-from cluster_model.broker.partition.replication_rules import Remote
+from cluster_model.broker.partition.partition import FetcherAction, FollowerState, PartitionLeaderState
+from cluster_model.broker.partition.replication_rules import RemoteReplicaState
 from cluster_model.cluster import Cluster
-from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.committed_state import CommittedState
 from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.protocol.events import Appended, HwAdvanced, RecordsLost, RecordsMissing, RecordsSent
 from cluster_model.protocol.messages import FetchData, FetchPartition
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 
@@ -25,7 +25,7 @@ from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 def failover(kafka: str = "3.9", acks: str = "all") -> Cluster:
     """A leader that crashes and restarts, with records that one follower fetches late."""
     cluster = Cluster.build(small(kafka, None, acks, each_us=20_000), 7)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     cluster.run(3 * SECOND)
     inject(board, "lag", "broker(2)", 40, latency=400_000, to="broker(1)")
     cluster.run(6 * SECOND)
@@ -48,7 +48,7 @@ def test_the_unmodified_model_has_no_violations() -> None:
 
 @pytest.mark.slow
 def test_a_leader_that_commits_alone_loses_acknowledged_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    def alone(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
+    def alone(leader_leo: int, _needed: tuple[RemoteReplicaState, ...]) -> int:
         return leader_leo
 
     monkeypatch.setattr(partition, "high_watermark", alone)
@@ -60,7 +60,7 @@ def test_a_leader_that_commits_alone_loses_acknowledged_records(monkeypatch: pyt
 
 @pytest.mark.slow
 def test_a_high_watermark_by_the_fastest_follower_loses_acknowledged_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fastest(leader_leo: int, needed: tuple[Remote, ...]) -> int:
+    def fastest(leader_leo: int, needed: tuple[RemoteReplicaState, ...]) -> int:
         return min(leader_leo, max((remote.leo for remote in needed), default=leader_leo))
 
     monkeypatch.setattr(partition, "high_watermark", fastest)
@@ -90,9 +90,9 @@ def test_a_follower_that_does_not_truncate_diverges_from_its_leader(monkeypatch:
 
 
 def test_two_leaders_of_one_epoch_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Committed.commit
+    real = CommittedState.commit
 
-    def no_new_epoch(self: Committed, change: PartitionChange, now: int) -> bool:
+    def no_new_epoch(self: CommittedState, change: PartitionChange, now: int) -> bool:
         state = change.state
         return real(self, change._replace(state=state._replace(leader_epoch=state.leader_epoch - 1)), now)
 
@@ -108,7 +108,7 @@ def test_two_leaders_of_one_epoch_are_reported(monkeypatch: pytest.MonkeyPatch) 
         return hands
 
     assert hand_over().broken() == set()
-    monkeypatch.setattr(Committed, "commit", no_new_epoch)
+    monkeypatch.setattr(CommittedState, "commit", no_new_epoch)
     assert "single-leader-per-epoch" in hand_over().broken()
 
 
@@ -122,9 +122,9 @@ def test_a_decreasing_epoch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_leader_outside_the_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Committed.commit
+    real = CommittedState.commit
 
-    def outsider(self: Committed, change: PartitionChange, now: int) -> bool:
+    def outsider(self: CommittedState, change: PartitionChange, now: int) -> bool:
         state = change.state
         isr = tuple(broker for broker in state.isr if broker != state.leader)
         return real(self, change._replace(state=state._replace(isr=isr)), now)
@@ -132,7 +132,7 @@ def test_a_leader_outside_the_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -
     hands = Hands("3.9")
     hands.do("elect", leader=2)
     assert hands.broken() == set()
-    monkeypatch.setattr(Committed, "commit", outsider)
+    monkeypatch.setattr(CommittedState, "commit", outsider)
     hands.do("elect", leader=3)
     assert hands.broken() == {"leader-in-isr"}
 
@@ -212,7 +212,7 @@ def test_followers_with_records_that_the_leader_lacks_are_reported_when_in_sync(
 @pytest.mark.slow
 def test_acks_0_records_that_reached_no_leader_are_lost_at_the_end() -> None:
     cluster = Cluster.build(small(acks="0", each_us=40_000), 7)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     cluster.run(3 * SECOND)
     events, fresh = cluster.drain(), []
     while not any(isinstance(event, RecordsSent) and event.partition == P for event in fresh):
@@ -233,7 +233,7 @@ def test_acks_0_records_that_reached_no_leader_are_lost_at_the_end() -> None:
 @pytest.mark.slow
 def test_every_lost_record_has_one_sentence(snapshot: SnapshotAssertion) -> None:
     cluster = Cluster.build(small(acks="1"), 7)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     cluster.run(5 * SECOND)
     inject(board, "gc_pause", f"leader({P})", 20)
     cluster.run(30 * SECOND)
@@ -267,7 +267,7 @@ def test_a_missing_record_may_return() -> None:
 @pytest.mark.slow
 def test_manual_and_timed_healing_leave_the_same_ledger() -> None:
     by_hand = Cluster.build(small(each_us=40_000), 7)
-    board = FaultBoard(by_hand)
+    board = FaultInjector(by_hand)
     by_hand.run(5 * SECOND)
     board.inject(Action("inject", "gc_pause", "broker(2)"))
     by_hand.run(9 * SECOND)
@@ -275,7 +275,7 @@ def test_manual_and_timed_healing_leave_the_same_ledger() -> None:
     by_hand.run(20 * SECOND)
 
     by_time = Cluster.build(small(each_us=40_000), 7)
-    board = FaultBoard(by_time)
+    board = FaultInjector(by_time)
     by_time.run(5 * SECOND)
     inject(board, "gc_pause", "broker(2)", 4)
     by_time.run(20 * SECOND)
@@ -287,14 +287,14 @@ def test_manual_and_timed_healing_leave_the_same_ledger() -> None:
 def test_leadership_and_followers_agree_about_committed_records() -> None:
     """StrongIsr: all records below a leader's HW are on every member of the committed ISR, at any time."""
     cluster = Cluster.build(small("3.9", None, "1", each_us=25_000), 3)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     checked = 0
 
     def strong() -> bool:
         nonlocal checked
         for record in cluster.world.records.values():
             for replica in cluster.world.replicas[record.name].values():
-                if isinstance(replica.leadership, Leadership):
+                if isinstance(replica.leadership, PartitionLeaderState):
                     for member in record.isr:
                         log = cluster.world.replicas[record.name][member].log
                         assert log.leo >= replica.hw

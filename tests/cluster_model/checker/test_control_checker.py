@@ -9,21 +9,21 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import Leadership
-from cluster_model.broker.partition.replication_rules import Remote
+from cluster_model.broker.partition.partition import PartitionLeaderState
+from cluster_model.broker.partition.replication_rules import RemoteReplicaState
 from cluster_model.cluster import Cluster
-from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.committed_state import CommittedState
 from cluster_model.controller.kraft import replication_control_manager
-from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
-from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.controller.kraft.cluster_control_manager import ClusterControlManager
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
 from cluster_model.controller.rules import alter_partition
 from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.controller.zookeeper import controller_requests
-from cluster_model.controller.zookeeper.control_plane import ZooKeeperPlane
+from cluster_model.controller.zookeeper.control_plane import ZooKeeperControlPlane
 from cluster_model.controller.zookeeper.messages import LeaderAndIsrRequest
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ControllerChanged, InvariantViolated, PartitionOffline
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.hands import Hands, P
@@ -64,7 +64,7 @@ def told(cluster: Cluster, invariant: str) -> list[str]:
 
 
 def test_an_isr_member_that_lacks_committed_records_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def alone(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
+    def alone(leader_leo: int, _needed: tuple[RemoteReplicaState, ...]) -> int:
         return leader_leo
 
     def shrunk() -> Hands:
@@ -132,7 +132,7 @@ def test_a_leader_that_ignores_its_proposed_isr_member_is_reported(
         return cluster
 
     assert broken(comes_back()) == set()
-    monkeypatch.setattr(Leadership, "maximal_isr", property(lambda self: self.isr))
+    monkeypatch.setattr(PartitionLeaderState, "maximal_isr", property(lambda self: self.isr))
     assert MAXIMAL_ISR in broken(comes_back())
 
 
@@ -145,13 +145,13 @@ def test_a_fenced_broker_that_stays_in_the_isr_is_reported(monkeypatch: pytest.M
         return cluster
 
     assert broken(dies()) == set()
-    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
     assert broken(dies()) == {ELIGIBILITY}
 
 
 @pytest.mark.slow
 def test_a_fenced_broker_that_joins_an_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = replication_control_manager.judge_kraft
+    real = replication_control_manager.validate_kraft
 
     def lenient(*words: Any, **named: Any) -> KafkaError:
         error = real(*words, **named)
@@ -167,21 +167,21 @@ def test_a_fenced_broker_that_joins_an_isr_is_reported(monkeypatch: pytest.Monke
         return cluster
 
     assert broken(cut_off()) == set()
-    monkeypatch.setattr(Leadership, "_eligible", lambda _self, _broker, _remote: True)
+    monkeypatch.setattr(PartitionLeaderState, "_eligible", lambda _self, _broker, _remote: True)
     monkeypatch.setattr(replication_control_manager, "judge_kraft", lenient)
     assert broken(cut_off()) == {ELIGIBILITY}
 
 
 def test_a_recovering_leader_with_another_isr_member_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Committed.commit
+    real = CommittedState.commit
 
-    def recovering(self: Committed, change: PartitionChange, now: int) -> bool:
+    def recovering(self: CommittedState, change: PartitionChange, now: int) -> bool:
         return real(self, change._replace(state=change.state._replace(recovering=True)), now)
 
     hands = Hands("3.9")
     hands.do("elect", leader=2)
     assert hands.broken() == set()
-    monkeypatch.setattr(Committed, "commit", recovering)
+    monkeypatch.setattr(CommittedState, "commit", recovering)
     hands.do("elect", leader=3)
     assert hands.broken() == {RECOVERY}
 
@@ -193,7 +193,7 @@ def test_a_broker_that_accepts_an_old_controller_epoch_is_reported(monkeypatch: 
     def late_request() -> Cluster:
         cluster = build("3.9", "zookeeper")
         later(cluster, 3)
-        assert isinstance(cluster.plane, ZooKeeperPlane)
+        assert isinstance(cluster.plane, ZooKeeperControlPlane)
         state = cluster.world.records[P].state
         words = state._replace(leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
         request = LeaderAndIsrRequest(1, 1, cluster.plane.controller_epoch() - 1, -1, (words,))
@@ -251,8 +251,8 @@ def test_a_leader_that_lost_its_log_is_reported(monkeypatch: pytest.MonkeyPatch)
 
     sound = last_one_back()
     assert broken(sound) == set()
-    assert sound.world.records[P].leader == NOBODY
-    monkeypatch.setattr(ReplicationControl, "forgotten", lambda _self, _broker, _by: [])
+    assert sound.world.records[P].leader == NO_LEADER
+    monkeypatch.setattr(ReplicationControlManager, "forgotten", lambda _self, _broker, _by: [])
     assert EXCLUSION in broken(last_one_back())
 
 
@@ -280,18 +280,18 @@ def test_a_decreasing_broker_epoch_is_reported(monkeypatch: pytest.MonkeyPatch) 
     assert before > 0
     assert broken(restarts(cluster)) == set()
     assert cluster.plane.broker_epoch(3) > before
-    real = ClusterControl.register
-    monkeypatch.setattr(ClusterControl, "register", lambda self, request, _end, now: real(self, request, 1, now))
+    real = ClusterControlManager.register
+    monkeypatch.setattr(ClusterControlManager, "register", lambda self, request, _end, now: real(self, request, 1, now))
     assert broken(restarts(cluster)) == {EPOCHS}
 
 
 def test_controllers_with_a_shared_or_decreasing_epoch_are_reported(snapshot: SnapshotAssertion) -> None:
     cluster = build()
     for epoch, node in [(2, "a"), (3, "b"), (4, "a")]:
-        cluster.emit(ControllerChanged(0, node, NOBODY, epoch))
+        cluster.emit(ControllerChanged(0, node, NO_LEADER, epoch))
     assert broken(cluster) == set()
-    cluster.emit(ControllerChanged(0, "b", NOBODY, 4))
-    cluster.emit(ControllerChanged(0, "a", NOBODY, 2))
+    cluster.emit(ControllerChanged(0, "b", NO_LEADER, 4))
+    cluster.emit(ControllerChanged(0, "a", NO_LEADER, 2))
     assert told(cluster, EPOCHS) == snapshot
 
 
@@ -330,12 +330,12 @@ def test_a_rewound_checker_restores_its_state() -> None:
     later(cluster, 5)
     cluster.power_loss(3, keep=0)
     later(cluster, 12)
-    cluster.emit(ControllerChanged(cluster.now_us, "a", NOBODY, 7))
+    cluster.emit(ControllerChanged(cluster.now_us, "a", NO_LEADER, 7))
     known = cluster.checker.invariants.save()
     twin = cluster.twin()
     keyframe, _rest = unpack(pack(cluster.save(), ()))
     twin.load(keyframe)
     assert twin.checker.invariants.save() == known
-    twin.emit(ControllerChanged(twin.now_us, "b", NOBODY, 7))
+    twin.emit(ControllerChanged(twin.now_us, "b", NO_LEADER, 7))
     assert broken(twin) == {EPOCHS}
     assert broken(cluster) == set()

@@ -12,12 +12,12 @@ from cluster_model.clients.admin_client import (
     AdminClient,
     AdminConfig,
     Answer,
-    Describe,
+    DescribeMetadata,
 )
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.admin_messages import (
     AdminError,
     CreatableTopic,
@@ -30,7 +30,7 @@ from cluster_model.protocol.admin_messages import (
 )
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
-    NOBODY,
+    NO_LEADER,
     ApiVersionsRequest,
     ApiVersionsResponse,
     DeleteRecordsRequest,
@@ -86,12 +86,15 @@ class Rig:
     """Three brokers and the client; latency is a millisecond."""
 
     def __init__(self, script: Script, kafka: str = "4.1") -> None:
-        self.network = Network(Streams(1), MS, 0, lambda _target, _payload: None)
+        self.network = Network(RandomStreams(1), MS, 0, lambda _target, _payload: None)
         self.brokers = {number: Scripted(NodeContext(self.network, number), script) for number in (1, 2, 3)}
         for number, broker in self.brokers.items():
             self.network.add(number, f"broker {number}", broker)
         self.client = AdminClient(
-            NodeContext(self.network, ADMIN), AdminConfig.of(Profile.of(kafka)), (1, 2, 3), Streams(7).named("admin")
+            NodeContext(self.network, ADMIN),
+            AdminConfig.of(Profile.of(kafka)),
+            (1, 2, 3),
+            RandomStreams(7).named("admin"),
         )
         self.network.add(ADMIN, "admin", self.client)
         self.network.stand((ADMIN,), self.brokers)
@@ -224,13 +227,13 @@ def test_after_a_minute_it_gives_up(what: str, snapshot: SnapshotAssertion) -> N
         if what == "nobody answers":
             return None
         if isinstance(message, MetadataRequest):
-            return metadata(message, NOBODY if what == "nobody knows one" else 2)
+            return metadata(message, NO_LEADER if what == "nobody knows one" else 2)
         return refusal(message, KafkaError.NOT_CONTROLLER)
 
     rig = Rig(script)
     rig.run(SECOND)
     rig.client.ask(1, NEW)
-    rig.client.ask(2, Describe(0))
+    rig.client.ask(2, DescribeMetadata(0))
     rig.client.ask(3, DeleteRecordsRequest(0, "gone-0", 5))
     rig.run(3 * API_TIMEOUT_US)
     answers = {token: (at, answer) for at, token, answer in rig.answers}
@@ -275,7 +278,7 @@ def test_it_can_be_saved_anywhere(at: int) -> None:
 
     rig, other = Rig(script), Rig(script)
     rig.client.ask(1, NEW)
-    rig.client.ask(2, Describe(0))
+    rig.client.ask(2, DescribeMetadata(0))
     rig.run(at)
     other.network.load(rig.network.save())
     other.client.load(rig.client.save())

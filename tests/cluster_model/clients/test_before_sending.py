@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.clients.workload import InterceptedSizes, OneSize, every, sizes_of
+from cluster_model.clients.workload import ConstantSize, InterceptedSizes, every, sizes_of
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InterceptorFailed, RecordsFailed, RecordsSent
@@ -24,7 +24,7 @@ def test_the_last_of_every_so_many_numbers(step: int, first: int, count: int, ex
 
 
 def test_interceptors_make_records_larger_where_they_do_not_throw() -> None:
-    sizes = InterceptedSizes(OneSize(200), (AUDIT, FLAKY))
+    sizes = InterceptedSizes(ConstantSize(200), (AUDIT, FLAKY))
     assert [sizes.of("t-0", number, 1) for number in range(4)] == [350, 350, 250, 350]
     assert sizes.of("t-0", 0, 4) == 1_300
     assert sizes_of(ProducerSpec("p", "t", 1, interceptors=(AUDIT,)), 0).of("t-0", 5, 2) == 500

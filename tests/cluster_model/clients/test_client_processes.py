@@ -18,7 +18,7 @@ from cluster_model.spec.cluster_spec import (
     NetworkSpec,
     ProducerSpec,
     RateProfile,
-    Stretch,
+    RateSegment,
     TopicSpec,
 )
 from tests.support.releases import those_of
@@ -138,7 +138,7 @@ def test_an_application_that_resends_makes_duplicates_of_what_was_written(resend
     "load",
     [
         {},
-        {"profile": RateProfile((Stretch(-1, PER_SECOND * 100, PER_SECOND * 100),))},
+        {"profile": RateProfile((RateSegment(-1, PER_SECOND * 100, PER_SECOND * 100),))},
         {"loop": ClosedLoop(8, 10 * MS)},
         {"send": "sync"},
     ],

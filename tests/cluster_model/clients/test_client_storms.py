@@ -8,7 +8,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.events import OffsetsCommitted, RecordsRead
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
-from tests.support.breadth import EVENING, met
+from tests.support.breadth import EVENING, covering_cases
 
 MS = 1_000
 SECOND = 1_000_000
@@ -104,7 +104,9 @@ class Weather:
                 self.cluster.lives.start_again(node)
 
 
-@pytest.mark.parametrize(("kafka", "mode", "assignor", "instance", "seed"), met(KINDS, range(3 if EVENING else 2)))
+@pytest.mark.parametrize(
+    ("kafka", "mode", "assignor", "instance", "seed"), covering_cases(KINDS, range(3 if EVENING else 2))
+)
 def test_what_clients_are_promised_holds_in_any_weather(
     kafka: str, mode: str, assignor: str, instance: str, seed: int
 ) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.clients.workload import NEVER, RateCurve
-from cluster_model.spec.cluster_spec import HOUR_US, RATE_UNITS, RateProfile, Stretch, constant
+from cluster_model.spec.cluster_spec import HOUR_US, RATE_UNITS, RateProfile, RateSegment, constant
 
 SECOND = 1_000_000
 
@@ -14,12 +14,12 @@ def per_second(number: int) -> int:
     return number * 3_600 * RATE_UNITS
 
 
-def stretch(seconds: int, start: int, end: int | None = None) -> Stretch:
-    return Stretch(seconds * SECOND, per_second(start), per_second(start if end is None else end))
+def stretch(seconds: int, start: int, end: int | None = None) -> RateSegment:
+    return RateSegment(seconds * SECOND, per_second(start), per_second(start if end is None else end))
 
 
 rates = st.one_of(st.just(0), st.integers(1, per_second(2_000_000)))
-timed = st.builds(Stretch, st.integers(1, HOUR_US), rates, rates)
+timed = st.builds(RateSegment, st.integers(1, HOUR_US), rates, rates)
 
 
 @st.composite
@@ -28,7 +28,7 @@ def profiles(draw: st.DrawFn) -> RateProfile:
     if draw(st.booleans()):
         return RateProfile(stretches, repeats=True)
     last = draw(rates)
-    return RateProfile((*stretches, Stretch(-1, last, last)))
+    return RateProfile((*stretches, RateSegment(-1, last, last)))
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_a_third_of_a_millisecond_does_not_drift() -> None:
 
 
 def test_a_ramp_makes_half_of_what_its_end_would() -> None:
-    curve = RateCurve(RateProfile((stretch(10, 0, 100), stretch(10, 100, 0), Stretch(-1, 0, 0))))
+    curve = RateCurve(RateProfile((stretch(10, 0, 100), stretch(10, 100, 0), RateSegment(-1, 0, 0))))
     assert curve.made(5 * SECOND) == 125
     assert curve.made(10 * SECOND) == 500
     assert curve.made(15 * SECOND) == 875
@@ -83,7 +83,7 @@ def test_a_ramp_makes_half_of_what_its_end_would() -> None:
 
 
 def test_steps_change_at_their_time_and_the_last_stays() -> None:
-    last = Stretch(-1, per_second(100), per_second(100))
+    last = RateSegment(-1, per_second(100), per_second(100))
     curve = RateCurve(RateProfile((stretch(1, 10), stretch(2, 0), last)))
     assert [curve.made(at * SECOND) for at in (1, 2, 3, 4, 10)] == [10, 10, 10, 110, 710]
     assert curve.when(11) == 3_010_000

@@ -19,7 +19,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.spec.cluster_spec import ProducerSpec
 from tests.cluster_model.copying import M0, M1, OUT, SECOND, Copying
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def once(copying: Copying) -> None:
     assert told <= copying.source <= told + sum(event.count for event in copying.of(TransactionUnknown))
 
 
-@pytest.mark.parametrize("kafka", some(["0.11", "2.4", "2.6", "3.5", "3.9", "4.1"], 3))
+@pytest.mark.parametrize("kafka", spread_sample(["0.11", "2.4", "2.6", "3.5", "3.9", "4.1"], 3))
 def test_in_calm_every_record_is_copied_once(kafka: str) -> None:
     copying = Copying(kafka).run(5).end(5)
     once(copying)
@@ -51,7 +51,7 @@ def test_in_calm_every_record_is_copied_once(kafka: str) -> None:
 
 @pytest.mark.parametrize(
     ("kafka", "commit"),
-    some([("0.9", "sync"), ("2.0", "auto"), ("3.9", "async"), ("3.9", "before"), ("4.1", "sync")], 3),
+    spread_sample([("0.9", "sync"), ("2.0", "auto"), ("3.9", "async"), ("3.9", "before"), ("4.1", "sync")], 3),
 )
 def test_in_calm_other_ways_to_commit_do_as_well(kafka: str, commit: str) -> None:
     copying = Copying(kafka, commit=commit).run(5).end(8)
@@ -72,14 +72,16 @@ def crashed(kafka: str, seed: int, commit: str, settle: float = 15, **more: Any)
     return copying.end(settle)
 
 
-@pytest.mark.parametrize(("kafka", "seed"), some([("0.11", 1), ("2.6", 2), ("3.5", 1), ("3.9", 2), ("4.1", 3)], 3))
+@pytest.mark.parametrize(
+    ("kafka", "seed"), spread_sample([("0.11", 1), ("2.6", 2), ("3.5", 1), ("3.9", 2), ("4.1", 3)], 3)
+)
 def test_a_member_that_crashes_leaves_each_record_copied_once(kafka: str, seed: int) -> None:
     copying = crashed(kafka, seed, "transaction")
     once(copying)
     assert sum(copying.books()[2:]) > 0
 
 
-@pytest.mark.parametrize("seed", some([1, 2], 1))
+@pytest.mark.parametrize("seed", spread_sample([1, 2], 1))
 def test_without_transactions_a_crash_makes_copies_twice(seed: int) -> None:
     copying = crashed("3.9", seed, "sync")
     assert copying.copies > copying.source > 200
@@ -100,7 +102,7 @@ def zombie(kafka: str, seed: int = 4, commit: str = "transaction", **more: Any) 
     return copying.run(1).end(15)
 
 
-@pytest.mark.parametrize("kafka", some(["2.6", "3.9", "4.1"], 2))
+@pytest.mark.parametrize("kafka", spread_sample(["2.6", "3.9", "4.1"], 2))
 def test_who_was_left_behind_is_refused_and_aborts(kafka: str) -> None:
     copying = zombie(kafka)
     aborted = copying.of(TransactionAborted, OUT)
@@ -111,14 +113,14 @@ def test_who_was_left_behind_is_refused_and_aborts(kafka: str) -> None:
     once(copying)
 
 
-@pytest.mark.parametrize("kafka", some(["0.11", "2.4"], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["0.11", "2.4"], 1))
 def test_before_kip_447_nobody_refuses_it_and_records_are_copied_twice(kafka: str) -> None:
     copying = zombie(kafka)
     assert copying.of(TransactionAborted, OUT) == []
     assert copying.copies > copying.source
 
 
-@pytest.mark.parametrize(("kafka", "seed"), some([("2.6", 1), ("3.9", 2), ("4.1", 3)], 2))
+@pytest.mark.parametrize(("kafka", "seed"), spread_sample([("2.6", 1), ("3.9", 2), ("4.1", 3)], 2))
 def test_brokers_that_crash_one_after_the_other_change_nothing(kafka: str, seed: int) -> None:
     # Each leads something: the transactions' coordinator, the group's, or a topic's partition.
     copying = Copying(kafka, seed=seed, fast=True).run(1.5)
@@ -196,7 +198,7 @@ def taken_over(copying: Copying) -> float:
 
 
 @pytest.mark.parametrize(
-    ("kafka", "low", "high"), some([("2.4", 1, 4), ("2.6", 7.5, 10), ("3.9", 7.5, 10), ("4.1", 7.5, 10)], 2)
+    ("kafka", "low", "high"), spread_sample([("2.4", 1, 4), ("2.6", 7.5, 10), ("3.9", 7.5, 10), ("4.1", 7.5, 10)], 2)
 )
 def test_offsets_that_are_pending_keep_the_next_owner_waiting(kafka: str, low: float, high: float) -> None:
     copying = pending(kafka)
@@ -206,7 +208,7 @@ def test_offsets_that_are_pending_keep_the_next_owner_waiting(kafka: str, low: f
     once(copying.run(1).end(15))
 
 
-@pytest.mark.parametrize("kafka", some(["2.6", "3.9", "4.1"], 2))
+@pytest.mark.parametrize("kafka", spread_sample(["2.6", "3.9", "4.1"], 2))
 def test_the_next_process_of_that_name_ends_the_wait(kafka: str) -> None:
     copying = pending(kafka)
     copying.run(0.5)

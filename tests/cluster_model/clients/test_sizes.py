@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.clients.workload import LARGEST, DrawnSizes, OneSize, drawn
+from cluster_model.clients.workload import LARGEST, ConstantSize, RandomSizes, keys_of_numbers
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import (
     BrokerSpec,
@@ -25,13 +25,13 @@ KINDS = (UniformSizes(100, 300), TwoSizes(100, 50_000, 50_000), SpreadSizes(400,
 
 
 def of(sizes: Sizes, count: int, *, seed: int = 7, client: str = "p", partition: str = P) -> list[int]:
-    drawer = DrawnSizes(sizes, client, seed)
+    drawer = RandomSizes(sizes, client, seed)
     return [drawer.of(partition, number, 1) for number in range(count)]
 
 
 @given(st.sampled_from(KINDS), st.integers(0, 5_000), st.lists(st.integers(1, 700), min_size=1, max_size=6))
 def test_a_batch_has_the_bytes_of_its_records_however_they_are_cut(sizes: Sizes, start: int, parts: list[int]) -> None:
-    drawer = DrawnSizes(sizes, "p", 7)
+    drawer = RandomSizes(sizes, "p", 7)
     at, total = start, 0
     for records in parts:
         total += drawer.of(P, at, records)
@@ -70,11 +70,11 @@ def test_spread_sizes_have_their_median_and_their_tail() -> None:
 def test_no_drawn_size_is_nothing_or_beyond_the_largest() -> None:
     wide = SpreadSizes(2, LARGEST)
     assert min(of(wide, 5_000)) == 1
-    assert max(drawn(wide, draw) for draw in (0, (1 << 64) - 1)) == LARGEST
+    assert max(keys_of_numbers(wide, draw) for draw in (0, (1 << 64) - 1)) == LARGEST
 
 
 def test_one_size_is_a_product() -> None:
-    assert OneSize(200).of(P, 17, 30) == 6_000
+    assert ConstantSize(200).of(P, 17, 30) == 6_000
 
 
 def log_of(sizes: Sizes | None, producer: dict[str, int | str | bool]) -> Cluster:
@@ -91,7 +91,7 @@ def log_of(sizes: Sizes | None, producer: dict[str, int | str | bool]) -> Cluste
 def test_the_log_holds_batches_of_just_those_bytes(config: dict[str, int | str | bool]) -> None:
     sizes = SpreadSizes(200, 1_000)
     log = log_of(sizes, config).brokers[1].replicas[P].log
-    drawer = DrawnSizes(sizes, "p", 7)
+    drawer = RandomSizes(sizes, "p", 7)
     batches = [batch for _lineage, batch, _start, _end in log.batches()]
     assert sum(batch.records for batch in batches) > 500
     assert [batch.size for batch in batches] == [drawer.of(P, batch.sequence, batch.records) for batch in batches]

@@ -15,7 +15,7 @@ from cluster_model.spec.cluster_spec import (
     NetworkSpec,
     ProducerSpec,
     RateProfile,
-    Stretch,
+    RateSegment,
     TopicSpec,
 )
 
@@ -28,9 +28,9 @@ def per_second(number: int) -> int:
 
 
 SAWTOOTH = RateProfile(
-    (Stretch(2 * SECOND, 0, per_second(300)), Stretch(SECOND, per_second(37), per_second(37))), repeats=True
+    (RateSegment(2 * SECOND, 0, per_second(300)), RateSegment(SECOND, per_second(37), per_second(37))), repeats=True
 )
-ENDING = RateProfile((Stretch(SECOND, per_second(100), per_second(100)), Stretch(-1, 0, 0)))
+ENDING = RateProfile((RateSegment(SECOND, per_second(100), per_second(100)), RateSegment(-1, 0, 0)))
 
 
 def build(
@@ -92,7 +92,7 @@ def test_slices_of_time_change_nothing() -> None:
 
 
 def test_what_a_paused_application_missed_is_not_made_up_for() -> None:
-    cluster = build(profile=RateProfile((Stretch(-1, per_second(100), per_second(100)),)))
+    cluster = build(profile=RateProfile((RateSegment(-1, per_second(100), per_second(100)),)))
     events(cluster, SECOND)
     node = next(node for node in cluster.nodes() if cluster.name_of(node) == "p")
     cluster.pause(node)
@@ -136,7 +136,7 @@ def test_a_slow_cluster_gets_less_load_in_a_closed_loop_only() -> None:
 
     before, slow = load(loop=ClosedLoop(1))
     assert slow * 10 < before
-    before, slow = load(profile=RateProfile((Stretch(-1, per_second(100), per_second(100)),)))
+    before, slow = load(profile=RateProfile((RateSegment(-1, per_second(100), per_second(100)),)))
     assert before == slow == 100
 
 

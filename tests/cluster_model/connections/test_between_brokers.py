@@ -21,7 +21,7 @@ from cluster_model.controller.zookeeper.messages import (
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
-from cluster_model.kernel.rng import Stream, Streams
+from cluster_model.kernel.rng import RandomStream, RandomStreams
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.messages import ApiVersionsRequest, ApiVersionsResponse, FetchRequest
 from cluster_model.protocol.transaction_messages import AddPartitionsToTxnRequest, WriteTxnMarkersRequest
@@ -356,9 +356,9 @@ class Process:
     """A process with connections of two purposes; the second one requests API versions."""
 
     def __init__(self) -> None:
-        self.network = Network(Streams(0), LATENCY, 0, lambda _target, _payload: None)
+        self.network = Network(RandomStreams(0), LATENCY, 0, lambda _target, _payload: None)
         settings = BrokerConfig.of(Profile.of("3.9"), {}).connections
-        self.connections = ProcessConnections(NodeContext(self.network, 1), settings, Stream(0, "c"))
+        self.connections = ProcessConnections(NodeContext(self.network, 1), settings, RandomStream(0, "c"))
         self.kinds = [self.connections.open(2 * SECOND, asks_versions=asks) for asks in (False, True)]
         self.failed: list[tuple[int, int]] = []
         for number, kind in enumerate(self.kinds):

@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.connections.process_connections import BlockingConnection, Connector
 from cluster_model.kernel.process import Connected, ConnectionRefused
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.versions import Profile
 
@@ -34,7 +34,7 @@ class Wire:
 def made(kafka: str = "3.9", **config: int) -> tuple[Any, BlockingConnection]:
     settings = BrokerConfig.of(Profile.of(kafka), {name.replace("_", "."): value for name, value in config.items()})
     wire: Any = Wire()
-    return wire, BlockingConnection(Connector(wire, settings.connections, Stream(0, "c")), PEER, is_open=False)
+    return wire, BlockingConnection(Connector(wire, settings.connections, RandomStream(0, "c")), PEER, is_open=False)
 
 
 def test_an_accepted_attempt_opens_it_and_a_refused_one_does_not() -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from cluster_model.connections.network_client import ConnectionState, NetworkClient, growing_us
 from cluster_model.kernel.network import SYN_TIMEOUT_US
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import ProduceRetried
-from cluster_model.protocol.messages import NOBODY, FetchRequest, ProduceRequest
+from cluster_model.protocol.messages import NO_LEADER, FetchRequest, ProduceRequest
 from tests.cluster_model.rigs import CONNECTING, LATENCY, MS, SECOND, ConsumerRig, ProducerRig, state
 
 READY, DISCONNECTED = ConnectionState.READY, ConnectionState.DISCONNECTED
@@ -126,7 +126,7 @@ def test_a_fetch_timeout_has_metadata_asked_of_another_broker() -> None:
     while rig.consumer._port.state(1) is READY and rig.now < 9 * SECOND:
         rig.run(MS)
     rig.run(200 * MS)
-    assert metadata._node not in (1, NOBODY)
+    assert metadata._node not in (1, NO_LEADER)
 
 
 # --- timing of retries ------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_pauses_between_attempts_double_since_kip_144(
 @pytest.mark.parametrize(("kafka", "most"), [("0.11", 1_200 * MS), ("3.6", 1_200 * MS), ("3.7", SECOND)])
 def test_chance_takes_no_time_beyond_its_maximum_since_kip_580(kafka: str, most: int) -> None:
     settings = ProducerRig(kafka=kafka).config.connections
-    jitter = Stream(0, "jitter")
+    jitter = RandomStream(0, "jitter")
     drawn = [growing_us(settings, 50 * MS, SECOND, 9, jitter) for _ in range(200)]
     assert most - 20 * MS < max(drawn) <= most
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.controller.committed_state import Committed
-from cluster_model.controller.immediate_controller import Decider
+from cluster_model.controller.committed_state import CommittedState
+from cluster_model.controller.immediate_controller import ImmediateController
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
@@ -78,11 +78,11 @@ def test_a_zookeeper_write_that_failed_is_forgotten() -> None:
     assert leadership.pending is None
 
 
-def committed(kafka: str, mode: str | None = None) -> Decider:
+def committed(kafka: str, mode: str | None = None) -> ImmediateController:
     profile = Profile.of(kafka, mode)
-    state = Committed(lambda _event: None)
+    state = CommittedState(lambda _event: None)
     state.create(P, (1, 2, 3), TopicConfig.of(profile, {}, {}), LIVE)
-    return Decider(state, profile, elr=False)
+    return ImmediateController(state, profile, elr=False)
 
 
 def request(**changes: object) -> AlterPartitionRequest:

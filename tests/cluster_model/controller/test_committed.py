@@ -2,11 +2,11 @@
 
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.committed_state import CommittedState
 from cluster_model.controller.rules.partition_change import LEADER, PartitionChange
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import Event, describe
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
 
 P = "t-0"
@@ -17,7 +17,7 @@ START = PartitionState(P, 1, 0, (1, 2, 3), 0, (1, 2, 3))
 
 def told(*changes: PartitionChange) -> list[str]:
     events: list[Event] = []
-    committed = Committed(events.append)
+    committed = CommittedState(events.append)
     committed.create(P, (1, 2, 3), TOPIC, (1, 2, 3))
     assert committed.records[P].state == START
     for change in changes:
@@ -49,7 +49,7 @@ def test_a_leader_that_was_elected_again_is() -> None:
 
 
 def test_everything_else_that_changes_is_told_too(snapshot: SnapshotAssertion) -> None:
-    offline = START._replace(leader=NOBODY, leader_epoch=1, partition_epoch=1, isr=(), elr=(1, 2), last_known=1)
+    offline = START._replace(leader=NO_LEADER, leader_epoch=1, partition_epoch=1, isr=(), elr=(1, 2), last_known=1)
     unclean = START._replace(
         leader=3, leader_epoch=2, partition_epoch=2, isr=(3,), recovering=True, replicas=(3, 4), adding=(4,)
     )
@@ -62,7 +62,7 @@ def test_everything_else_that_changes_is_told_too(snapshot: SnapshotAssertion) -
 
 
 def test_partitions_come_and_go_and_come_back() -> None:
-    committed = Committed(lambda _event: None)
+    committed = CommittedState(lambda _event: None)
     committed.create(P, (1, 2, 3), TOPIC, (1, 2, 3))
     first = committed.save()
     late = PartitionState("late-0", 2, 0, (2,), 0, (2, 3), elr=(3,), recovering=True)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.controller.committed_state import Committed
-from cluster_model.controller.immediate_controller import Decider
+from cluster_model.controller.committed_state import CommittedState
+from cluster_model.controller.immediate_controller import ImmediateController
 from cluster_model.controller.rules import admin_rules
 from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import Event, IsrChanged, LeaderElected, PartitionOffline
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, PartitionState
 from cluster_model.protocol.versions import Profile
 
 pytestmark = pytest.mark.slow
@@ -39,9 +39,9 @@ class Partition:
         self.events: list[Event] = []
         self.profile, self.elr = profile, elr
         self.topic = TopicConfig.of(profile, {}, {"min.insync.replicas": 2, "unclean.leader.election.enable": unclean})
-        self.committed = Committed(self.events.append)
+        self.committed = CommittedState(self.events.append)
         self.committed.create(P, (1, 2, 3), self.topic, BROKERS)
-        self.decider = Decider(self.committed, profile, elr=elr)
+        self.decider = ImmediateController(self.committed, profile, elr=elr)
         self.live = dict.fromkeys(BROKERS, 7)
 
     @property
@@ -69,7 +69,7 @@ class Partition:
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         state = self.state
-        if self.profile.alter_partition and state.leader != NOBODY:
+        if self.profile.alter_partition and state.leader != NO_LEADER:
             epochs = (7,) * len(isr)
             self.decider.alter_partition(
                 AlterPartitionRequest(P, state.leader, 7, state.leader_epoch, state.partition_epoch, isr, epochs),
@@ -113,8 +113,8 @@ def test_the_state_is_always_sound(
 
 def sound(partition: Partition, before: PartitionState, *, may_be_empty: bool) -> None:
     state, live = partition.state, partition.live
-    assert state.leader == NOBODY or state.leader in state.isr
-    assert state.leader == NOBODY or state.leader in live
+    assert state.leader == NO_LEADER or state.leader in state.isr
+    assert state.leader == NO_LEADER or state.leader in live
     assert all(broker in state.replicas for broker in (*state.isr, *state.elr, *state.adding, *state.removing))
     assert len(set(state.isr)) == len(state.isr)
     assert state.isr or may_be_empty
@@ -130,7 +130,7 @@ def sound(partition: Partition, before: PartitionState, *, may_be_empty: bool) -
     if state.recovering:
         assert len(state.isr) <= 1
     if not partition.elr:
-        assert (state.elr, state.last_known) == ((), NOBODY)
+        assert (state.elr, state.last_known) == ((), NO_LEADER)
 
 
 @given(steps=acts, unclean=st.booleans())
@@ -144,7 +144,7 @@ def test_the_events_tell_the_whole_of_leader_and_isr(steps: list[tuple[str, Any]
                 leader, isr = event.leader, event.isr
                 assert event.clean or len(isr) == 1
             elif isinstance(event, PartitionOffline):
-                leader, isr = NOBODY, event.isr
+                leader, isr = NO_LEADER, event.isr
             elif isinstance(event, IsrChanged):
                 isr = event.isr
         partition.events.clear()

@@ -10,7 +10,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, World
 
@@ -250,7 +250,7 @@ def test_a_loaded_network_works_on_exactly_as_the_first_time() -> None:
     assert network.save() == saved
     assert go_on() == first
     assert [what for _at, what, _detail in first] == ["message"] * 3
-    other = Network(Streams(0), LATENCY, 0, lambda _target, _payload: None)
+    other = Network(RandomStreams(0), LATENCY, 0, lambda _target, _payload: None)
     for node in (A, B, C):
         other.add(node, f"node {node}", world.nodes[node])
     other.load(saved)

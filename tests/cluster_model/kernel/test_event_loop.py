@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.kernel.event_loop import LANES, Kernel, Payload
+from cluster_model.kernel.event_loop import LANES, EventLoop, Payload
 
 
 class Log:
@@ -13,7 +13,7 @@ class Log:
 
     def __init__(self) -> None:
         self.seen: list[tuple[int, int, int, Payload]] = []
-        self.kernel = Kernel((lambda target, payload: self._note(0, target, payload), self._second))
+        self.kernel = EventLoop((lambda target, payload: self._note(0, target, payload), self._second))
 
     def _note(self, kind: int, target: int, payload: Payload) -> None:
         self.seen.append((self.kernel.now, kind, target, payload))
@@ -101,7 +101,7 @@ def test_run_until_an_earlier_time_does_not_turn_the_clock_back() -> None:
 def test_an_ordinary_event_that_a_lane_brings_on_leaves_over_what_is_over() -> None:
     log = Log()
     reached: list[int] = []
-    log.kernel = Kernel(
+    log.kernel = EventLoop(
         (lambda target, payload: log._note(0, target, payload), lambda *_: reached.append(log.kernel.reached))
     )
     log.kernel.schedule_in_lane(5, LANES + 7, 0, 0, ("again", 0))

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.kernel.link import (
-    ANSWER,
     GIVEN_UP_US,
     INTO,
     OTHER,
     OUT,
     REQUEST,
+    RESPONSE,
     RETRANSMIT_US,
-    STRICT_ANSWER,
-    Measures,
-    Shape,
-    either,
+    STRICT_RESPONSE,
+    LinkCondition,
+    MessageMeasures,
+    any_probability,
 )
 from cluster_model.kernel.link_faults import LOSSES, MSS
 from cluster_model.kernel.node_context import NodeContext
@@ -52,7 +52,7 @@ class PlainResponse(NamedTuple):
     size: int = SIZE
 
 
-KINDS = {Request: REQUEST, StrictResponse: STRICT_ANSWER, PlainResponse: ANSWER}
+KINDS = {Request: REQUEST, StrictResponse: STRICT_RESPONSE, PlainResponse: RESPONSE}
 
 
 def _size(message: Any) -> int:
@@ -65,7 +65,7 @@ def _kind(message: Any) -> int:
 
 def make(seed: int = 0, jitter: int = 0) -> World:
     world = World(seed=seed, jitter=jitter)
-    world.network.troubles.measures = Measures(_size, _kind)
+    world.network.troubles.measures = MessageMeasures(_size, _kind)
     return world
 
 
@@ -75,7 +75,7 @@ def world() -> World:
 
 
 def shape(world: World, source: int, target: int, fault: int, **what: int) -> None:
-    world.network.troubles.shape(source, target, fault, Shape(**what))
+    world.network.troubles.shape(source, target, fault, LinkCondition(**what))
 
 
 def got(world: World, node: int) -> list[tuple[int, Any]]:
@@ -295,10 +295,10 @@ def test_draws_of_losses_are_of_a_stream_of_their_own_and_only_while_something_i
 
 
 def test_chances_of_several_faults_are_independent() -> None:
-    assert either([]) == 0
-    assert either([200_000]) == 200_000
-    assert either([500_000, 500_000]) == 750_000
-    assert either([ALL, 3]) == ALL
+    assert any_probability([]) == 0
+    assert any_probability([200_000]) == 200_000
+    assert any_probability([500_000, 500_000]) == 750_000
+    assert any_probability([ALL, 3]) == ALL
 
 
 # --- responses --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 
 LATENCY = 100
 A, B, C = 1, 2, 3
@@ -43,7 +43,7 @@ class World:
         self.outside: list[tuple[int, int]] = []
         self.ended: list[tuple[int, Any]] = []
         """Processes that exited, with their reasons."""
-        self.streams = Streams(seed)
+        self.streams = RandomStreams(seed)
         self.network = Network(self.streams, LATENCY, jitter, self._control)
         self.nodes = {node: Recorder(self.network) for node in (A, B, C)}
         for node, recorder in self.nodes.items():

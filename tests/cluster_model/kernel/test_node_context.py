@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import Alarm, NodeContext
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 
 
 class Sleeper:
@@ -36,7 +36,7 @@ class Sleeper:
 
 @pytest.fixture
 def network() -> Network:
-    return Network(Streams(0), 100, 0, lambda _target, _payload: None)
+    return Network(RandomStreams(0), 100, 0, lambda _target, _payload: None)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_an_alarm_goes_back_with_the_kernel(network: Network, sleeper: Sleeper) 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 80)), min_size=1, max_size=20))
 def test_no_wish_is_ever_forgotten(wishes: list[tuple[int, int]]) -> None:
     """After a request for a time, the alarm rings at that time or earlier, and never without a request."""
-    network = Network(Streams(0), 100, 0, lambda _target, _payload: None)
+    network = Network(RandomStreams(0), 100, 0, lambda _target, _payload: None)
     sleeper = Sleeper(network)
     network.add(1, "sleeper", sleeper)
     for gap, ahead in wishes:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.batch_store import BatchStore, EpochBranch
 from cluster_model.protocol.records import Batch
 
 
@@ -12,15 +12,15 @@ def batch(base: int, records: int, size: int = 100) -> Batch:
     return Batch(base, records, size, 0, "p", -1, base, 1)
 
 
-def written(start: int, *sizes: tuple[int, int]) -> Lineage:
-    lineage = Lineages().begin(1, 0, start)
+def written(start: int, *sizes: tuple[int, int]) -> EpochBranch:
+    lineage = BatchStore().begin(1, 0, start)
     for records, size in sizes:
         lineage.append(batch(lineage.end, records, size))
     return lineage
 
 
 def test_a_log_branch_begins_empty_where_its_leader_stood() -> None:
-    lineage = Lineages().begin(3, 7, 50)
+    lineage = BatchStore().begin(3, 7, 50)
     assert (lineage.broker, lineage.epoch, lineage.start, lineage.end) == (3, 7, 50, 50)
 
 
@@ -34,7 +34,7 @@ def test_the_batch_that_holds_an_offset_is_found_at_every_offset_of_it() -> None
 
 
 def test_ids_are_given_out_in_order_even_for_the_same_broker_and_epoch() -> None:
-    lineages = Lineages()
+    lineages = BatchStore()
     twins = [lineages.begin(1, 4, 10), lineages.begin(1, 4, 8)]
     assert [lineage.id for lineage in twins] == [0, 1]
     assert [lineages.by_id[lineage.id] for lineage in twins] == twins
@@ -86,7 +86,7 @@ def test_a_read_fits_as_a_scan_over_batches_would(sizes: list[tuple[int, int]], 
 
 
 def test_going_back_forgets_later_log_branches_and_later_batches() -> None:
-    lineages = Lineages()
+    lineages = BatchStore()
     first = lineages.begin(1, 0, 0)
     first.append(batch(0, 2, 10))
     saved = lineages.save()
@@ -104,7 +104,7 @@ def test_going_back_forgets_later_log_branches_and_later_batches() -> None:
     st.lists(st.tuples(st.integers(1, 3), st.integers(1, 50), st.integers(-1, 9)), min_size=1, max_size=12), st.data()
 )
 def test_a_stretch_is_measured_as_its_batches_are(made: list[tuple[int, int, int]], data: st.DataObject) -> None:
-    lineage = Lineages().begin(1, 0, 5)
+    lineage = BatchStore().begin(1, 0, 5)
     for records, size, timestamp in made:
         lineage.append(Batch(lineage.end, records, size, 0, "p", -1, 0, 1, timestamp_us=timestamp))
     start = data.draw(st.integers(5, lineage.end - 1))

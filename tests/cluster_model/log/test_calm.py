@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.batch_store import Lineage, PastLineage
+from cluster_model.log.batch_store import EpochBranch, EpochBranchView
 from cluster_model.log.segments import INT32_MAX, Segments
-from cluster_model.protocol.configs import LogRules
+from cluster_model.protocol.configs import LogConfig
 from cluster_model.protocol.records import Batch
 
 pytestmark = pytest.mark.slow
 
 RULES = st.builds(
-    LogRules,
+    LogConfig,
     segment_bytes=st.sampled_from((14, 60, 1_000)),
     roll_us=st.sampled_from((0, 9, 60, 1 << 60)),
     index_bytes=st.sampled_from((24, 40, 1_000)),
@@ -34,7 +34,7 @@ APPENDS = st.lists(
 
 @given(rules=RULES, appends=APPENDS)
 def test_a_segment_lets_in_what_the_rule_lets_in(
-    rules: LogRules, appends: list[tuple[str, int, int, int, int]]
+    rules: LogConfig, appends: list[tuple[str, int, int, int, int]]
 ) -> None:
     quick, slow = Segments(rules), Segments(rules)
     for each in (quick, slow):
@@ -69,8 +69,8 @@ def test_a_segment_lets_in_what_the_rule_lets_in(
 BATCHES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 50), st.integers(-1, 9)), min_size=1, max_size=12)
 
 
-def written(batches: list[tuple[int, int, int]]) -> Lineage:
-    lineage = Lineage(0, 1, 0, 5)
+def written(batches: list[tuple[int, int, int]]) -> EpochBranch:
+    lineage = EpochBranch(0, 1, 0, 5)
     for index, (records, size, stamp) in enumerate(batches):
         names = (f"r{index}",) if index % 3 == 0 else ()
         lineage.append(
@@ -85,7 +85,7 @@ def test_a_past_that_shares_columns_reads_like_one_of_its_own(
 ) -> None:
     whole = written(batches + more)
     length = max(1, len(batches) * share // 100)
-    past = PastLineage(whole, length)
+    past = EpochBranchView(whole, length)
     own = written(batches[:length])
     if parts:
         another = Batch(own.end, 2, 33, 99, "other", 4, 0, -1, ("x",), 3, 1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.batch_store import Lineages
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.protocol.records import Batch, Slice
 from cluster_model.util.ranges import Range, length, subtract, union
@@ -52,7 +52,7 @@ def test_a_hole_without_offsets_takes_nothing(ranges: list[Range]) -> None:
     assert subtract(union(ranges), [(0, 0)]) == union(ranges)
 
 
-def log_of(lineages: Lineages, start: int, *pieces: tuple[int, int]) -> ReplicaLog:
+def log_of(lineages: BatchStore, start: int, *pieces: tuple[int, int]) -> ReplicaLog:
     """Return a log that begins at ``start`` and holds pieces of (branch, records) one after the other."""
     log = ReplicaLog(lineages, uses_epochs=False, replaces=True)
     log.restart_at(start)
@@ -76,7 +76,7 @@ PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=5)
 def test_logs_differ_exactly_where_other_log_branches_cover_the_offset(
     start: int, one: list[tuple[int, int]], other_start: int, other: list[tuple[int, int]]
 ) -> None:
-    lineages = Lineages()
+    lineages = BatchStore()
     for number in range(3):
         lineages.begin(number, number, 0)
     left, right = log_of(lineages, start, *one), log_of(lineages, other_start, *other)
@@ -87,13 +87,13 @@ def test_logs_differ_exactly_where_other_log_branches_cover_the_offset(
 
 
 def test_the_shorter_of_two_logs_does_not_differ_where_it_ends() -> None:
-    lineages = Lineages()
+    lineages = BatchStore()
     lineages.begin(1, 0, 0)
     assert differing(log_of(lineages, 0, (0, 9)), log_of(lineages, 0, (0, 4))) == []
 
 
 def test_two_log_branches_of_one_leader_in_one_epoch_are_told_apart() -> None:
-    lineages = Lineages()
+    lineages = BatchStore()
     first, second = lineages.begin(1, 5, 0), lineages.begin(1, 5, 3)
     kept = log_of(lineages, 0, (first.id, 6))
     rewritten = log_of(lineages, 0, (first.id, 3), (second.id, 2))
@@ -101,7 +101,7 @@ def test_two_log_branches_of_one_leader_in_one_epoch_are_told_apart() -> None:
 
 
 def test_what_retention_removed_is_not_compared() -> None:
-    lineages = Lineages()
+    lineages = BatchStore()
     lineages.begin(1, 0, 0)
     lineages.begin(2, 1, 0)
     one, other = log_of(lineages, 0, (0, 6)), log_of(lineages, 0, (1, 6))

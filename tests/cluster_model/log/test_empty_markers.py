@@ -4,16 +4,16 @@ from random import Random
 
 import pytest
 
-from cluster_model.clients.consumer.fetcher import handed_out
+from cluster_model.clients.consumer.fetcher import visible_ranges
 from cluster_model.log.log_cleaner import clean, empty_markers, to_clean
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.configs import NEVER
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import CommittedOffset, OffsetFetchRequest, TxnOffsetCommitRequest
-from cluster_model.protocol.records import ABORT, PLAIN, Cleaned
+from cluster_model.protocol.records import ABORT, PLAIN, CompactionOverlay
 from tests.cluster_model.coordinators.transaction.talks import Talk
 from tests.cluster_model.log.logs import Writer
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 
 KEPT_US = 1_000_000
 """``delete.retention.ms``: one second."""
@@ -120,7 +120,7 @@ def seen(log: ReplicaLog, bound: int) -> dict[str, str]:
     names = {batch.base: batch.name for _l, batch, _s, _e in log.batches() if batch.name}
     aborted = [(each.producer_id, each.first_offset) for each in log.transactions.aborted_between(0, bound)]
     found: dict[str, str] = {}
-    for start, end in handed_out(log.lineages, log.read(0, bound, 1 << 30), aborted):
+    for start, end in visible_ranges(log.lineages, log.read(0, bound, 1 << 30), aborted):
         for offset in range(start, end):
             key, _sign, value = names[offset][0].partition("=")
             found[key] = value
@@ -142,7 +142,7 @@ def test_an_aborted_markers_entry_goes_with_it_so_that_what_follows_is_read() ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(many(4, 8)))
+@pytest.mark.parametrize("seed", range(sample_count(4, 8)))
 @pytest.mark.parametrize("horizons", [True, False])
 def test_whatever_is_cleaned_when_readers_of_committed_data_see_the_same(seed: int, horizons: bool) -> None:
     random = Random(seed)
@@ -191,8 +191,8 @@ def test_a_reader_does_not_hear_of_a_marker_that_is_gone() -> None:
     writer.write(7, names=("b=1",))
     log = writer.rig.replica.log
     whole = log.read(0, log.leo, 1 << 20)
-    assert list(handed_out(log.lineages, whole, [(7, 0)])) == [(2, 3)]
-    assert list(handed_out(log.lineages, whole._replace(cleaned=Cleaned(((0, 2),))), [(7, 0)])) == []
+    assert list(visible_ranges(log.lineages, whole, [(7, 0)])) == [(2, 3)]
+    assert list(visible_ranges(log.lineages, whole._replace(cleaned=CompactionOverlay(((0, 2),))), [(7, 0)])) == []
 
 
 def test_a_partition_of_offsets_stays_small_and_a_new_coordinator_reads_the_same_of_it() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.batch_store import BatchStore, EpochBranch
 from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.protocol.configs import WRITEBACK_US
 from cluster_model.protocol.records import Batch, Slice
@@ -79,7 +79,7 @@ class LogMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lineages = Lineages()
+        self.lineages = BatchStore()
         self.logs = [ReplicaLog(self.lineages, uses_epochs=True, replaces=True) for _replica in range(3)]
         self.plain = [Plain() for _replica in range(3)]
         self.log_branches: list[int | None] = [None, None, None]
@@ -104,7 +104,7 @@ class LogMachine(RuleBasedStateMachine):
         if log_branch is None:
             return
         log, plain = self.logs[replica], self.plain[replica]
-        lineage: Lineage = self.lineages.by_id[log_branch]
+        lineage: EpochBranch = self.lineages.by_id[log_branch]
         base = plain.end
         log.append_batch(lineage, Batch(base, records, size, self.now, "p", -1, base, 1))
         plain.records.extend(Record(log_branch, lineage.epoch, base, size) for _record in range(records))
@@ -242,9 +242,9 @@ LogMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=30
 TestLogAgainstAList = LogMachine.TestCase
 
 
-def log_with(*batches: tuple[int, int], uses_epochs: bool = True) -> tuple[ReplicaLog, Lineage]:
+def log_with(*batches: tuple[int, int], uses_epochs: bool = True) -> tuple[ReplicaLog, EpochBranch]:
     """Return a leader's log in epoch 3 with batches of (records, bytes)."""
-    log = ReplicaLog(Lineages(), uses_epochs=uses_epochs, replaces=True)
+    log = ReplicaLog(BatchStore(), uses_epochs=uses_epochs, replaces=True)
     lineage = log.lineages.begin(1, 3, 0)
     for records, size in batches:
         log.append_batch(lineage, Batch(log.leo, records, size, 0, "p", -1, log.leo, 1))

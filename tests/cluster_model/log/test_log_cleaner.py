@@ -6,25 +6,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.batch_store import Lineages
-from cluster_model.log.log_cleaner import ToClean, _groups, clean, to_clean
+from cluster_model.log.batch_store import BatchStore
+from cluster_model.log.log_cleaner import LogToClean, _groups, clean, to_clean
 from cluster_model.log.offset_index import TimestampAndOffset, indexes_of, largest_timestamp, offset_for_timestamp
-from cluster_model.log.record_keys import KeySet, ProducerKeys, drawn, key_model, keys_of, lacks_key, named
+from cluster_model.log.record_keys import (
+    KeySet,
+    ProducerKeys,
+    key_model,
+    keys_of,
+    keys_of_numbers,
+    lacks_key,
+    named_keys,
+)
 from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.log.segments import INT32_MAX
-from cluster_model.protocol.configs import LogRules
-from cluster_model.protocol.records import Batch, Cleaned
+from cluster_model.protocol.configs import LogConfig
+from cluster_model.protocol.records import Batch, CompactionOverlay
 
 SECOND = 1_000_000
-RULES = LogRules(segment_bytes=40, compact=True, delete=False, min_dirty_ppm=0, tombstone_us=10 * SECOND)
+RULES = LogConfig(segment_bytes=40, compact=True, delete=False, min_dirty_ppm=0, tombstone_us=10 * SECOND)
 MANY = 1 << 30
 
 
 class Compacted:
     """A leader's log of named records of ten bytes; a segment holds four."""
 
-    def __init__(self, rules: LogRules = RULES) -> None:
-        self.log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=rules)
+    def __init__(self, rules: LogConfig = RULES) -> None:
+        self.log = ReplicaLog(BatchStore(), uses_epochs=True, replaces=True, rules=rules)
         self.log_branch = self.log.lineages.begin(1, 0, 0)
         self.dirty = 0
         self.now = 0
@@ -43,14 +51,14 @@ class Compacted:
             self.log.append_batch(self.log_branch, batch)
         return self
 
-    def follower(self, max_bytes: int = 25, rules: LogRules | None = None) -> ReplicaLog:
+    def follower(self, max_bytes: int = 25, rules: LogConfig | None = None) -> ReplicaLog:
         """Return a log that fetched everything from this one."""
         copy = ReplicaLog(self.log.lineages, uses_epochs=True, replaces=True, rules=rules or self.log.rules)
         while copy.leo < self.log.leo:
             copy.append_slice(self.log.read(copy.leo, self.log.leo, max_bytes), self.now)
         return copy
 
-    def work(self, hw: int | None = None) -> ToClean | None:
+    def work(self, hw: int | None = None) -> LogToClean | None:
         return to_clean(self.log, self.log.leo if hw is None else hw, self.dirty, self.now)
 
     def clean(self, hw: int | None = None, room: int = MANY, *, horizons: bool = True) -> int:
@@ -89,11 +97,11 @@ def test_neither_the_active_segment_nor_anything_from_the_high_watermark_on() ->
     rig = Compacted().write("a=1", "a=2", "a=3", "a=4")
     assert rig.work() is None
     rig.write("a=5")
-    assert rig.work() == ToClean(0, 4, 0, 40, overdue=False)
+    assert rig.work() == LogToClean(0, 4, 0, 40, overdue=False)
     assert rig.work(hw=3) is None
     rig.write("a=6", "a=7", "a=8", "a=9")
-    assert rig.work(hw=7) == ToClean(0, 4, 0, 40, overdue=False)
-    assert rig.work(hw=8) == ToClean(0, 8, 0, 80, overdue=False)
+    assert rig.work(hw=7) == LogToClean(0, 4, 0, 40, overdue=False)
+    assert rig.work(hw=8) == LogToClean(0, 8, 0, 80, overdue=False)
 
 
 def test_only_above_the_dirty_ratio_and_not_at_it() -> None:
@@ -115,9 +123,9 @@ def test_a_segment_younger_than_the_compaction_lag_ends_what_can_be_cleaned() ->
     rig.now = 4 * SECOND
     assert rig.work() is None
     rig.now = 5 * SECOND
-    assert rig.work() == ToClean(0, 4, 0, 40, overdue=False)
+    assert rig.work() == LogToClean(0, 4, 0, 40, overdue=False)
     rig.now = 8 * SECOND
-    assert rig.work() == ToClean(0, 8, 0, 80, overdue=False)
+    assert rig.work() == LogToClean(0, 8, 0, 80, overdue=False)
 
 
 def test_an_old_dirty_record_is_cleaned_at_any_ratio() -> None:
@@ -130,14 +138,14 @@ def test_an_old_dirty_record_is_cleaned_at_any_ratio() -> None:
     rig.now = 6 * SECOND
     assert rig.work() is None
     rig.now += 1
-    assert rig.work() == ToClean(0, 4, 0, 40, overdue=True)
+    assert rig.work() == LogToClean(0, 4, 0, 40, overdue=True)
 
 
 def test_a_checkpoint_outside_the_log_counts_as_its_start() -> None:
     rig = Compacted().write("a=1", "a=2", "a=3", "a=4", "a=5")
     for wrong in (-1, 99):
         rig.dirty = wrong
-        assert rig.work() == ToClean(0, 4, 0, 40, overdue=False)
+        assert rig.work() == LogToClean(0, 4, 0, 40, overdue=False)
 
 
 # --- result of a pass -------------------------------------------------------------------------------------------------
@@ -200,7 +208,7 @@ def test_whole_batches_that_a_full_map_did_not_get_to_stay_too() -> None:
 def test_a_tombstone_that_a_full_map_did_not_get_to_gets_its_time_all_the_same() -> None:
     rig = Compacted().write("x=1", "y=", "b=1", "c=1", "z=1")
     assert rig.clean(room=1) == 0
-    assert rig.log.cleaned == Cleaned((), ((1, 10 * SECOND),))
+    assert rig.log.cleaned == CompactionOverlay((), ((1, 10 * SECOND),))
 
 
 def test_copied_holes_above_what_is_cleaned_stay() -> None:
@@ -210,7 +218,7 @@ def test_copied_holes_above_what_is_cleaned_stay() -> None:
     work = to_clean(copy, 3, 0, 0)
     assert work is not None
     clean(copy, work, 0, room=MANY, horizons=True)
-    assert copy.cleaned == Cleaned(((0, 1), (5, 6)))
+    assert copy.cleaned == CompactionOverlay(((0, 1), (5, 6)))
 
 
 # --- tombstones -----------------------------------------------------------------------------------------------------
@@ -220,15 +228,15 @@ def test_a_tombstone_goes_some_time_after_the_cleaning_that_first_kept_it() -> N
     rig = Compacted().write("a=1", "b=1", "a=", "c=1", "x=1")
     rig.now = 100 * SECOND
     assert rig.clean() == 1
-    assert rig.log.cleaned == Cleaned(((0, 1),), ((2, 110 * SECOND),))
+    assert rig.log.cleaned == CompactionOverlay(((0, 1),), ((2, 110 * SECOND),))
     rig.write("d=1", "e=1", "f=1", "g=1")
     rig.now = 110 * SECOND - 1
     assert rig.clean() == 0
-    assert rig.log.cleaned == Cleaned(((0, 1),), ((2, 110 * SECOND),)), "its time was set once"
+    assert rig.log.cleaned == CompactionOverlay(((0, 1),), ((2, 110 * SECOND),)), "its time was set once"
     rig.write("h=1", "i=1", "j=1", "k=1")
     rig.now = 110 * SECOND
     assert rig.clean() == 1
-    assert rig.log.cleaned == Cleaned(((0, 1), (2, 3)), ())
+    assert rig.log.cleaned == CompactionOverlay(((0, 1), (2, 3)), ())
     assert "a=" not in names(rig.log).values()
 
 
@@ -236,7 +244,7 @@ def test_before_kip_534_a_tombstone_goes_by_the_age_of_its_segments_file() -> No
     rig = Compacted(replace(RULES, segment_bytes=20)).write("a=1", "a=", "b=1")
     rig.now = 5 * SECOND
     assert rig.clean(horizons=False) == 1
-    assert rig.log.cleaned == Cleaned(((0, 1),)), "no time is written into the batch"
+    assert rig.log.cleaned == CompactionOverlay(((0, 1),)), "no time is written into the batch"
     rig.now = 10 * SECOND
     rig.write("c=1", "d=1", "e=1")
     assert rig.clean(horizons=False) == 0, "the last clean segment is as old as the tombstone's"
@@ -249,7 +257,7 @@ def test_before_kip_534_a_tombstone_goes_by_the_age_of_its_segments_file() -> No
 def test_a_replaced_tombstone_goes_at_once() -> None:
     rig = Compacted().write("a=", "a=1", "b=1", "c=1", "x=1")
     assert rig.clean() == 1
-    assert rig.log.cleaned == Cleaned(((0, 1),), ())
+    assert rig.log.cleaned == CompactionOverlay(((0, 1),), ())
 
 
 # --- a cleaned log in further use -------------------------------------------------------------------------------------
@@ -269,9 +277,9 @@ def test_a_follower_copies_what_is_left_and_ends_where_its_leader_ends() -> None
 def test_a_read_within_a_hole_goes_on_behind_it() -> None:
     rig = Compacted().write("a=1", "a=2", "a=3", "a=4", "z=1", "y=1")
     rig.clean()
-    rig.log.cleaned = Cleaned(((0, 3),))
+    rig.log.cleaned = CompactionOverlay(((0, 3),))
     read = rig.log.read(1, rig.log.leo, 10)
-    assert (read.start, read.end, read.cleaned) == (1, 4, Cleaned(((1, 3),)))
+    assert (read.start, read.end, read.cleaned) == (1, 4, CompactionOverlay(((1, 3),)))
     assert rig.log.read(1, 3, 10).end == 3, "a bound within the hole is reached all the same"
     assert rig.log.read(3, rig.log.leo, 10).cleaned is None
 
@@ -281,7 +289,7 @@ def test_truncation_into_a_cleaned_part_keeps_the_holes_below_it() -> None:
     rig.clean()
     rig.cut(2)
     assert (rig.log.leo, names(rig.log), rig.log.segments.total) == (2, {}, 0)
-    assert rig.log.cleaned == Cleaned(((0, 2),))
+    assert rig.log.cleaned == CompactionOverlay(((0, 2),))
     rig.write("n=1", "o=1")
     assert names(rig.log) == {2: "n=1", 3: "o=1"}
 
@@ -378,7 +386,7 @@ def test_the_overlay_counts_as_a_set_of_offsets_does(pairs: list[tuple[int, int]
             holes[-1] = (holes[-1][0], at + 1)
         else:
             holes.append((at, at + 1))
-    cleaned, (start, end) = Cleaned(tuple(holes)), sorted((one, other))
+    cleaned, (start, end) = CompactionOverlay(tuple(holes)), sorted((one, other))
     inside = [at for at in range(start, end) if at in offsets]
     kept = [at for at in range(start, end) if at not in offsets]
     assert [at for low, high in cleaned.within(start, end) for at in range(low, high)] == inside
@@ -395,7 +403,7 @@ def test_the_overlay_counts_as_a_set_of_offsets_does(pairs: list[tuple[int, int]
 
 
 def test_a_named_record_says_its_key() -> None:
-    told = named(("a=1", "a=", "a=b=c", "a", "=x", "="))
+    told = named_keys(("a=1", "a=", "a=b=c", "a", "=x", "="))
     assert list(told.keys) == ["a", "a", "a", None, "", ""]
     assert sorted(told.deletes) == [1, 5]
 
@@ -404,15 +412,17 @@ def test_a_producers_keys_are_drawn_once_for_every_record() -> None:
     model = key_model("checkout", "orders", 0, ProducerKeys(KeySet(10), 4))
     batch = Batch(100, 50, 1, 0, "checkout", -1, 7, 1)
     told = keys_of({"checkout": model}, batch)
-    assert told == drawn(model, 7, 50)
-    assert [drawn(model, 7 + index, 1).keys[0] for index in range(50)] == list(told.keys)
-    many = drawn(model, 0, 4_000)
+    assert told == keys_of_numbers(model, 7, 50)
+    assert [keys_of_numbers(model, 7 + index, 1).keys[0] for index in range(50)] == list(told.keys)
+    many = keys_of_numbers(model, 0, 4_000)
     counts = {key: list(many.keys).count(key) for key in sorted(set(many.keys), key=str)}
     assert sorted(counts, key=str) == list(range(10))
     assert (min(counts.values()) > 300, max(counts.values()) < 500) == (True, True)
     assert 900 < len(many.deletes) < 1_100
-    assert not drawn(key_model("p", "t", 0, ProducerKeys(KeySet(2))), 0, 99).deletes
-    assert drawn(key_model("checkout", "orders", 1, ProducerKeys(KeySet(10), 4)), 0, 50) != drawn(model, 0, 50)
+    assert not keys_of_numbers(key_model("p", "t", 0, ProducerKeys(KeySet(2))), 0, 99).deletes
+    assert keys_of_numbers(key_model("checkout", "orders", 1, ProducerKeys(KeySet(10), 4)), 0, 50) != keys_of_numbers(
+        model, 0, 50
+    )
 
 
 def test_a_batch_of_an_unknown_producer_has_no_keys() -> None:
@@ -431,7 +441,7 @@ def test_who_writes_records_without_keys(client: str, records: tuple[str, ...], 
 @pytest.mark.parametrize(("more", "groups"), [(0, [4]), (1, [3, 1])])
 def test_segments_are_joined_as_long_as_an_offset_fits_the_index(more: int, groups: list[int]) -> None:
     """Relative offsets have 31 bits (``Cleaner.groupSegmentsBySize``)."""
-    log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=replace(RULES, segment_bytes=1 << 30))
+    log = ReplicaLog(BatchStore(), uses_epochs=True, replaces=True, rules=replace(RULES, segment_bytes=1 << 30))
     log_branch = log.lineages.begin(1, 0, 0)
     for records in (1, 1, INT32_MAX - 2 + more, 1):
         log.append_batch(log_branch, Batch(log.leo, records, 10, 0, "p", -1, log.leo, 1))

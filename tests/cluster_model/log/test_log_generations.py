@@ -4,10 +4,10 @@ import pytest
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.controller.cluster_parts import build_parts
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.events import Event, LogCleaned
 from cluster_model.protocol.messages import PartitionState, ProduceRequest
-from cluster_model.protocol.records import Batch, Cleaned
+from cluster_model.protocol.records import Batch, CompactionOverlay
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.cluster_model.hands import Hands
@@ -25,7 +25,7 @@ def lone(kafka: str, **topic: int | str) -> tuple[Replica, list[Event]]:
     events: list[Event] = []
     config = {name.replace("_", "."): value for name, value in topic.items()}
     spec = ClusterSpec(kafka, None, (BrokerSpec(1),), (TopicSpec("t", 1, 1, ((1,),), dict(config)),))
-    return build_parts(spec, Streams(1), events.append, {1: 0}).replicas["t-0"][1], events
+    return build_parts(spec, RandomStreams(1), events.append, {1: 0}).replicas["t-0"][1], events
 
 
 def lead(replica: Replica, epoch: int) -> None:
@@ -90,7 +90,7 @@ def test_delete_horizon_tombstones_get_their_time_from_a_cleaning_since_3_1(kafk
             replica.log.append_batch(log_branch, Batch(replica.log.leo, 1, 10, now, "p", -1, 0, 1, (name,), now))
         replica.hw = replica.log.leo
 
-    def cleaned(now: int) -> Cleaned:
+    def cleaned(now: int) -> CompactionOverlay:
         assert replica.clean(now, 99) > 0
         assert replica.log.cleaned is not None
         return replica.log.cleaned

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.broker.partition.producer_state_manager import refusal, usual_size
+from cluster_model.broker.partition.producer_state_manager import batch_error, unchecked_size
 from cluster_model.cluster import Cluster
-from cluster_model.log.batch_store import Lineages
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.segments import Segments
 from cluster_model.protocol.config_defs import LONG_MAX, ConfigValue, check
-from cluster_model.protocol.configs import DAY_US, NEVER, BrokerConfig, LogRules, TopicConfig, log_rules, millionths
+from cluster_model.protocol.configs import DAY_US, NEVER, BrokerConfig, LogConfig, TopicConfig, log_rules, millionths
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import ProduceRefused
 from cluster_model.protocol.messages import ProduceRequest
@@ -45,8 +45,8 @@ def test_a_setting_is_the_topics_else_the_brokers(
     assert getattr(log_rules(V39, {broker: value}, {}), field) == expected
     assert getattr(log_rules(V39, {broker: other}, {topic: value}), field) == expected
     changed = log_rules(V39, {}, {topic: value})
-    plain = LogRules()
-    assert [name for name in LogRules.__slots__ if getattr(changed, name) != getattr(plain, name)] == [field]
+    plain = LogConfig()
+    assert [name for name in LogConfig.__slots__ if getattr(changed, name) != getattr(plain, name)] == [field]
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_nothing_else_is_a_ratio(wrong: object, snapshot: SnapshotAssertion) -> 
 
 
 def log_of(**rules: Any) -> ReplicaLog:
-    return ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=LogRules(**rules))
+    return ReplicaLog(BatchStore(), uses_epochs=True, replaces=True, rules=LogConfig(**rules))
 
 
 def refused(kafka: str, log: ReplicaLog, size: int, records: int = 1, codec: int = 0) -> KafkaError:
     request = ProduceRequest(1, P, 1, 1, "p", -1, 0, records, size, (), -1, codec)
-    return refusal(Profile.of(kafka), log, request, 0)
+    return batch_error(Profile.of(kafka), log, request, 0)
 
 
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
@@ -149,9 +149,9 @@ def test_a_batch_that_no_segment_takes_is_another_error_and_comes_second() -> No
 
 
 def test_only_batches_of_unusual_size_are_looked_at() -> None:
-    assert usual_size(log_of(max_message=100, segment_bytes=50)) == 50
-    assert usual_size(log_of(max_message=40, segment_bytes=50)) == 40
-    assert usual_size(log_of(compact=True)) == usual_size(log_of(oldest_us=9)) == 0
+    assert unchecked_size(log_of(max_message=100, segment_bytes=50)) == 50
+    assert unchecked_size(log_of(max_message=40, segment_bytes=50)) == 40
+    assert unchecked_size(log_of(compact=True)) == unchecked_size(log_of(oldest_us=9)) == 0
 
 
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
@@ -174,7 +174,7 @@ def test_which_setting_bounds_the_age_of_a_timestamp(kafka: str) -> None:
 def test_a_timestamp_too_old_is_refused(stamp: int, append_time: bool, error: KafkaError) -> None:
     log = log_of(oldest_us=10, log_append_time=append_time)
     request = ProduceRequest(1, P, 1, 1, "p", -1, 0, 1, 10, (), stamp)
-    assert refusal(V39, log, request, 100) is error
+    assert batch_error(V39, log, request, 100) is error
 
 
 def test_a_batch_that_waited_too_long_for_a_leader_is_refused_for_good() -> None:
@@ -278,7 +278,7 @@ def test_what_was_flushed_outlives_the_power() -> None:
 
 
 def test_jitter_makes_segments_roll_earlier_and_never_later() -> None:
-    rules = LogRules(roll_us=1_000, jitter_us=400)
+    rules = LogConfig(roll_us=1_000, jitter_us=400)
     limits: list[int] = []
     for salt in range(200):
         segments = Segments(rules)
@@ -291,7 +291,7 @@ def test_jitter_makes_segments_roll_earlier_and_never_later() -> None:
 
 
 def test_each_segment_draws_its_own_and_keeps_it() -> None:
-    rules = LogRules(roll_us=1_000, jitter_us=5_000)
+    rules = LogConfig(roll_us=1_000, jitter_us=5_000)
     segments = Segments(rules)
     segments.draw_from(7)
 
@@ -330,7 +330,7 @@ def test_without_jitter_they_do() -> None:
 
 
 def test_what_jitter_is_drawn_from_leaves_the_first_segment_as_it_was() -> None:
-    segments = Segments(LogRules(roll_us=1_000, jitter_us=400))
+    segments = Segments(LogConfig(roll_us=1_000, jitter_us=400))
     untouched = segments.active
     segments.draw_from(7)
     assert segments.active == untouched

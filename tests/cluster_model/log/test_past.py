@@ -3,7 +3,7 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.log.batch_store import Lineages, PastLineages
+from cluster_model.log.batch_store import BatchStore, BatchStoreView
 from cluster_model.protocol.records import Batch
 
 
@@ -11,9 +11,9 @@ def batch(base: int, client: str = "c") -> Batch:
     return Batch(base, 10, 500, base, client, -1, base, 1, (), base * 7)
 
 
-def whole() -> Lineages:
+def whole() -> BatchStore:
     """Return two log branches, of three batches and of two."""
-    lineages = Lineages()
+    lineages = BatchStore()
     for epoch, start, count in ((0, 0, 3), (1, 30, 2)):
         lineage = lineages.begin(1, epoch, start)
         for number in range(count):
@@ -21,12 +21,12 @@ def whole() -> Lineages:
     return lineages
 
 
-def contents(lineages: Lineages) -> list[list[Batch]]:
+def contents(lineages: BatchStore) -> list[list[Batch]]:
     return [[lineage.batch(index) for index in range(lineage.length)] for lineage in lineages.by_id]
 
 
-def past_of(lineages: Lineages, *lengths: int) -> PastLineages:
-    past = PastLineages(lineages)
+def past_of(lineages: BatchStore, *lengths: int) -> BatchStoreView:
+    past = BatchStoreView(lineages)
     past.load(lengths)
     return past
 

@@ -7,29 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.log.batch_store import Lineage, Lineages
+from cluster_model.log.batch_store import BatchStore, EpochBranch
 from cluster_model.log.crash_recovery import RECOVERY_BYTES_PER_SECOND, bytes_to_check, recovery_us
 from cluster_model.log.log_cleaner import retain
 from cluster_model.log.offset_index import OffsetEntry, TimeEntry, TimestampAndOffset, indexes_of, offset_for_timestamp
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, Segment, Segments
-from cluster_model.protocol.configs import LogRules
+from cluster_model.protocol.configs import LogConfig
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.records import CODECS, Batch, codec_of
 from cluster_model.protocol.versions import Profile
 
-SMALL = LogRules(segment_bytes=100, index_interval=20)
+SMALL = LogConfig(segment_bytes=100, index_interval=20)
 
 
 class Leader:
     """A leader's log with one log branch; a batch has ``records`` records of ten bytes by default."""
 
-    def __init__(self, rules: LogRules = SMALL, start: int = 0) -> None:
-        self.log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=rules)
+    def __init__(self, rules: LogConfig = SMALL, start: int = 0) -> None:
+        self.log = ReplicaLog(BatchStore(), uses_epochs=True, replaces=True, rules=rules)
         self.log.restart_at(start)
         self.rolls: list[tuple[int, int, str]] = []
         self.log.on_roll = lambda now, base, rule: self.rolls.append((now, base, rule))
-        self.lineage: Lineage = self.log.lineages.begin(1, 0, start)
+        self.lineage: EpochBranch = self.log.lineages.begin(1, 0, start)
 
     def write(self, size: int, timestamp: int = 0, *, records: int = 1, now: int = 0) -> None:
         base = self.log.leo
@@ -50,7 +50,7 @@ def test_a_batch_that_does_not_fit_begins_a_segment_at_its_first_offset() -> Non
 
 
 def test_time_is_told_by_the_records_and_looked_at_on_appends_only() -> None:
-    leader = Leader(LogRules(roll_us=50))
+    leader = Leader(LogConfig(roll_us=50))
     leader.write(10, 1_000, now=0)
     leader.write(10, 1_050, now=900)
     assert leader.bases() == [0]
@@ -60,8 +60,8 @@ def test_time_is_told_by_the_records_and_looked_at_on_appends_only() -> None:
     assert leader.bases() == [0, 2], "a record of the past makes no segment old"
 
 
-@pytest.mark.parametrize("rules", [LogRules(roll_us=50, by_timestamp=False), LogRules(roll_us=50)])
-def test_without_timestamps_the_age_of_the_segment_counts(rules: LogRules) -> None:
+@pytest.mark.parametrize("rules", [LogConfig(roll_us=50, by_timestamp=False), LogConfig(roll_us=50)])
+def test_without_timestamps_the_age_of_the_segment_counts(rules: LogConfig) -> None:
     timestamp = -1 if rules.by_timestamp else 7
     leader = Leader(rules)
     for now in (0, 50, 51):
@@ -70,7 +70,7 @@ def test_without_timestamps_the_age_of_the_segment_counts(rules: LogRules) -> No
 
 
 def test_a_full_offset_index_begins_a_segment() -> None:
-    leader = Leader(LogRules(index_interval=0, index_bytes=36))
+    leader = Leader(LogConfig(index_interval=0, index_bytes=36))
     for _batch in range(7):
         leader.write(10, 0)
     # The first batch adds no entry; 36 bytes hold 4 offset entries, and one time entry for the one timestamp.
@@ -78,21 +78,21 @@ def test_a_full_offset_index_begins_a_segment() -> None:
 
 
 def test_a_full_time_index_does_so_earlier() -> None:
-    leader = Leader(LogRules(index_interval=0, index_bytes=36))
+    leader = Leader(LogConfig(index_interval=0, index_bytes=36))
     for at in range(5):
         leader.write(10, at)
     assert leader.bases() == [0, 3]
 
 
 def test_an_offset_must_fit_its_index_relative_to_the_base() -> None:
-    segments = Segments(LogRules())
+    segments = Segments(LogConfig())
     segments.book(1, 0, 0, 0)
     assert segments.due(INT32_MAX + 1, 1, 0, 0) == ""
     assert segments.due(INT32_MAX + 2, 1, 0, 0) == "offset overflow"
 
 
 def test_an_empty_segment_takes_anything() -> None:
-    segments = Segments(LogRules(segment_bytes=10, roll_us=1))
+    segments = Segments(LogConfig(segment_bytes=10, roll_us=1))
     assert segments.due(INT32_MAX + 9, 1_000, 1_000, 1_000) == ""
 
 
@@ -125,7 +125,7 @@ def test_a_fetch_larger_than_a_segment_goes_in_batch_by_batch() -> None:
 
 
 def test_flush_messages_counts_from_the_recovery_point_on_leader_and_follower() -> None:
-    rules = LogRules(flush_messages=3)
+    rules = LogConfig(flush_messages=3)
     leader = Leader(rules)
     points = []
     for _batch in range(4):
@@ -169,7 +169,7 @@ def test_truncation_below_the_first_segment_begins_anew() -> None:
 
 
 def test_index_entries_come_after_more_than_the_interval() -> None:
-    leader = Leader(LogRules(index_interval=20))
+    leader = Leader(LogConfig(index_interval=20))
     for timestamp, size in ((5, 10), (3, 10), (9, 10), (8, 30), (8, 10)):
         leader.write(size, timestamp, records=2)
     found = indexes_of(leader.log, leader.log.segments.active)
@@ -304,7 +304,7 @@ def test_a_log_that_ends_below_its_checkpointed_start_begins_anew_there() -> Non
 
 
 def test_a_power_loss_cuts_between_batches() -> None:
-    leader = Leader(LogRules())
+    leader = Leader(LogConfig())
     for _batch in range(3):
         leader.write(10, records=4)
     assert [leader.log.durable_end(keep) for keep in (0, 3, 4, 7, 11, 12, 99)] == [0, 0, 4, 4, 8, 12, 12]

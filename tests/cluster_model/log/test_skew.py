@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.log.record_keys import KeySet, ProducerKeys, drawn, key_model, rank
+from cluster_model.log.record_keys import KeySet, ProducerKeys, key_model, keys_of_numbers, rank
 from cluster_model.spec.cluster_spec import HotKeys, KeySkew, ZipfKeys
 
 TOP = 1 << 64
@@ -69,14 +69,14 @@ def test_one_key_is_always_drawn() -> None:
 
 def test_a_producers_keys_follow_the_skew() -> None:
     model = key_model("checkout", "orders", 0, ProducerKeys(KeySet(50, ZipfKeys(1_000))))
-    counted = Counter(key for start in range(0, 20_000, 100) for key in drawn(model, start, 100).keys)
+    counted = Counter(key for start in range(0, 20_000, 100) for key in keys_of_numbers(model, start, 100).keys)
     assert sorted(map(int, counted)) == list(range(50))
     assert counted[0] > 1.8 * counted[1] > 2 * counted[9]
 
 
 def test_a_record_has_its_key_whatever_batch_it_is_in() -> None:
     model = key_model("checkout", "orders", 0, ProducerKeys(KeySet(50, HotKeys(500_000)), 7))
-    alone = [drawn(model, number, 1) for number in range(40)]
-    together = drawn(model, 0, 40)
+    alone = [keys_of_numbers(model, number, 1) for number in range(40)]
+    together = keys_of_numbers(model, 0, 40)
     assert [each.keys[0] for each in alone] == list(together.keys)
     assert {number for number, each in enumerate(alone) if each.deletes} == set(together.deletes)

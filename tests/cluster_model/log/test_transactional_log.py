@@ -1,7 +1,7 @@
 """Transactions in one log (KIP-98): last stable offset, index of aborted transactions, fences, and rebuilds."""
 
 from cluster_model.broker.partition.partition import AppendResult
-from cluster_model.log.batch_store import Lineages, PastLineages
+from cluster_model.log.batch_store import BatchStore, BatchStoreView
 from cluster_model.log.log_cleaner import clean, to_clean
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.transaction_index import AbortedTxn
@@ -178,7 +178,7 @@ def test_kind_and_coordinator_epoch_survive_in_the_log_branch_and_in_its_past() 
     lineages = writer.rig.replica.log.lineages
     marker = lineages.by_id[0].batch_at(1)
     assert (marker.kind, marker.coordinator_epoch, marker.records) == (COMMIT, 3, 1)
-    past = PastLineages(lineages)
+    past = BatchStoreView(lineages)
     past.load((1,))
     assert past.by_id[0].transactional
     past.by_id[0].append(marker)
@@ -186,7 +186,7 @@ def test_kind_and_coordinator_epoch_survive_in_the_log_branch_and_in_its_past() 
 
 
 def test_a_log_branch_without_transactions_is_told_from_one_with() -> None:
-    plain, mixed = Lineages().begin(1, 0, 0), Lineages().begin(1, 0, 0)
+    plain, mixed = BatchStore().begin(1, 0, 0), BatchStore().begin(1, 0, 0)
     writer = Writer()
     writer.plain()
     plain.append(writer.rig.replica.log.lineages.by_id[0].batch(0))

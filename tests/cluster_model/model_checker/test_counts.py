@@ -2,15 +2,15 @@
 
 import pytest
 
-from cluster_model.model_checker.search import Explored, StateSpaceSearch
-from cluster_model.model_checker.transitions import ExplorationBounds, Moves
+from cluster_model.model_checker.search import SearchResult, StateSpaceSearch
+from cluster_model.model_checker.transitions import ExplorationBounds, Transitions
 from cluster_model.protocol.versions import Profile
 
 pytestmark = pytest.mark.slow
 
 
-def explored(epochs: int, *, kafka: str = "2.1", symmetry: bool = False, fingerprints: bool = False) -> Explored:
-    moves = Moves(Profile.of(kafka), ExplorationBounds(epochs=epochs), as_module=True)
+def explored(epochs: int, *, kafka: str = "2.1", symmetry: bool = False, fingerprints: bool = False) -> SearchResult:
+    moves = Transitions(Profile.of(kafka), ExplorationBounds(epochs=epochs), as_module=True)
     return StateSpaceSearch(moves, symmetry=symmetry, fingerprints=fingerprints).run()
 
 
@@ -45,15 +45,15 @@ def test_one_replica_alone_has_states_that_can_be_counted_by_hand() -> None:
     It commits as it writes. In Kafka's module that is a step of its own, and replicas never learn that a leader is
     fenced.
     """
-    moves = Moves(Profile.of("4.1"), ExplorationBounds(replicas=1, records=1, log_size=1, epochs=1))
+    moves = Transitions(Profile.of("4.1"), ExplorationBounds(replicas=1, records=1, log_size=1, epochs=1))
     seen = StateSpaceSearch(moves).run()
     assert (seen.distinct, seen.depth) == (6, 3)
-    module = StateSpaceSearch(Moves(moves.profile, moves.bounds, as_module=True)).run()
+    module = StateSpaceSearch(Transitions(moves.profile, moves.bounds, as_module=True)).run()
     assert (module.distinct, module.depth) == (6, 4)
 
 
 def test_it_ends_where_it_is_told_to_and_says_what_is_left() -> None:
-    moves = Moves(Profile.of("4.1"), ExplorationBounds(), as_module=True)
+    moves = Transitions(Profile.of("4.1"), ExplorationBounds(), as_module=True)
     seen = StateSpaceSearch(moves).run(most=1_000)
     assert not seen.whole
     assert 1_000 <= seen.distinct < 39_619

@@ -14,20 +14,20 @@ from cluster_model.model_checker.search import (
     STRONG_ISR,
     STUCK,
     WEAK_ISR,
-    Explored,
+    SearchResult,
     StateSpaceSearch,
 )
-from cluster_model.model_checker.transitions import ExplorationBounds, Moves
+from cluster_model.model_checker.transitions import ExplorationBounds, Transitions
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import FetchData, FetchPartition
 from cluster_model.protocol.versions import Profile
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
 
-def explored(kafka: str, *, first: bool = False, **bounds: Any) -> Explored:
-    return StateSpaceSearch(Moves(Profile.of(kafka), ExplorationBounds(**bounds)), symmetry=True).run(
+def explored(kafka: str, *, first: bool = False, **bounds: Any) -> SearchResult:
+    return StateSpaceSearch(Transitions(Profile.of(kafka), ExplorationBounds(**bounds)), symmetry=True).run(
         stop_on_first=first
     )
 
@@ -48,7 +48,7 @@ def test_what_a_generation_is_known_for_is_found_by_its_shortest_way(
     assert {name: len(each.steps) for name, each in seen.broken.items()} == broken
 
 
-@pytest.mark.parametrize("kafka", some(["2.1", "2.7", "3.9", "4.1"], 2))
+@pytest.mark.parametrize("kafka", spread_sample(["2.1", "2.7", "3.9", "4.1"], 2))
 def test_fenced_generations_break_nothing(kafka: str) -> None:
     assert explored(kafka, epochs=2, records=1, restarts=1).broken == {}
 

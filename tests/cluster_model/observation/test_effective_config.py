@@ -1,7 +1,7 @@
 """Effective configs, with their values and sources; the defaults are the version's own."""
 
 from cluster_model.cluster import Cluster
-from cluster_model.observation.cluster_state import ConfigEntry, of_broker, of_topic, told
+from cluster_model.observation.cluster_state import ConfigEntry, format_value, of_broker, of_topic
 from cluster_model.protocol.config_defs import BROKER, TOPIC
 from cluster_model.protocol.configs import NEVER
 from playbooks.parser.loader import loads
@@ -70,4 +70,4 @@ def test_asking_changes_nothing() -> None:
 
 
 def test_values_as_they_are_written() -> None:
-    assert [told(each) for each in (True, 7, "delete", NEVER)] == ["true", "7", "delete", "never"]
+    assert [format_value(each) for each in (True, 7, "delete", NEVER)] == ["true", "7", "delete", "never"]

@@ -1,11 +1,11 @@
 """Content of a trace's digest."""
 
-from cluster_model.observation.event_log import NARRATION, Trace
+from cluster_model.observation.event_log import PLAYBOOK_KINDS, EventLog
 from cluster_model.protocol.events import AdminAnswered, AdminRequested, ExpectationChecked, FaultSkipped, StepTaken
 
 
 def digest(*events):
-    trace = Trace()
+    trace = EventLog()
     for event in events:
         trace.emit(event)
     return trace.digest(5, 7)
@@ -14,7 +14,7 @@ def digest(*events):
 def test_what_a_playbook_says_of_itself_is_left_out():
     step = StepTaken(3, "step 1", "leader(orders-0)", "inject crash", "")
     checked = ExpectationChecked(4, "acked_lost() == 0", True, "")
-    assert {step.kind, checked.kind} == NARRATION
+    assert {step.kind, checked.kind} == PLAYBOOK_KINDS
     skipped = FaultSkipped(3, "crash", "leader(orders-0)", "nobody")
     assert digest(step, skipped, checked) == digest(skipped)
     assert digest(skipped) != digest()

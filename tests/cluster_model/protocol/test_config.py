@@ -15,7 +15,7 @@ from cluster_model.protocol.config_defs import (
     Scope,
     check,
 )
-from cluster_model.protocol.configs import BrokerConfig, LogRules, TopicConfig
+from cluster_model.protocol.configs import BrokerConfig, LogConfig, TopicConfig
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 
@@ -313,13 +313,13 @@ def test_a_topics_own_setting_beats_the_brokers_which_beats_the_versions() -> No
         "unclean.leader.election.enable": True,
         "log.flush.interval.messages": 50,
     }
-    assert TopicConfig.of(profile, broker, {}) == TopicConfig(2, unclean=True, log=LogRules(flush_messages=50))
+    assert TopicConfig.of(profile, broker, {}) == TopicConfig(2, unclean=True, log=LogConfig(flush_messages=50))
     topic: dict[str, ConfigValue] = {
         "min.insync.replicas": 3,
         "unclean.leader.election.enable": False,
         "flush.messages": 1,
     }
-    assert TopicConfig.of(profile, broker, topic) == TopicConfig(3, unclean=False, log=LogRules(flush_messages=1))
+    assert TopicConfig.of(profile, broker, topic) == TopicConfig(3, unclean=False, log=LogConfig(flush_messages=1))
 
 
 @pytest.mark.parametrize(("version", "effective"), [("3.6", 3), ("3.7", 2)])

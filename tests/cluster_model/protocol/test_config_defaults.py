@@ -11,11 +11,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol import config_defs
 from cluster_model.protocol.config_defaults import (
-    COARSER,
+    COARSER_UNITS,
     DEFAULTS,
     TOPIC_SYNONYMS,
-    Configured,
     DefaultScope,
+    EffectiveConfig,
     check_release,
     defaults_of,
 )
@@ -90,7 +90,7 @@ def test_the_releases_compared_are_all_that_can_be_run() -> None:
 def unread(scope: Scope, text: str) -> list[str]:
     """Configurations of a scope that ``text`` names neither as they are, nor by a constant, nor under a topic's."""
     constants = {value: name for name, value in vars(config_defs).items() if isinstance(value, str)}
-    beneath = {*TOPIC_SYNONYMS.values(), *(name for each in COARSER.values() for name, _unit in each)}
+    beneath = {*TOPIC_SYNONYMS.values(), *(name for each in COARSER_UNITS.values() for name, _unit in each)}
     words = set(re.findall(r"\w+", text))
     return [
         name
@@ -166,11 +166,13 @@ def test_a_release_that_has_it_takes_it() -> None:
 
 
 def test_what_is_given_counts_where_the_release_has_it() -> None:
-    new, old = (Configured("consumer", parse_version(kafka), {"max.poll.records": 7}) for kafka in ("0.10.0", "0.9"))
+    new, old = (
+        EffectiveConfig("consumer", parse_version(kafka), {"max.poll.records": 7}) for kafka in ("0.10.0", "0.9")
+    )
     assert (new.number("max.poll.records"), old.number("max.poll.records")) == (7, (1 << 31) - 1)
     assert not old.exists("max.poll.records")
 
 
 def test_a_number_that_nothing_stands_for_is_not_guessed() -> None:
     with pytest.raises(LookupError):
-        Configured("consumer", parse_version("1.1"), {}).number("default.api.timeout.ms")
+        EffectiveConfig("consumer", parse_version("1.1"), {}).number("default.api.timeout.ms")

@@ -5,10 +5,10 @@ from typing import Any
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
-from cluster_model.zookeeper.ensemble import ZooKeeperService
+from cluster_model.zookeeper.ensemble import Ensemble
 from cluster_model.zookeeper.messages import Operation, OpResult, WatchKind
 
 MS = 1_000
@@ -82,9 +82,9 @@ class Rig:
         formed: bool = True,
         renews: bool = False,
     ) -> None:
-        self.network = Network(Streams(seed), LATENCY, jitter, lambda _target, _payload: None)
+        self.network = Network(RandomStreams(seed), LATENCY, jitter, lambda _target, _payload: None)
         self.commits: list[tuple[Any, ...]] = []
-        self.service = ZooKeeperService(self.network, servers, ZkSettings(), self._commit)
+        self.service = Ensemble(self.network, servers, ZkSettings(), self._commit)
         for node, (name, server) in self.service.nodes.items():
             self.network.add(node, name, server)
         self.clients: dict[int, ClientNode] = {}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.zookeeper.data_tree import ClientWatches, Tree, WatchTable
+from cluster_model.zookeeper.data_tree import ClientWatches, DataTree, WatchTable
 from cluster_model.zookeeper.messages import (
     Check,
     CloseSession,
@@ -27,9 +27,9 @@ CREATED, DELETED = WatchKind.NODE_CREATED, WatchKind.NODE_DELETED
 CHANGED, CHILDREN = WatchKind.NODE_DATA_CHANGED, WatchKind.NODE_CHILDREN_CHANGED
 
 
-def tree() -> Tree:
+def tree() -> DataTree:
     """Sessions 1 and 2; /a (version 2) with child /a/b, /e ephemeral of session 1, /q that has counted two children."""
-    made = Tree()
+    made = DataTree()
     made.judge(CreateSession(10, 7), 0, MINE)
     made.judge(CreateSession(20, 8), 0, OTHER)
     operations: tuple[Write, ...] = (

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.zookeeper.data_tree import COMMIT_LOG_COUNT
-from cluster_model.zookeeper.ensemble import ZooKeeperService
+from cluster_model.zookeeper.ensemble import Ensemble
 from cluster_model.zookeeper.messages import Create, GetData, SetData, ZkError
 from tests.cluster_model.zookeeper.rigs import MS, SECOND, TICK, TIMEOUT, Rig
 
@@ -25,7 +25,7 @@ def same_everywhere(rig: Rig) -> bool:
 @pytest.mark.parametrize("count", [0, 2, 4])
 def test_an_ensemble_has_an_odd_number_of_servers(count: int) -> None:
     with pytest.raises(ValueError, match="servers"):
-        ZooKeeperService(Rig().network, count)
+        Ensemble(Rig().network, count)
 
 
 @pytest.mark.parametrize("servers", [1, 3, 5])

@@ -8,7 +8,7 @@ import pytest
 from cluster_model.kernel.process import ProcessState
 from cluster_model.zookeeper.messages import Check, Create, GetData, Multi, SetData, Txn, ZkError
 from tests.cluster_model.zookeeper.rigs import MS, SECOND, Rig
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 
 pytestmark = pytest.mark.slow
 
@@ -121,12 +121,12 @@ def check(rig: Shaken) -> None:
     assert rig.service.leader() in rig.servers
 
 
-@pytest.mark.parametrize("seed", range(many(12, 25)))
+@pytest.mark.parametrize("seed", range(sample_count(12, 25)))
 def test_what_is_committed_stays_and_there_is_one_order(seed: int) -> None:
     check(shaken(seed))
 
 
-@pytest.mark.parametrize("seed", range(1_000, 1_000 + many(50, 300)))
+@pytest.mark.parametrize("seed", range(1_000, 1_000 + sample_count(50, 300)))
 def test_the_same_many_times(seed: int) -> None:
     check(shaken(seed, 150))
 

@@ -7,9 +7,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import FaultInjected, FaultSkipped
-from faults.declarations.fault import Action, FaultError, NobodyError
+from faults.declarations.fault import Action, FaultError, NoTargetError
 from faults.declarations.targets import Selector, parse, resolve
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 
 # --- drawing --------------------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def test_a_majority_is_more_than_half_and_a_minority_less(text: str, count: int,
 
 @pytest.mark.slow
 def test_nobody_is_a_minority_of_two(snapshot: SnapshotAssertion) -> None:
-    with pytest.raises(NobodyError) as caught:
+    with pytest.raises(NoTargetError) as caught:
         inject(board_of(busy_cluster()), "gc_pause", "minority(rack(a))")
     assert caught.value.code == "nobody"
     assert str(caught.value) == snapshot
@@ -89,7 +89,7 @@ def test_of_logs_of_one_length_the_first_of_the_assignment_is_meant() -> None:
 # --- two sides ------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_is_a_target_and_its_other_side(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_link_is_a_target_and_its_other_side(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "partition", "link(leader(orders-0) + 5, followers(orders-0) - 3)", direction="out")
     cut = {pair for pair, link in cluster.network._links.items() if link.cuts}
     assert cut == {(1, 2), (5, 2)}
@@ -111,7 +111,7 @@ def test_a_link_is_a_target_and_its_other_side(cluster: Cluster, board: FaultBoa
 )
 def test_a_link_is_refused_where_it_has_no_place(
     cluster: Cluster,
-    board: FaultBoard,
+    board: FaultInjector,
     fault: str,
     target: str,
     params: dict[str, str],
@@ -129,7 +129,7 @@ def test_a_link_is_refused_where_it_has_no_place(
 # --- what was meant is told -----------------------------------------------------------------------------------------
 
 
-def test_the_other_side_is_told_as_asked_and_as_found(cluster: Cluster, board: FaultBoard) -> None:
+def test_the_other_side_is_told_as_asked_and_as_found(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "lag", "follower(orders-0)", to="random(2, brokers - replicas(orders-0)) + leader(orders-0)")
     inject(board, "lag", "broker(2)", to="rack(a)")
     one, other = [event for event in cluster.drain() if isinstance(event, FaultInjected)]
@@ -168,7 +168,7 @@ def test_where_nobody_is_found_a_fault_is_refused_or_skipped_as_asked(
     cluster = leaderless()
     board = board_of(cluster)
     before = cluster.digest(), board.save(), cluster.stream("targets").position
-    with pytest.raises(NobodyError) as caught:
+    with pytest.raises(NoTargetError) as caught:
         inject(board, fault, target, **params)
     assert caught.value.code == code
     assert str(caught.value) == snapshot
@@ -193,7 +193,7 @@ def test_only_nobody_is_skipped_and_no_mistake(target: str, code: str, snapshot:
     assert str(caught.value) == snapshot
 
 
-def test_somebody_is_struck_as_ever(cluster: Cluster, board: FaultBoard) -> None:
+def test_somebody_is_struck_as_ever(cluster: Cluster, board: FaultInjector) -> None:
     assert board.inject(Action("inject", "crash", "leader(orders-0)", if_any=True)) == 1
     assert not cluster.is_up(1)
 

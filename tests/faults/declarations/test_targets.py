@@ -9,7 +9,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import FIRST_CONTROLLER
 from faults.declarations.targets import (
     SELECTORS,
-    NobodyFoundError,
+    NoMatchError,
     Selector,
     SelectorError,
     parse,
@@ -76,7 +76,7 @@ def test_a_selector_means_its_nodes(cluster: Cluster, text: str, nodes: list[int
     if nodes:
         assert resolve(text, cluster) == nodes
     else:
-        with pytest.raises(NobodyFoundError) as caught:
+        with pytest.raises(NoMatchError) as caught:
             resolve(text, cluster)
         assert caught.value.code == "nobody"
         assert str(caught.value) == snapshot

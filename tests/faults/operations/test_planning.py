@@ -4,7 +4,14 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.messages import MetadataResponse, PartitionState
-from faults.operations.reassignment import ReassignmentError, emptied, refactored, spread, states_of, throttles
+from faults.operations.reassignment import (
+    ReassignmentError,
+    decommission_plan,
+    replication_plan,
+    spread_plan,
+    states_of,
+    throttles,
+)
 
 
 def known(*assignments: tuple[int, ...], brokers: tuple[int, ...] = (1, 2, 3, 4, 5)) -> MetadataResponse:
@@ -14,20 +21,20 @@ def known(*assignments: tuple[int, ...], brokers: tuple[int, ...] = (1, 2, 3, 4,
 
 def test_a_topic_is_spread_over_the_brokers_given(snapshot: SnapshotAssertion) -> None:
     seen = known((1, 2), (2, 3), (3, 1))
-    assert spread(states_of(seen, "t"), (4, 5, 2)) == {"t-0": (4, 5), "t-1": (5, 2), "t-2": (2, 4)}
+    assert spread_plan(states_of(seen, "t"), (4, 5, 2)) == {"t-0": (4, 5), "t-1": (5, 2), "t-2": (2, 4)}
     with pytest.raises(ReassignmentError) as caught:
-        spread(states_of(seen, "t"), (4,))
+        spread_plan(states_of(seen, "t"), (4,))
     assert caught.value.code == "fewer_brokers_than_replicas"
     assert str(caught.value) == snapshot
 
 
 def test_new_replicas_go_where_there_are_fewest(snapshot: SnapshotAssertion) -> None:
     seen = known((1, 2), (1, 3), (1, 4))
-    assert refactored(seen, "t", 3) == {"t-0": (1, 2, 5), "t-1": (1, 3, 2), "t-2": (1, 4, 3)}
-    assert refactored(seen, "t", 1) == {"t-0": (1,), "t-1": (1,), "t-2": (1,)}
-    assert refactored(seen, "t", 2) == {}
+    assert replication_plan(seen, "t", 3) == {"t-0": (1, 2, 5), "t-1": (1, 3, 2), "t-2": (1, 4, 3)}
+    assert replication_plan(seen, "t", 1) == {"t-0": (1,), "t-1": (1,), "t-2": (1,)}
+    assert replication_plan(seen, "t", 2) == {}
     with pytest.raises(ReassignmentError) as caught:
-        refactored(known((1, 2), brokers=(1, 2)), "t", 3)
+        replication_plan(known((1, 2), brokers=(1, 2)), "t", 3)
     assert caught.value.code == "no_broker_left"
     assert str(caught.value) == snapshot
     assert caught.value.error == "INVALID_REPLICATION_FACTOR"
@@ -35,16 +42,16 @@ def test_new_replicas_go_where_there_are_fewest(snapshot: SnapshotAssertion) -> 
 
 def test_a_broker_is_emptied_place_by_place(snapshot: SnapshotAssertion) -> None:
     seen = known((1, 2), (2, 3), (3, 4))
-    assert emptied(seen, 2) == {"t-0": (1, 5), "t-1": (1, 3)}
+    assert decommission_plan(seen, 2) == {"t-0": (1, 5), "t-1": (1, 3)}
     with pytest.raises(ReassignmentError) as caught:
-        emptied(known((1, 2), brokers=(1, 2)), 2)
+        decommission_plan(known((1, 2), brokers=(1, 2)), 2)
     assert caught.value.code == "no_broker_left"
     assert str(caught.value) == snapshot
 
 
 def test_a_move_under_way_counts_as_done() -> None:
     moving = PartitionState("t-0", 1, 0, (1, 2), 0, (3, 4, 1, 2), (3, 4), (1, 2))
-    assert refactored(MetadataResponse(1, (moving,), (1, 2, 3, 4)), "t", 2) == {}
+    assert replication_plan(MetadataResponse(1, (moving,), (1, 2, 3, 4)), "t", 2) == {}
 
 
 def test_throttles_name_the_old_replicas_for_leaders_and_the_new_ones_for_followers() -> None:

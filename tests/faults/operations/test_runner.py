@@ -8,17 +8,17 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminRequested, LogStartMoved, NodeDown, NodeUp
 from faults.declarations.fault import Action, FaultError, Value
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from faults.operations.runner import OperationResult
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 
-def ask(board: FaultBoard, name: str, **params: Value) -> int:
+def ask(board: FaultInjector, name: str, **params: Value) -> int:
     return board.admin(Action("admin", name, "", params), "step 1")
 
 
-def answer(board: FaultBoard, name: str, **params: Value) -> str:
+def answer(board: FaultInjector, name: str, **params: Value) -> str:
     """What came of an operation, a second later."""
     number = ask(board, name, **params)
     cluster = board.desk.cluster
@@ -29,7 +29,7 @@ def answer(board: FaultBoard, name: str, **params: Value) -> str:
 # --- one request ----------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_takes_the_time_of_its_messages(cluster: Cluster, board: FaultBoard) -> None:
+def test_an_answer_takes_the_time_of_its_messages(cluster: Cluster, board: FaultInjector) -> None:
     number = ask(board, "elect_leaders", partition="orders-0")
     assert (cluster.query.operations(), board.desk.take_ended()) == (1, [])
     [view] = board.operations()
@@ -47,7 +47,7 @@ def test_an_answer_takes_the_time_of_its_messages(cluster: Cluster, board: Fault
 
 
 @pytest.mark.slow
-def test_the_preferred_leader_is_elected_when_it_is_back(cluster: Cluster, board: FaultBoard) -> None:
+def test_the_preferred_leader_is_elected_when_it_is_back(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "crash", "broker(1)", 8 * SECOND)
     cluster.run(7 * SECOND)
     assert cluster.query.leader("orders-0") == 2
@@ -58,7 +58,7 @@ def test_the_preferred_leader_is_elected_when_it_is_back(cluster: Cluster, board
 
 
 @pytest.mark.slow
-def test_an_unclean_election_is_for_partitions_without_a_leader(cluster: Cluster, board: FaultBoard) -> None:
+def test_an_unclean_election_is_for_partitions_without_a_leader(cluster: Cluster, board: FaultInjector) -> None:
     assert answer(board, "elect_leaders", partition="orders-0", unclean=True) == "ELECTION_NOT_NEEDED"
     inject(board, "crash", "followers(orders-0)")
     cluster.run(7 * SECOND)
@@ -73,7 +73,7 @@ def test_an_unclean_election_is_for_partitions_without_a_leader(cluster: Cluster
     assert (cluster.query.leader("orders-0"), cluster.query.isr("orders-0")) == (3, [3])
 
 
-def test_what_kafka_does_not_know_it_says_itself(board: FaultBoard) -> None:
+def test_what_kafka_does_not_know_it_says_itself(board: FaultInjector) -> None:
     assert answer(board, "elect_leaders", partition="nowhere-0") == "UNKNOWN_TOPIC_OR_PARTITION"
     assert answer(board, "set_replication", topic="nowhere", factor=2) == "UNKNOWN_TOPIC_OR_PARTITION"
     assert answer(board, "reassign", partition="nowhere-0", brokers=(1,)) == "UNKNOWN_TOPIC_OR_PARTITION"
@@ -85,7 +85,7 @@ def test_a_version_without_an_operation_says_so_at_once() -> None:
     assert answer(board, "delete_records", partition="orders-0") == "UNSUPPORTED_VERSION"
 
 
-def test_deleting_records_is_answered_when_every_live_replica_has(cluster: Cluster, board: FaultBoard) -> None:
+def test_deleting_records_is_answered_when_every_live_replica_has(cluster: Cluster, board: FaultInjector) -> None:
     cluster.run(5 * SECOND)
     number = ask(board, "delete_records", partition="orders-0", before=20)
     cluster.run(8 * SECOND)
@@ -99,7 +99,7 @@ def test_deleting_records_is_answered_when_every_live_replica_has(cluster: Clust
     assert answer(board, "delete_records", partition="orders-0", before=10**9) == "OFFSET_OUT_OF_RANGE"
 
 
-def test_a_paused_follower_holds_a_deletion_up_until_it_is_given_up(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_paused_follower_holds_a_deletion_up_until_it_is_given_up(cluster: Cluster, board: FaultInjector) -> None:
     cluster.run(5 * SECOND)
     inject(board, "gc_pause", "broker(3)")
     ask(board, "delete_records", partition="orders-0", before=20)
@@ -138,7 +138,7 @@ def test_a_paused_follower_holds_a_deletion_up_until_it_is_given_up(cluster: Clu
     ],
 )
 def test_what_makes_no_sense_is_refused_at_once(
-    cluster: Cluster, board: FaultBoard, name: str, params: dict[str, Value], code: str, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, name: str, params: dict[str, Value], code: str, snapshot: SnapshotAssertion
 ) -> None:
     with pytest.raises(FaultError) as caught:
         ask(board, name, **params)
@@ -147,7 +147,7 @@ def test_what_makes_no_sense_is_refused_at_once(
     assert (board.operations(), cluster.drain()) == ((), [])
 
 
-def test_only_what_runs_can_be_shut_down(board: FaultBoard, snapshot: SnapshotAssertion) -> None:
+def test_only_what_runs_can_be_shut_down(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
     inject(board, "crash", "broker(1)")
     inject(board, "gc_pause", "broker(2)")
     for broker, code in ((1, "down_already"), (2, "paused")):
@@ -165,7 +165,7 @@ def lives(cluster: Cluster) -> list[tuple[str, int]]:
 
 
 def test_a_broker_is_shut_down_and_perhaps_started_again(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     assert answer(board, "shutdown", broker=5) == ""
     assert not cluster.is_up(5)
@@ -178,7 +178,7 @@ def test_a_broker_is_shut_down_and_perhaps_started_again(
 
 
 @pytest.mark.slow
-def test_a_restart_that_is_cancelled_leaves_the_broker_down(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_restart_that_is_cancelled_leaves_the_broker_down(cluster: Cluster, board: FaultInjector) -> None:
     number = ask(board, "shutdown", broker=4, restart_after=10 * SECOND)
     cluster.run(3 * SECOND)
     ask(board, "cancel", operation=str(number))
@@ -189,7 +189,7 @@ def test_a_restart_that_is_cancelled_leaves_the_broker_down(cluster: Cluster, bo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wait", ["isr", "none"])
-def test_a_rolling_restart_takes_brokers_in_order(cluster: Cluster, board: FaultBoard, wait: str) -> None:
+def test_a_rolling_restart_takes_brokers_in_order(cluster: Cluster, board: FaultInjector, wait: str) -> None:
     ask(board, "rolling_restart", brokers=(3, 1, 2), wait=wait, pause=2 * SECOND, down=SECOND)
     down = 0
     while cluster.query.operations():
@@ -212,7 +212,9 @@ def test_a_rolling_restart_takes_brokers_in_order(cluster: Cluster, board: Fault
 
 
 @pytest.mark.slow
-def test_a_rolling_restart_waits_for_the_isr(cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion) -> None:
+def test_a_rolling_restart_waits_for_the_isr(
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
+) -> None:
     inject(board, "gc_pause", "broker(4)")
     cluster.run(12 * SECOND)
     assert cluster.query.under_replicated() >= 1
@@ -226,7 +228,7 @@ def test_a_rolling_restart_waits_for_the_isr(cluster: Cluster, board: FaultBoard
 
 
 @pytest.mark.slow
-def test_a_cancelled_rolling_restart_brings_its_broker_back(cluster: Cluster, board: FaultBoard) -> None:
+def test_a_cancelled_rolling_restart_brings_its_broker_back(cluster: Cluster, board: FaultInjector) -> None:
     ask(board, "rolling_restart", down=5 * SECOND)
     cluster.run(3 * SECOND)
     ask(board, "cancel", operation="rolling_restart")
@@ -236,7 +238,7 @@ def test_a_cancelled_rolling_restart_brings_its_broker_back(cluster: Cluster, bo
 
 
 def test_what_was_asked_of_kafka_cannot_be_taken_back(
-    cluster: Cluster, board: FaultBoard, snapshot: SnapshotAssertion
+    cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     ask(board, "elect_leaders")
     ask(board, "cancel")
@@ -248,14 +250,14 @@ def test_what_was_asked_of_kafka_cannot_be_taken_back(
 # --- going back -----------------------------------------------------------------------------------------------------
 
 
-def rest(cluster: Cluster, board: FaultBoard) -> tuple[Any, ...]:
+def rest(cluster: Cluster, board: FaultInjector) -> tuple[Any, ...]:
     cluster.run(25 * SECOND)
     return cluster.digest(), board.desk.take_ended(), board.operations()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", some([1_000, 1_050, 2_000, 4_700, 6_450, 8_100, 12_345], 3))
-def test_a_rolling_restart_goes_on_from_a_keyframe(cluster: Cluster, board: FaultBoard, at: int) -> None:
+@pytest.mark.parametrize("at", spread_sample([1_000, 1_050, 2_000, 4_700, 6_450, 8_100, 12_345], 3))
+def test_a_rolling_restart_goes_on_from_a_keyframe(cluster: Cluster, board: FaultInjector, at: int) -> None:
     ask(board, "rolling_restart", pause=SECOND)
     ask(board, "delete_records", partition="orders-1", before=5)
     cluster.run(at * MS)

@@ -13,11 +13,11 @@ from playbooks.campaign.run_rows import RunFailure, RunRow, coverage_of, groups_
 from playbooks.campaign.runner import run_campaign
 from playbooks.campaign.store import CampaignError, open_campaign
 from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, plan_of
-from playbooks.library.bundled import found
+from playbooks.library.bundled import source_path
 from playbooks.parser.loader import changed, load
-from playbooks.results.wrongs import Wrong, why_expected
+from playbooks.results.wrongs import Failure, expected_reason
 from tests.playbooks.fuzz.small import GROUP, plan, text
-from tests.support.breadth import EVENING, many, met
+from tests.support.breadth import EVENING, covering_cases, sample_count
 
 pytestmark = pytest.mark.slow
 
@@ -129,23 +129,23 @@ def test_a_surprise_is_what_neither_version_nor_settings_allow(
     kafka: str, unclean: str, cause: str, expected: bool
 ) -> None:
     cluster = plan(text(kafka, unclean=unclean)).begin(1)[2].cluster
-    assert bool(why_expected(Wrong("finding", f"lost/{cause}"), (), cluster, ())) is expected
+    assert bool(expected_reason(Failure("finding", f"lost/{cause}"), (), cluster, ())) is expected
 
 
 def test_what_clients_saw_is_explained_by_what_was_found() -> None:
     cluster = plan().begin(1)[2].cluster
-    seen = Wrong("anomaly", "duplicate")
+    seen = Failure("anomaly", "duplicate")
     explained, unexplained = _finding(DUPLICATE, "producer-restart"), _finding(DUPLICATE, "unexplained")
-    assert why_expected(seen, (explained,), cluster, ())
-    assert not why_expected(seen, (explained, unexplained), cluster, ())
-    assert not why_expected(seen, (_finding(LOST, "disk-loss"),), cluster, ())
-    assert why_expected(seen, (), cluster, ("anomaly:dup*",))
-    assert why_expected(Wrong("violation", "min-isr", known=True), (), cluster, ())
+    assert expected_reason(seen, (explained,), cluster, ())
+    assert not expected_reason(seen, (explained, unexplained), cluster, ())
+    assert not expected_reason(seen, (_finding(LOST, "disk-loss"),), cluster, ())
+    assert expected_reason(seen, (), cluster, ("anomaly:dup*",))
+    assert expected_reason(Failure("violation", "min-isr", known=True), (), cluster, ())
 
 
 def _safe(kafka: str) -> FuzzPlan:
     """The storm over a cluster that promises everything."""
-    return plan_of(changed(load(found("storm-safe")), {"cluster.kafka": kafka}), 39 if kafka == "3.9" else 41)
+    return plan_of(changed(load(source_path("storm-safe")), {"cluster.kafka": kafka}), 39 if kafka == "3.9" else 41)
 
 
 def _small(kafka: str) -> FuzzPlan:
@@ -153,13 +153,13 @@ def _small(kafka: str) -> FuzzPlan:
     return plan(text(kafka, clients=GROUP), seed=39)
 
 
-@pytest.mark.parametrize(("of", "runs", "kafka"), met([(_safe, 4), (_small, 8)], ["3.9", "4.1"]))
+@pytest.mark.parametrize(("of", "runs", "kafka"), covering_cases([(_safe, 4), (_small, 8)], ["3.9", "4.1"]))
 def test_nothing_surprising_where_everything_is_promised(
     of: Callable[[str], FuzzPlan], runs: int, kafka: str, tmp_path: Path
 ) -> None:
     asked = of(kafka)
-    come = run_campaign(open_campaign(tmp_path, asked, "safe"), asked, many(runs, 2_000), workers=WORKERS)
-    assert come.totals.runs == many(runs, 2_000)
+    come = run_campaign(open_campaign(tmp_path, asked, "safe"), asked, sample_count(runs, 2_000), workers=WORKERS)
+    assert come.totals.runs == sample_count(runs, 2_000)
     assert [(group.key, group.first, group.sentence) for group in come.groups if not group.expected] == []
 
 
@@ -178,7 +178,7 @@ KINDS = {
 )
 def test_from_a_seed_alone_the_right_kind_is_found(name: str, seed: int, tmp_path: Path) -> None:
     """Within two runs: the seeds are chosen for that."""
-    asked, key = plan_of(load(found(name)), seed), KINDS[name]
+    asked, key = plan_of(load(source_path(name)), seed), KINDS[name]
     campaign = open_campaign(tmp_path, asked, name)
     come = run_campaign(campaign, asked, 2, workers=1, stops=lambda row: any(each.key == key for each in row.found))
     assert come.stopped
@@ -189,7 +189,7 @@ def test_from_a_seed_alone_the_right_kind_is_found(name: str, seed: int, tmp_pat
 @pytest.mark.evening
 @pytest.mark.parametrize("name", KINDS)
 def test_from_the_first_seed_it_is_found_in_the_end(name: str, tmp_path: Path) -> None:
-    asked, key = plan_of(load(found(name)), 1), KINDS[name]
+    asked, key = plan_of(load(source_path(name)), 1), KINDS[name]
     campaign = open_campaign(tmp_path, asked, name)
     come = run_campaign(campaign, asked, 1_000, stops=lambda row: any(each.key == key for each in row.found))
     assert come.stopped

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.inspection.condition_functions import Query
+from cluster_model.inspection.condition_functions import ConditionQuery
 from cluster_model.protocol.errors import ModelError
 from playbooks.conditions.condition import ALL, ALSO, FUNCTIONS, Condition, parse
 from playbooks.conditions.grammar import ConditionError, EvaluationError
@@ -249,14 +249,14 @@ def test_conditions_survive_pickling() -> None:
 
 def test_every_function_is_a_question_the_model_answers() -> None:
     for name, function in FUNCTIONS.items():
-        parameters = list(inspect.signature(getattr(Query, name)).parameters.values())[1:]
+        parameters = list(inspect.signature(getattr(ConditionQuery, name)).parameters.values())[1:]
         assert [parameter.name for parameter in parameters] == list(function.arguments), name
         required = [parameter for parameter in parameters if parameter.default is inspect.Parameter.empty]
         assert len(required) == function.required, name
 
 
 def test_every_question_the_model_answers_is_a_function() -> None:
-    assert {name for name in dir(Query) if not name.startswith("_")} == set(FUNCTIONS)
+    assert {name for name in dir(ConditionQuery) if not name.startswith("_")} == set(FUNCTIONS)
 
 
 NAMES = st.sampled_from(["orders-0", "x", "leader", "isr", "sent", "len", "5s", "1", "and", "or", "not", "in", "=="])

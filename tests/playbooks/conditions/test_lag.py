@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.inspection.condition_functions import Query
+from cluster_model.inspection.condition_functions import ConditionQuery
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError
 from playbooks.parser.loader import loads
@@ -15,7 +15,7 @@ NEVER = CLUSTER.replace("topics: [orders]}", "topics: [orders], config: {enable.
 ASSIGNED = CLUSTER.replace("topics: [orders]}", "topics: [orders], coordinated: false}")
 
 
-def lags(query: Query) -> tuple[int, int, int]:
+def lags(query: ConditionQuery) -> tuple[int, int, int]:
     return (
         query.lag("billing"),
         query.position_lag("billing"),

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.broker.partition.partition import Leadership
-from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.broker.partition.partition import PartitionLeaderState
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
 from cluster_model.protocol.events import LivenessViolated
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
@@ -44,7 +44,7 @@ def test_a_sound_run_has_nothing_overdue_and_a_broken_one_says_so(
     sound = Session.start(loads(TEXT, "sound.yaml")).finish()
     assert (sound.verdict, sound.liveness_violations, sound.to_json()["liveness_violations"]) == ("pass", (), [])
 
-    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
     broken = Session.start(loads(TEXT, "broken.yaml")).finish()
     assert [each.ok for each in broken.expectations] == [False, False, True, False]
     (told,) = broken.to_json()["liveness_violations"]
@@ -64,7 +64,7 @@ def printed(result: SessionResult) -> list[str]:
 def test_what_is_not_yet_due_at_the_end_is_told_and_not_taken_for_kept(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
     result = Session.start(loads(TEXT.replace("at: 25s", "at: 8s"), "short.yaml")).finish()
     assert result.liveness_violations == ()
     (told,) = [each for each in result.to_json()["pending_liveness"] if each["property"] == "leader-elected"]
@@ -79,7 +79,7 @@ def test_an_isr_that_never_grows_does_not_pass_unseen_in_the_library(monkeypatch
     playbook = changed(load(path_of("controller-crash")), {"producers.checkout.rate": "10/s"})
     sound = Session.start(playbook).finish()
     assert "isr-rejoined" not in {each.property for each in (*sound.liveness_violations, *sound.pending_liveness)}
-    monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
+    monkeypatch.setattr(PartitionLeaderState, "_maybe_expand", lambda _self, _follower, _remote: None)
     broken = Session.start(playbook).finish()
     assert "isr-rejoined" in {each.property for each in (*broken.liveness_violations, *broken.pending_liveness)}
 

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.checker.root_cause.findings import RecordBlock
 from playbooks.diagnosis import point_of_no_return, remedies
 from playbooks.diagnosis.evidence import lost_findings
-from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_by_hand, saving
+from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_manual, keeping_actions
 from playbooks.diagnosis.remedies import CALL_OFF, UNCLEAN, keeps
 from playbooks.diagnosis.why import SessionCase
 from playbooks.engine.session import Session
@@ -17,7 +17,7 @@ from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import load, loads
-from playbooks.timetravel.branches import FOREVER, Forks
+from playbooks.timetravel.branches import FOREVER, SessionForks
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def by_hand(name: str) -> tuple[Playbook, NoReturn, list[RecordBlock]]:
     playbook = load(path_of(name))
     findings = lost_findings(start_session(playbook).finish())
     given_up = [place for finding in findings for place in finding.places]
-    return playbook, find_by_hand(playbook, playbook.seed, findings[0], given_up), given_up
+    return playbook, find_manual(playbook, playbook.seed, findings[0], given_up), given_up
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +90,9 @@ def test_by_hand_it_is_the_step_that_kafka_knowledge_says(
 @pytest.mark.parametrize("name", [row[0] for row in BY_HAND])
 def test_by_hand_something_keeps_it_before_the_step_and_nothing_after_it(name: str) -> None:
     playbook, found, given_up = by_hand(name)
-    assert saving(playbook, playbook.seed, found.executed, found.wanted, given_up) == found.actions != ()
+    assert keeping_actions(playbook, playbook.seed, found.executed, found.wanted, given_up) == found.actions != ()
     for taken in range(found.executed + 1, len(playbook.steps) + 1):
-        assert saving(playbook, playbook.seed, taken, found.wanted, given_up) == ()
+        assert keeping_actions(playbook, playbook.seed, taken, found.wanted, given_up) == ()
 
 
 def test_by_hand_the_sign_comes_before_the_point_and_after_nothing_was_wrong(snapshot: SnapshotAssertion) -> None:
@@ -105,7 +105,7 @@ def test_by_hand_the_sign_comes_before_the_point_and_after_nothing_was_wrong(sna
 def test_by_hand_a_step_has_one_number_in_the_chain_and_in_the_answer() -> None:
     playbook = load(path_of("kip-101-loss"))
     finding = lost_findings(start_session(playbook).finish())[0]
-    found = find_by_hand(playbook, playbook.seed, finding, finding.places)
+    found = find_manual(playbook, playbook.seed, finding, finding.places)
     assert found.clean is not None
     elected = found.clean.to_json()["step"]
     assert found.clean.words.startswith(f"{elected}, elect ")
@@ -117,8 +117,8 @@ def test_by_hand_an_action_that_costs_another_record_does_not_count() -> None:
     playbook, found, given_up = by_hand("unclean-election")
     after = found.executed + 1
     everything = [*given_up, *[replace(place, leader_epoch=1) for place in given_up]]
-    assert saving(playbook, playbook.seed, after, found.wanted, given_up) == ()
-    assert saving(playbook, playbook.seed, after, found.wanted, everything) != ()
+    assert keeping_actions(playbook, playbook.seed, after, found.wanted, given_up) == ()
+    assert keeping_actions(playbook, playbook.seed, after, found.wanted, everything) != ()
 
 
 def test_a_follower_that_is_behind_makes_the_crash_the_point_without_unclean_elections(
@@ -137,7 +137,7 @@ def test_a_follower_that_is_behind_makes_the_crash_the_point_without_unclean_ele
 
 def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: tuple[NoReturnSearch, NoReturn]) -> None:
     search, found = tail
-    forks = Forks(lambda: Session.start(loads(FEW, "tail.yaml")))
+    forks = SessionForks(lambda: Session.start(loads(FEW, "tail.yaml")))
     given_up = [RecordBlock(found.wanted.partition, "clicks", -1, 10_000, 0, 0, 1, committed=False)]
 
     def kept(executed: int) -> list[str]:
@@ -178,8 +178,8 @@ def test_a_search_that_is_off_by_one_event_is_noticed(
     tail: tuple[NoReturnSearch, NoReturn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, found = tail
-    at_event = Forks.at_event
-    monkeypatch.setattr(Forks, "at_event", lambda forks, executed: at_event(forks, executed + 1))
+    at_event = SessionForks.at_event
+    monkeypatch.setattr(SessionForks, "at_event", lambda forks, executed: at_event(forks, executed + 1))
     assert search.find().executed != found.executed
 
 
@@ -188,7 +188,7 @@ def test_a_fork_that_keeps_what_another_fork_did_is_noticed(
 ) -> None:
     _search, found = tail
     playbook = loads(FEW, "tail.yaml")
-    forks = Forks(lambda: Session.start(playbook))
+    forks = SessionForks(lambda: Session.start(playbook))
     unbroken = Session.start(playbook)
     unbroken.advance(FOREVER, 500)
     monkeypatch.setattr(Session, "load", lambda session, keyframe, rest: None)
@@ -204,7 +204,7 @@ def test_actions_without_calling_the_rest_off_are_noticed(monkeypatch: pytest.Mo
     finding = lost_findings(case.run())[0]
     found = NoReturnSearch(case.start, (), finding, finding.places)
     wanted = found.wanted
-    forks = Forks(case.start)
+    forks = SessionForks(case.start)
     assert not any(
         keeps(lambda: forks.at_time(2_499_999), each, wanted, finding.places)
         for each in remedies.rescues(forks.at_time(2_499_999), wanted)

@@ -19,7 +19,7 @@ from playbooks.parser.loader import changed, load, loads
 from playbooks.parser.settings import cell_text
 from playbooks.results.result import SessionResult
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 pytestmark = pytest.mark.slow
 
@@ -234,7 +234,7 @@ def test_less_with_one_seed_of_a_timed_session_is_no_help(snapshot: SnapshotAsse
     found = evaluate(playbook, 5, actual, LOST, run=_Fewer(actual, losing=-1))
     assert {each.verdict for each in found} == {"inconclusive"}
     assert found[0].before == actual.ledger.acked_lost
-    assert said(found[0].note, left=found[0].left, before=found[0].before) == snapshot
+    assert masked_text(found[0].note, left=found[0].left, before=found[0].before) == snapshot
 
 
 def test_a_kip_is_named_only_for_what_it_is_about() -> None:

@@ -8,15 +8,15 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.findings import LOST, MISSING, ChainEvent, Finding, RecordBlock
 from playbooks.diagnosis import remedies
-from playbooks.diagnosis.point_of_no_return import scout
+from playbooks.diagnosis.point_of_no_return import collect_history
 from playbooks.diagnosis.remedies import changes, evaluate
 from playbooks.diagnosis.why import SessionCase, WhyError, at_the_end, case_of
 from playbooks.engine.session import Session
-from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, perform
+from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, execute
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.timetravel.branches import Forks
+from playbooks.timetravel.branches import SessionForks
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 
 pytestmark = pytest.mark.slow
@@ -59,7 +59,7 @@ def test_what_is_counted_is_what_somebody_sees_who_looks(case: SessionCase) -> N
 
 
 def test_the_way_to_a_loss_ends_where_it_is_cut_off(case: SessionCase) -> None:
-    history = scout(case.start, case.actions, case.run().findings[0])
+    history = collect_history(case.start, case.actions, case.run().findings[0])
     assert history.end_us == SEEN_US
 
 
@@ -71,7 +71,7 @@ def test_one_from_a_screen_without_an_end_is_cut_off_where_it_breaks_off(running
 
 def test_a_fork_goes_on_beyond_the_cut_and_the_next_one_stands_before_it_again() -> None:
     playbook = loads(TAIL, "tail.yaml")
-    forks = Forks(SessionCase(playbook, 5, until_us=3 * SECOND).start)
+    forks = SessionForks(SessionCase(playbook, 5, until_us=3 * SECOND).start)
     session = forks.at_time(2 * SECOND)
     session.call_off()
     session.advance(4 * SECOND)
@@ -104,7 +104,7 @@ def test_the_price_of_a_remedy_is_that_until_it_has_recovered(
     outcomes: list[JobOutcome] = []
 
     def run(jobs: Sequence[PlaybookJob]) -> list[JobOutcome]:
-        found = [perform(job, lambda _progress: None) for job in jobs]
+        found = [execute(job, lambda _progress: None) for job in jobs]
         outcomes.extend(found)
         return found
 

@@ -8,14 +8,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import FaultInjected
 from faults.declarations.fault import ExpectedImpact
-from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run
+from playbooks.engine.dry_run import DryRun, Entry, StepPrediction, TimelineEntry, dry_run
 from playbooks.engine.session import Session
 from playbooks.library import bundled
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import expected_json, expected_lines
 from playbooks.parser.loader import changed, load, loads
 from tests.support.playbooks import CLUSTER
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def test_it_tells_the_targets_that_a_run_then_strikes(name: str) -> None:
     playbook = few(name)
     entries: list[Entry] = []
     done = dry_run(playbook, playbook.seed, tell=entries.append)
-    told = [each for each in entries if isinstance(each, Foretold)]
+    told = [each for each in entries if isinstance(each, StepPrediction)]
     assert tuple(told) == done.foretold
     assert tuple(entries) == done.timeline
     happens = [each for each in told if not each.refused and each.guard_does != "refuse"]
@@ -187,10 +187,10 @@ def test_the_timeline_is_that_of_a_run() -> None:
 
 
 def test_what_a_step_waited_for_is_told_with_it(snapshot: SnapshotAssertion) -> None:
-    step = next(each for each in whole().timeline if isinstance(each, Moment) and each.step == 2)
+    step = next(each for each in whole().timeline if isinstance(each, TimelineEntry) and each.step == 2)
     waited = step.at_us - SECOND
-    assert said(step.when, waited=f"{waited // 10**6}.{waited % 10**6:06d}") == snapshot
-    never = [each for each in whole().timeline if isinstance(each, Moment) and each.what == "never"]
+    assert masked_text(step.when, waited=f"{waited // 10**6}.{waited % 10**6:06d}") == snapshot
+    never = [each for each in whole().timeline if isinstance(each, TimelineEntry) and each.what == "never"]
     assert [each.when for each in never] == snapshot
 
 

@@ -23,12 +23,12 @@ from playbooks.recording.recorder import Recorder
 from playbooks.recording.seal import LedgerRow, sums
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
-from spark_report.input.sessions import look_at
+from spark_report.input.sessions import check_session
 from tests.playbooks.test_durability import Killed, Mortal
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 from tests.support.playbooks import CRASH, MANUAL, timed
 from tests.support.sessions import unseal
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 SLOW = CRASH.replace("rate: 100/s", "rate: 20/s")
 
@@ -95,7 +95,7 @@ def test_a_recovered_session_is_replayed_and_reported(session: Path, snapshot: S
     replayed = replay.replay(recorded)
     assert (replayed.events, replayed.digest) == (400, done.manifest["digest"])
     assert replay.rerun(recorded).cluster.now_us >= done.end_us
-    reported = look_at(session)
+    reported = check_session(session)
     assert (reported.source, reported.last_seq) == ("parquet", 399)
     assert reported.problems == snapshot
     assert pq.read_table(session / session_files.EVENTS_PARQUET).num_rows == 400
@@ -154,7 +154,11 @@ def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path
     count = len(lines_of(whole))
     actions = [json.loads(line)["at_us"] for line in (whole / session_files.ACTIONS).read_bytes().splitlines()]
     near = [n for n, line in enumerate(lines_of(whole)) if json.loads(line)["at_us"] in actions]
-    places = {*range(1, count, max(1, count // many(6, 40))), *range(max(1, count - many(5, 12)), count + 1), *near}
+    places = {
+        *range(1, count, max(1, count // sample_count(6, 40))),
+        *range(max(1, count - sample_count(5, 12)), count + 1),
+        *near,
+    }
     for place in sorted(places):
         session = torn(Path(shutil.copytree(whole, tmp_path / f"torn-{place}")), place)
         manifest = recover(session).manifest
@@ -180,7 +184,7 @@ def test_it_stops_right_after_the_event_of_the_model_that_the_last_line_belongs_
     assert len(shared) > 3
     for place, executed in list(shared.items())[:: max(1, len(shared) // 8)]:
         session = torn(Path(shutil.copytree(whole, tmp_path / f"torn-{place}")), place)
-        assert replay.run_to_the_last(read_session(session)).cluster.executed <= executed
+        assert replay.replay_to_last_event(read_session(session)).cluster.executed <= executed
 
 
 @pytest.mark.slow
@@ -200,7 +204,7 @@ def test_a_sealed_session_needs_no_recovery(session: Path, snapshot: SnapshotAss
     with pytest.raises(SessionError) as caught:
         recover(session)
     assert caught.value.code == "sealed_already"
-    assert said(caught.value, session=session) == snapshot
+    assert masked_text(caught.value, session=session) == snapshot
     assert before == {path.name: path.read_bytes() for path in session.iterdir()}
 
 

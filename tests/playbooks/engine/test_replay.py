@@ -27,7 +27,7 @@ from playbooks.session_format.session_finder import find_session
 from playbooks.version import VERSION
 from tests.support.playbooks import CRASH as BUSY
 from tests.support.playbooks import MANUAL, timed
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 CRASH = BUSY.replace("rate: 100/s", "rate: 20/s")
 
@@ -131,7 +131,7 @@ def test_a_session_without_a_whole_event_is_not_the_same_as_anything(
     with pytest.raises(SessionError) as caught:
         again(session)
     assert caught.value.code == "no_whole_event"
-    assert said(caught.value, session=session) == snapshot
+    assert masked_text(caught.value, session=session) == snapshot
 
 
 @pytest.mark.slow
@@ -182,8 +182,8 @@ def test_a_difference_names_the_first_event_its_time_its_field_and_both_lines(
     first, what, was, now = difference(session)
     recorded = json.loads(was.removeprefix("  recorded: "))
     at_us = str(recorded["at_us"])
-    assert said(first, time=time_in_seconds(recorded["at_us"])) == snapshot
-    assert said(what, kind=recorded["kind"], recorded=at_us, replayed=at_us[1:]) == snapshot
+    assert masked_text(first, time=time_in_seconds(recorded["at_us"])) == snapshot
+    assert masked_text(what, kind=recorded["kind"], recorded=at_us, replayed=at_us[1:]) == snapshot
     assert '"seq":40' in was
     assert was.replace('"at_us":9', '"at_us":').replace("recorded", "replayed") == now
 
@@ -196,7 +196,7 @@ def test_another_version_is_named_in_the_error(session: Path, snapshot: Snapshot
     first = difference(session)[0]
     assert f"0.0.1-{VERSION}, " in first
     at = first.index(" (")
-    assert said(first[at:], version=VERSION) == snapshot
+    assert masked_text(first[at:], version=VERSION) == snapshot
 
 
 def doctored(session: Path, doctor: Callable[[list[dict[str, Any]]], object]) -> Path:
@@ -252,7 +252,7 @@ def test_another_digest_is_a_difference(session: Path, snapshot: SnapshotAsserti
     document = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(document | {"digest": "0" * 32}))
     (told,) = difference(session)
-    assert said(told, events=document["events"], digest=document["digest"]) == snapshot
+    assert masked_text(told, events=document["events"], digest=document["digest"]) == snapshot
 
 
 def refused(session: Path) -> SessionError:
@@ -266,7 +266,7 @@ def test_a_file_changed_after_sealing_is_refused(session: Path, name: str, snaps
     (session / name).write_bytes((session / name).read_bytes()[:-7] if name != session_files.ACTIONS else b"{}\n")
     refusal = refused(session)
     assert refusal.code == "size_changed"
-    assert re.sub(r"\d+", "N", said(refusal, session=session)) == snapshot
+    assert re.sub(r"\d+", "N", masked_text(refusal, session=session)) == snapshot
 
 
 def test_a_changed_byte_is_noticed(session: Path, snapshot: SnapshotAssertion) -> None:
@@ -274,7 +274,7 @@ def test_a_changed_byte_is_noticed(session: Path, snapshot: SnapshotAssertion) -
     (session / session_files.EVENTS).write_bytes(text.replace(b"1", b"2", 1))
     refusal = refused(session)
     assert refusal.code == "content_changed"
-    assert said(refusal, session=session) == snapshot
+    assert masked_text(refusal, session=session) == snapshot
 
 
 def test_a_hole_in_the_events_is_refused(session: Path, snapshot: SnapshotAssertion) -> None:
@@ -284,7 +284,7 @@ def test_a_hole_in_the_events_is_refused(session: Path, snapshot: SnapshotAssert
     path.write_bytes(b"".join(lines[:10] + lines[11:]))
     refusal = refused(session)
     assert refusal.code == "events_missing"
-    assert said(refusal, session=session) == snapshot
+    assert masked_text(refusal, session=session) == snapshot
 
 
 @pytest.mark.parametrize("line", [b"nonsense\n", b"[1]\n", b'{"seq": "x"}\n', b"\xff\xfe\n"])
@@ -293,7 +293,7 @@ def test_lines_that_are_no_events_are_refused(session: Path, line: bytes, snapsh
     (session / session_files.EVENTS).write_bytes(line)
     refusal = refused(session)
     assert refusal.code == "not_an_event"
-    assert said(refusal, session=session) == snapshot
+    assert masked_text(refusal, session=session) == snapshot
 
 
 def test_lines_that_are_no_actions_are_refused(session: Path, snapshot: SnapshotAssertion) -> None:
@@ -301,7 +301,7 @@ def test_lines_that_are_no_actions_are_refused(session: Path, snapshot: Snapshot
     (session / session_files.ACTIONS).write_text('{"verb": "inject"}\n')
     refusal = refused(session)
     assert refusal.code == "not_an_action"
-    assert said(refusal, session=session) == snapshot
+    assert masked_text(refusal, session=session) == snapshot
 
 
 def test_an_unknown_verb_is_refused(session: Path, snapshot: SnapshotAssertion) -> None:
@@ -310,7 +310,7 @@ def test_an_unknown_verb_is_refused(session: Path, snapshot: SnapshotAssertion) 
     (session / session_files.ACTIONS).write_text(json.dumps(action | {"for_us": -1}) + "\n")
     refusal = refused(session)
     assert refusal.code == "unknown_verb"
-    assert said(refusal, session=session) == snapshot
+    assert masked_text(refusal, session=session) == snapshot
 
 
 def test_a_session_of_a_later_format_is_refused(session: Path, snapshot: SnapshotAssertion) -> None:
@@ -319,7 +319,7 @@ def test_a_session_of_a_later_format_is_refused(session: Path, snapshot: Snapsho
     start.write_text(start.read_text().replace(f'"format": {session_files.FORMAT}', '"format": 99'))
     refusal = refused(session)
     assert refusal.code == "later_format"
-    assert said(refusal, session=session, version=VERSION) == snapshot
+    assert masked_text(refusal, session=session, version=VERSION) == snapshot
 
 
 def test_a_session_of_a_later_schema_is_read_and_said(session: Path, snapshot: SnapshotAssertion) -> None:
@@ -328,7 +328,7 @@ def test_a_session_of_a_later_schema_is_read_and_said(session: Path, snapshot: S
     start.write_text(start.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99'))
     replayed = again(session)
     assert replayed.events > 0
-    assert said(replayed.notes[0], version=VERSION, known=SCHEMA_VERSION) == snapshot
+    assert masked_text(replayed.notes[0], version=VERSION, known=SCHEMA_VERSION) == snapshot
 
 
 def test_a_playbook_that_is_none_is_told_with_its_place(session: Path) -> None:
@@ -348,20 +348,20 @@ def test_a_directory_without_the_files_is_no_session(session: Path, missing: str
     (session / missing).unlink()
     refusal = refused(session)
     assert refusal.code == "file_missing"
-    assert said(refusal, session=session) == snapshot
+    assert masked_text(refusal, session=session) == snapshot
 
 
 def test_a_directory_of_sessions_is_no_session_and_they_are_named(recorded: Path, snapshot: SnapshotAssertion) -> None:
     refusal = refused(recorded.parent)
     assert refusal.code == "file_missing"
-    assert said(refusal, parent=recorded.parent, session=recorded.name) == snapshot
+    assert masked_text(refusal, parent=recorded.parent, session=recorded.name) == snapshot
 
 
 def test_garbage_instead_of_the_start_is_told_with_its_place(session: Path, snapshot: SnapshotAssertion) -> None:
     (session / session_files.START).write_text('{"schema_version": }')
     refusal = refused(session)
     assert refusal.code == "not_json"
-    assert said(refusal, session=session) == snapshot
+    assert masked_text(refusal, session=session) == snapshot
 
 
 def test_sessions_are_found_by_path_id_and_directory_name(
@@ -373,10 +373,10 @@ def test_sessions_are_found_by_path_id_and_directory_name(
     with pytest.raises(SessionError) as caught:
         find_session("nowhere", recorded.parent)
     assert caught.value.code == "no_such_session"
-    assert said(caught.value, root=recorded.parent) == snapshot
+    assert masked_text(caught.value, root=recorded.parent) == snapshot
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(SessionError) as caught:
         find_session(str(file), recorded.parent)
     assert caught.value.code == "not_a_directory"
-    assert said(caught.value, file=file) == snapshot
+    assert masked_text(caught.value, file=file) == snapshot

@@ -15,7 +15,7 @@ from playbooks.errors import worst
 from playbooks.session_format import session_files
 from tests.support.playbooks import CLUSTER, MANUAL
 from tests.support.playbooks import CRASH as BUSY
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 CRASH = BUSY.replace("rate: 100/s", "rate: 20/s")
 ENDLESS = CLUSTER + "settle: 1s\nsteps:\n  - at: 100000s\n    heal: all\n"
@@ -75,7 +75,7 @@ def test_a_place_that_cannot_be_written_is_bad_input(tmp_path: Path, snapshot: S
     (tmp_path / "file").write_text("")
     (outcome,) = run_all([job(MANUAL, tmp_path / "file")])
     assert (outcome.code, outcome.result) == (2, None)
-    assert said(outcome.error, place=tmp_path / "file") == snapshot
+    assert masked_text(outcome.error, place=tmp_path / "file") == snapshot
 
 
 def test_an_internal_error_keeps_session_and_account(
@@ -157,7 +157,7 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
     assert dead == [], "they are let finish, and tell themselves what they have"
     assert [each.code for each in outcomes] == [130, 130, 130]
     for each in outcomes[:workers]:
-        assert said(each.error, session=each.session) == snapshot
+        assert masked_text(each.error, session=each.session) == snapshot
         assert (Path(each.session) / session_files.EVENTS).read_bytes().count(b"\n") > 100
     assert len(session_files.sessions_under(tmp_path)) == workers
     assert outcomes[2].error == "not started"

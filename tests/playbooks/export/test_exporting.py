@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.observation.event_log import NARRATION
+from cluster_model.observation.event_log import PLAYBOOK_KINDS
 from faults.declarations.fault import Action, FaultError
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.replay import recover
@@ -29,7 +29,7 @@ from playbooks.recording.recorder import Recorder
 from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.version import VERSION
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 from tests.support.playbooks import CLUSTER as BUSY
 from tests.support.playbooks import CRASH as BUSY_CRASH
 from tests.support.playbooks import MANUAL
@@ -267,8 +267,8 @@ def test_a_torn_session_goes_as_far_as_it_was_written(tmp_path: Path, snapshot: 
     rerun = start_session(loads(found.text, "x.yaml"))
     result = rerun.finish()
     assert result.verdict == "pass"
-    wanted = [line for line in decode(recorded.events) if line.kind not in NARRATION]
-    happened: list[Any] = [event for event in rerun.drain() if event.kind not in NARRATION]
+    wanted = [line for line in decode(recorded.events) if line.kind not in PLAYBOOK_KINDS]
+    happened: list[Any] = [event for event in rerun.drain() if event.kind not in PLAYBOOK_KINDS]
     happened = decode(encode(0, happened[: len(wanted)]))
     assert [msgspec.structs.replace(line, seq=0) for line in wanted] == [
         msgspec.structs.replace(line, seq=0) for line in happened
@@ -534,7 +534,7 @@ def played(playbook: Playbook, moves: list[Any], parent: Path) -> SessionResult:
     return session.finish()
 
 
-@settings(max_examples=many(6, 40), deadline=None)
+@settings(max_examples=sample_count(6, 40), deadline=None)
 @given(moves=MOVES)
 def test_whatever_an_operator_does_can_be_done_again(
     moves: list[Any], tmp_path_factory: pytest.TempPathFactory
@@ -542,7 +542,7 @@ def test_whatever_an_operator_does_can_be_done_again(
     same(played(timed(STEPS, settle="1s"), moves, tmp_path_factory.mktemp("played")))
 
 
-@settings(max_examples=many(2, 60), deadline=None)
+@settings(max_examples=sample_count(2, 60), deadline=None)
 @given(moves=MOVES, seed=st.integers(0, 1_000))
 def test_whatever_is_done_in_the_sandbox_can_be_done_again(
     moves: list[Any], seed: int, tmp_path_factory: pytest.TempPathFactory

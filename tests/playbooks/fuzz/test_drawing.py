@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, ranges_of
 from playbooks.fuzz.protocol_states import STATES
-from playbooks.fuzz.runner import Dice, Swarm, candidates_of, cell_of, draw, run_seed
+from playbooks.fuzz.runner import RunOptions, StormRandom, candidates_of, cell_of, generate_options, run_seed
 from playbooks.library.bundled import presets
 from playbooks.model.playbook import StormRanges
 from playbooks.parser.loader import loads
@@ -23,7 +23,7 @@ def test_seeds_are_stable_and_all_different() -> None:
 
 
 def test_a_spread_keeps_to_its_bounds_and_has_small_and_large_ones() -> None:
-    dice = Dice(7, "test")
+    dice = StormRandom(7, "test")
     drawn = [dice.spread(100, 1_000_000) for _ in range(500)]
     assert all(100 <= each <= 1_000_000 for each in drawn)
     assert sum(each < 1_000 for each in drawn) > 50
@@ -31,11 +31,11 @@ def test_a_spread_keeps_to_its_bounds_and_has_small_and_large_ones() -> None:
     assert dice.spread(5, 5) == 5
 
 
-def swarms_of(asked: FuzzPlan, runs: int) -> list[Swarm]:
+def swarms_of(asked: FuzzPlan, runs: int) -> list[RunOptions]:
     """What the first runs draw, all of them over the cluster of the first."""
     playbook, first, session = asked.begin(1)
     assert asked.grid is None
-    found = [draw(asked.seed, run, (), ranges_of(playbook), session.cluster) for run in range(1, runs + 1)]
+    found = [generate_options(asked.seed, run, (), ranges_of(playbook), session.cluster) for run in range(1, runs + 1)]
     assert [found[0], found[runs - 1]] == [first, asked.begin(runs)[1]]
     return found
 

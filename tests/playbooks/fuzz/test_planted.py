@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 import pytest
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import Completed, Leadership, Replica
-from cluster_model.broker.partition.producer_state_manager import ProducerMemory
+from cluster_model.broker.partition.partition import Completed, PartitionLeaderState, Replica
+from cluster_model.broker.partition.producer_state_manager import ProducerStateManager
 from cluster_model.controller.kraft import replication_control_manager
-from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
 from cluster_model.controller.rules import kraft_partition_changes
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.transaction_index import TransactionIndex
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import PartitionState
 from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, plan_of
-from playbooks.library.bundled import found
+from playbooks.library.bundled import source_path
 from playbooks.parser.loader import changed, load
 from tests.playbooks.fuzz.small import plan
 from tests.support.breadth import EVENING
@@ -42,7 +42,7 @@ def of_another_seed() -> FuzzPlan:
 
 @cache
 def transactional() -> FuzzPlan:
-    return plan_of(changed(load(found("storm-transactions")), {"cluster.kafka": '"4.1"'}), 1)
+    return plan_of(changed(load(source_path("storm-transactions")), {"cluster.kafka": '"4.1"'}), 1)
 
 
 def surprising(asked: FuzzPlan, run: int) -> set[str]:
@@ -50,7 +50,7 @@ def surprising(asked: FuzzPlan, run: int) -> set[str]:
 
 
 def acknowledges_at_once(patch: Patch) -> None:
-    patch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+    patch.setattr(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE)
 
 
 def commits_what_it_has(patch: Patch) -> None:
@@ -62,15 +62,15 @@ def lets_anybody_join(patch: Patch) -> None:
 
 
 def forgets_who_waits(patch: Patch) -> None:
-    patch.setattr(Leadership, "resign", lambda _self: None)
+    patch.setattr(PartitionLeaderState, "resign", lambda _self: None)
 
 
 def acknowledges_as_it_resigns(patch: Patch) -> None:
-    def resign(self: Leadership) -> None:
+    def resign(self: PartitionLeaderState) -> None:
         self.replica.done.extend(Completed(token, KafkaError.NONE) for _at, token in self._waiting)
         self._waiting = []
 
-    patch.setattr(Leadership, "resign", resign)
+    patch.setattr(PartitionLeaderState, "resign", resign)
 
 
 def elects_whoever_lives(patch: Patch) -> None:
@@ -95,17 +95,17 @@ def obeys_the_past(patch: Patch) -> None:
 
 
 def keeps_the_dead_in_sync(patch: Patch) -> None:
-    patch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    patch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
 
 
 def takes_any_isr(patch: Patch) -> None:
     patch.setattr(replication_control_manager, "judge_kraft", lambda *_words, **_named: KafkaError.NONE)
-    patch.setattr(Leadership, "_eligible", lambda _self, _broker, _remote: True)
+    patch.setattr(PartitionLeaderState, "_eligible", lambda _self, _broker, _remote: True)
     lets_anybody_join(patch)
 
 
 def counts_no_sequences(patch: Patch) -> None:
-    patch.setattr(ProducerMemory, "judge", lambda _self, *_words: (KafkaError.NONE, -1))
+    patch.setattr(ProducerStateManager, "judge", lambda _self, *_words: (KafkaError.NONE, -1))
 
 
 def shows_open_transactions(patch: Patch) -> None:

@@ -12,12 +12,12 @@ from playbooks.campaign.run_rows import RunRow
 from playbooks.campaign.store import open_campaign
 from playbooks.campaign.workloads.fuzz_workload import keep_run, plan_of, playbook_text
 from playbooks.engine.session import Session
-from playbooks.fuzz.protocol_states import NOTHING
-from playbooks.fuzz.runner import drive
-from playbooks.library.bundled import found, presets
+from playbooks.fuzz.protocol_states import STEADY
+from playbooks.fuzz.runner import run_storm
+from playbooks.library.bundled import presets, source_path
 from playbooks.parser.loader import load, loads
 from tests.playbooks.fuzz.small import GROUP, plan, text
-from tests.support.breadth import many, some
+from tests.support.breadth import sample_count, spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -47,15 +47,15 @@ def test_slices_leave_no_mark(slice_us: int) -> None:
         return advance(min(until_us, session.cluster.now_us + slice_us), max_events, stop)  # type: ignore[arg-type]
 
     session.advance = in_slices  # type: ignore[method-assign]
-    sliced = drive(swarm, session)
+    sliced = run_storm(swarm, session)
     assert sliced.result.digest == whole.result.digest
     assert [each.trigger for each in sliced.acts] == [each.trigger for each in whole.acts]
 
 
-@pytest.mark.parametrize("kafka", some(["0.10.2", "0.11", "2.8", "3.9", "4.1"], 3))
+@pytest.mark.parametrize("kafka", spread_sample(["0.10.2", "0.11", "2.8", "3.9", "4.1"], 3))
 def test_a_run_is_a_playbook_that_comes_to_the_same(kafka: str) -> None:
     asked = plan(text(kafka, clients=GROUP if kafka == "3.9" else ""))
-    for run in range(1, many(3, 40)):
+    for run in range(1, sample_count(3, 40)):
         driven, swarm, _session = asked.drive(run)
         again = Session.start(loads(playbook_text(asked, swarm, driven, "small"), "x.yaml", {})).finish()
         assert again.digest == driven.result.digest, (kafka, run)
@@ -104,9 +104,9 @@ def test_waiting_for_states_meets_what_chance_does_not() -> None:
     def met(steered: int) -> tuple[int, int]:
         asked = plan(text(storm="faults: [gc_pause, isolate, lag]"))
         hits = strikes = 0
-        for run in range(1, many(13, 200)):
+        for run in range(1, sample_count(13, 200)):
             _playbook, swarm, session = asked.begin(run)
-            driven = drive(replace(swarm, steered=steered, states=wanted), session)
+            driven = run_storm(replace(swarm, steered=steered, states=wanted), session)
             strikes += len(driven.strikes)
             hits += sum(any(state in each.states for state in wanted) for each in driven.strikes)
         return hits, strikes
@@ -120,8 +120,8 @@ def test_every_strike_counts_with_the_states_that_it_met() -> None:
     row = plan().row(1)
     assert row.counts["strikes"] == len(driven.strikes) > 0
     assert all(each.states for each in driven.strikes)
-    single = [each for each in driven.strikes if each.states == (NOTHING,)]
-    assert sum(counts.get(NOTHING, 0) for counts in row.coverage.values()) == len(single)
+    single = [each for each in driven.strikes if each.states == (STEADY,)]
+    assert sum(counts.get(STEADY, 0) for counts in row.coverage.values()) == len(single)
 
 
 def test_a_kept_run_has_its_playbook_and_its_session(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_kept_run_has_its_playbook_and_its_session(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", presets())
 def test_what_comes_along_can_be_run(name: str) -> None:
-    playbook = load(found(name))
+    playbook = load(source_path(name))
     assert playbook.name == name
     assert playbook.storm is not None
     assert plan_of(playbook, 0).begin(1)[1].faults

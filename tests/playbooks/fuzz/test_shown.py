@@ -6,9 +6,9 @@ import pytest
 
 from playbooks.campaign.workloads.fuzz_workload import plan_of
 from playbooks.engine.session_runner import start_session
-from playbooks.library.bundled import found
+from playbooks.library.bundled import source_path
 from playbooks.parser.loader import changed, load
-from playbooks.results.wrongs import wrongs_of
+from playbooks.results.wrongs import failures_of
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ SHRUNK = Path(__file__).with_name("shrunk_from_seed_1.yaml")
 
 
 def test_a_storm_of_seed_1_finds_it() -> None:
-    row = plan_of(load(found("storm-0.11")), 1).row(21)
+    row = plan_of(load(source_path("storm-0.11")), 1).row(21)
     assert DIVERGED in [each.key for each in row.found]
 
 
@@ -26,5 +26,5 @@ def test_a_storm_of_seed_1_finds_it() -> None:
 def test_eight_steps_are_left_of_it_and_2_0_does_not_diverge(kafka: str, there: bool) -> None:
     playbook = changed(load(SHRUNK), {"cluster.kafka": kafka})
     assert len(playbook.steps) == 8
-    keys = {each.key for each in wrongs_of(start_session(playbook).finish())}
+    keys = {each.key for each in failures_of(start_session(playbook).finish())}
     assert (DIVERGED in keys, "violation:log-matching" in keys) == (there, there)

@@ -19,7 +19,7 @@ from playbooks.campaign.store import CampaignError, CampaignWorkload, open_campa
 from playbooks.campaign.workloads.fuzz_workload import FuzzPlanError, read_plan, write_plan
 from playbooks.campaign.workloads.grid_workload import (
     GridPlan,
-    Varying,
+    GridRun,
     matrix_of,
     plan_of,
     result_of,
@@ -42,9 +42,9 @@ TEXT = CLUSTER + (
 AXES = (GridAxis("min.insync.replicas", ("1", "2")), GridAxis("acks", ("1", "all")), GridAxis("seed", ("3", "4")))
 
 
-def varying(axes: tuple[GridAxis, ...] = AXES, *, text: str = TEXT, until_us: int = -1) -> Varying:
+def varying(axes: tuple[GridAxis, ...] = AXES, *, text: str = TEXT, until_us: int = -1) -> GridRun:
     read = loads(text, "small.yaml")
-    return Varying(read, Grid(axes), 3, {"settle": "2s"}, until_us=until_us)
+    return GridRun(read, Grid(axes), 3, {"settle": "2s"}, until_us=until_us)
 
 
 def plan(axes: tuple[GridAxis, ...] = AXES) -> GridPlan:

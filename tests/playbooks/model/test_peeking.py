@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from cluster_model.inspection.log_inspector import COMPACTED, DELETED, TRUNCATED
-from cluster_model.log.batch_store import Lineages
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.records import Batch
 from faults.declarations.fault import Action
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.replay import ReplayMismatchError, rerun
 from playbooks.engine.session import Session
-from playbooks.model.record_contents import TEMPLATES, Peeked, RecordName, contents, peek, written
+from playbooks.model.record_contents import TEMPLATES, PeekedRecord, RecordName, contents, inspect_record, written
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
@@ -50,8 +50,8 @@ def session() -> Session:
     return started
 
 
-def at(session: Session | ManualSession, offset: int, partition: str = P) -> list[Peeked]:
-    return list(peek(session.cluster, partition, offset))
+def at(session: Session | ManualSession, offset: int, partition: str = P) -> list[PeekedRecord]:
+    return list(inspect_record(session.cluster, partition, offset))
 
 
 def test_a_record_is_told_with_its_contents_and_all_who_hold_it(session: Session) -> None:
@@ -128,7 +128,7 @@ def test_a_hand_stepped_record_is_what_it_is_called() -> None:
 def test_named_records_carry_their_own_key_and_value() -> None:
     """As those of Kafka's own topics do."""
     session = ManualSession.start(loads(MANUAL, "hand.yaml"))
-    lineages = Lineages()
+    lineages = BatchStore()
     lineage = lineages.begin(1, 0, 0, session.cluster.world.record(P).topic_id)
     lineage.append(Batch(0, 3, 300, 0, "", -1, 0, -1, ("a=5", "a=", "b")))
     session.cluster.world.lineages[P] = lineages

@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.model_checker.search import StateSpaceSearch
-from cluster_model.model_checker.transitions import ACTIONS, ExplorationBounds, Moves
+from cluster_model.model_checker.transitions import ACTIONS, ExplorationBounds, Transitions
 from playbooks.engine.manual_session import ManualSession
 from playbooks.errors import PlaybookError
 from playbooks.model_checking.exploration import LIMITS, find, loads, playbook, presets
@@ -26,7 +26,7 @@ def ran(text: str) -> SessionResult:
 @pytest.mark.parametrize("name", ["truncate-to-hw", "kip-279", *(["kip-101", "fast-failovers"] if EVENING else [])])
 def test_what_is_found_happens_by_hand(name: str) -> None:
     exploration = find(name)
-    moves = Moves(exploration.profile, exploration.bounds)
+    moves = Transitions(exploration.profile, exploration.bounds)
     seen = StateSpaceSearch(moves, symmetry=True).run(stop_on_first=True)
     assert seen.broken
     for found, broken in seen.broken.items():

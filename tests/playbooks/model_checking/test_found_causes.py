@@ -15,12 +15,12 @@ from cluster_model.model_checker import (
     WEAK_ISR,
     Counterexample,
     ExplorationBounds,
-    Explored,
-    Moves,
+    SearchResult,
     StateSpaceSearch,
+    Transitions,
 )
 from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Profile
-from playbooks.diagnosis.remedies import MENDS, changes
+from playbooks.diagnosis.remedies import FIXES, changes
 from playbooks.model_checking.exploration import playbook as playbook_of
 from playbooks.parser.loader import loads
 from playbooks.results.wrongs import FIXED_BY
@@ -125,7 +125,7 @@ def test_where_a_fetch_is_fenced_its_later_steps_are_refused_too(kafka: str) -> 
 def test_the_release_that_fixed_it_is_tried() -> None:
     playbook = loads(EARLY.format(kafka="0.11", refused="any"), "early.yaml")
     tried = {each.name.removeprefix("kafka "): each.note for each in changes(playbook, "lost")}
-    assert tried["1.1"] == MENDS["1.1"]
+    assert tried["1.1"] == FIXES["1.1"]
     assert "KAFKA-7128" in tried["1.1"]
 
 
@@ -215,7 +215,7 @@ def test_only_a_fetch_of_this_epoch_lets_a_follower_join(kafka: str) -> None:
 
 def losses(kafka: str, bounds: ExplorationBounds, how_many: int) -> list[str]:
     """Playbooks of losses that an exploration of a release finds, spread over all that it finds."""
-    moves = Moves(Profile.of(kafka), bounds)
+    moves = Transitions(Profile.of(kafka), bounds)
     search = _Every(moves)
     search.run(most=100_000)
     step = max(1, len(search.states) // how_many)
@@ -278,11 +278,11 @@ def test_who_only_follows_its_leader_in_a_loss_is_not_what_it_is_put_down_to(kaf
 class _Every(StateSpaceSearch):
     """Keeps every state in which records may be lost."""
 
-    def __init__(self, moves: Moves) -> None:
+    def __init__(self, moves: Transitions) -> None:
         super().__init__(moves, symmetry=True)
         self.states: list[tuple[str, tuple[int, ...]]] = []
 
-    def _note(self, name: str, state: tuple[int, ...], explored: Explored) -> None:
+    def _note(self, name: str, state: tuple[int, ...], explored: SearchResult) -> None:
         if name in (STRONG_ISR, WEAK_ISR):
             self.states.append((name, state))
         super()._note(name, state, explored)

@@ -12,10 +12,10 @@ from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
 from playbooks.export.playbook_writer import ExportError, export
 from playbooks.parser.loader import loads
-from playbooks.recording.event_codec import DROP, OPEN, REQUESTS, Ingress, action_of, asked, ingress_of
+from playbooks.recording.event_codec import DROP, OPEN, REQUESTS, ExternalInput, action_of, asked, ingress_of
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 TEXT = """
 floodmark: 1
@@ -30,13 +30,13 @@ settle: 5s
 @pytest.mark.parametrize(
     "ingress",
     [
-        Ingress(OPEN),
-        Ingress(DROP, body=(3, 4)),
+        ExternalInput(OPEN),
+        ExternalInput(DROP, body=(3, 4)),
         asked(2, "me", ProduceRequest(0, "orders-0", -1, 5, "me", -1, -1, 2, 70, payload=bytes(range(256)))),
         asked(1, "", JoinGroupRequest(0, "g", "me", "", 1, 1, (MemberProtocol("range", Subscription(("orders",))),))),
     ],
 )
-def test_a_line_has_all_of_it(ingress: Ingress) -> None:
+def test_a_line_has_all_of_it(ingress: ExternalInput) -> None:
     assert ingress_of(action_of(ingress)) == ingress
 
 
@@ -63,7 +63,7 @@ def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     session = Session.start(loads(TEXT, "visited.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
-    session.hand_in(Ingress(OPEN))
+    session.hand_in(ExternalInput(OPEN))
     tokens = []
     for turn in range(200):
         session.advance(session.cluster.now_us + 20_011)
@@ -72,7 +72,7 @@ def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(
         request = ProduceRequest(0, "orders-0", -1, 9_000_000, "app", -1, -1, 1, 61, payload=data)
         tokens.append(session.hand_in(asked(leader, "app", request)))
         if turn % 50 == 49:
-            session.hand_in(Ingress(DROP, body=tuple(tokens[-1:])))
+            session.hand_in(ExternalInput(DROP, body=tuple(tokens[-1:])))
             session.hand_in(asked(leader, "app", MetadataRequest(0)))
     result = session.finish()
     ledger = result.ledger
@@ -84,4 +84,4 @@ def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(
     assert replay(recorded).digest == result.digest
     with pytest.raises(ExportError) as caught:
         export(recorded)
-    assert said(caught.value, session=recorded.path) == snapshot
+    assert masked_text(caught.value, session=recorded.path) == snapshot

@@ -23,7 +23,7 @@ from playbooks.recording.seal import ORDER, SCHEMA, scenario_digest
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import FileSystem
 from tests.support.playbooks import CRASH, timed
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 ROOT = Path(__file__).parents[3]
 
@@ -166,7 +166,7 @@ def test_an_unusable_parent_is_one_clear_error(tmp_path: Path, snapshot: Snapsho
     with pytest.raises(RecordingError) as caught:
         begun(tmp_path / "file", Clock())
     assert caught.value.code == "cannot_begin"
-    assert said(caught.value, parent=tmp_path / "file") == snapshot
+    assert masked_text(caught.value, parent=tmp_path / "file") == snapshot
 
 
 def test_a_crash_keeps_the_events_and_its_account(tmp_path: Path) -> None:
@@ -254,5 +254,5 @@ def test_a_file_whose_size_cannot_be_told_ends_the_recording_as_any_failure_of_t
     with pytest.raises(RecordingError) as caught:
         recorder.flush()
     assert caught.value.code == "cannot_go_on"
-    assert said(caught.value, session=recorder.path) == snapshot
+    assert masked_text(caught.value, session=recorder.path) == snapshot
     assert recorder.failure

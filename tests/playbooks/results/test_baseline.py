@@ -28,7 +28,7 @@ from playbooks.results.baseline import (
     saved,
 )
 from tests.support.playbooks import MANUAL
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 AMOUNT = st.integers(0, 5)
 ENTRIES = st.builds(
@@ -159,7 +159,7 @@ def test_a_file_that_is_none_is_one_error(tmp_path: Path, name: str, snapshot: S
     path.write_text(FOREIGN[name])
     with pytest.raises(BaselineError) as refused:
         read_baseline(path)
-    assert said(refused.value, path=path) == snapshot
+    assert masked_text(refused.value, path=path) == snapshot
     assert str(path) in str(refused.value)
     assert "\n" not in str(refused.value)
 

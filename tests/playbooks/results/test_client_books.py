@@ -36,7 +36,7 @@ from cluster_model.protocol.events import (
 )
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
-from playbooks.results.client_stats import ClientBooks, enter, summed_up
+from playbooks.results.client_stats import ClientStats, process_events, summarize
 from playbooks.results.group_progress import DeliveredOffsets, ReadStalls
 from tests.support.playbooks import CRASH, timed
 
@@ -44,9 +44,9 @@ RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10)), max_size=30
 A, B = ("g/0", "g"), ("g/1", "g")
 
 
-def books(*events: Any) -> ClientBooks:
-    made = ClientBooks()
-    enter(made, events)
+def books(*events: Any) -> ClientStats:
+    made = ClientStats()
+    process_events(made, events)
     return made
 
 
@@ -164,8 +164,8 @@ def test_transactions_have_their_ends_and_records_their_outcome() -> None:
     )
     assert (found.producers["p"].aborted, found.producers["p"].unanswered) == (3, 3)
     session = Session.start(loads(CRASH, "crash.yaml"))
-    for made in (found, ClientBooks.loaded(found.save())):
-        each = next(each for each in summed_up(made, session.cluster.view()).producers if each.name == "p")
+    for made in (found, ClientStats.loaded(found.save())):
+        each = next(each for each in summarize(made, session.cluster.view()).producers if each.name == "p")
         ends = (each.transactions_committed, each.transactions_aborted, each.transactions_unknown)
         assert (each.transactions, ends, each.transactions_open) == (5, (1, 1, 1), 2)
         assert (each.interceptor_failures, each.failure) == (2, "PRODUCER_FENCED")
@@ -179,8 +179,8 @@ def test_ends_of_processes_are_those_of_clients_and_told_apart() -> None:
         read(A, 0, 10), RecordsAbandoned(5, *A, "t-0", 6, 4, "process ended"),
     )  # fmt: skip
     view = Session.start(loads(CRASH, "crash.yaml")).cluster.view()
-    for made in (found, ClientBooks.loaded(found.save())):
-        clients = summed_up(made, view)
+    for made in (found, ClientStats.loaded(found.save())):
+        clients = summarize(made, view)
         (producer,) = [each for each in clients.producers if each.name == "p"]
         (group,) = [each for each in clients.groups if each.name == "g"]
         assert (producer.killed, producer.closed) == (0, 1)
@@ -210,13 +210,13 @@ def test_the_history_and_the_clients_own_books_agree(acks: str) -> None:
     for second in range(1, 12):
         session.advance(second * 1_000_000)
         view = session.cluster.view()
-        (producer,) = summed_up(session.client_books, view).producers
+        (producer,) = summarize(session.client_books, view).producers
         (own,) = view.producers
         assert (producer.sent, producer.acked, producer.failed, producer.unknown) == (
             own.sent, own.acked, own.failed, own.unknown,
         )  # fmt: skip
         assert sum(count for _error, count in producer.refused) == own.refused
-        (group,) = summed_up(session.client_books, view).groups
+        (group,) = summarize(session.client_books, view).groups
         assert (group.read, group.lag) == (view.groups[0].read, view.groups[0].lag)
     assert producer.retries > 0 or acks == "0"
 

@@ -9,11 +9,11 @@ from cluster_model.protocol.events import TraceEvent
 from playbooks.results.client_stats import GroupSummary, ProducerSummary
 from playbooks.results.result import SessionResult
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
-from tests.support.breadth import EVENING, some
+from tests.support.breadth import EVENING, spread_sample
 
 pytestmark = pytest.mark.slow
 
-seeds = pytest.mark.parametrize("seed", some([101, 102], 1))
+seeds = pytest.mark.parametrize("seed", spread_sample([101, 102], 1))
 KRAFT = ("3.3", "3.7", "4.1")
 ZOOKEEPER = ("1.1", "2.4", "3.1")
 VERSIONS = [
@@ -209,12 +209,12 @@ def test_a_lost_answer_is_a_second_record_or_the_first_ones_offset(seed: int) ->
     assert all(producer(result, name).retries > 0 for name in written)
 
 
-@pytest.mark.parametrize("kafka", some(["3.3", "4.1"], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["3.3", "4.1"], 1))
 def test_a_lost_answer_costs_the_same_in_other_versions(kafka: str) -> None:
     Incident("ack-lost", 103, **{"cluster.kafka": kafka}, **FEWER).finish()
 
 
-@pytest.mark.parametrize("kafka", some(["2.1", "2.4", "3.1"], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["2.1", "2.4", "3.1"], 1))
 def test_a_lost_answer_costs_the_same_with_zookeeper(kafka: str) -> None:
     Incident("ack-lost", 103, **{"cluster.kafka": kafka, "cluster.mode": "zookeeper"}).finish()
 

@@ -11,7 +11,7 @@ from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load
 from playbooks.results.expected_losses import allowing_losses
 from playbooks.results.result import ExpectationResult, SessionResult
-from tui.output.result import loss_expected, verdict_words
+from tui.output.result import loss_expected, verdict_text
 
 
 @pytest.mark.parametrize(
@@ -61,12 +61,12 @@ def test_a_verdict_beside_a_loss_says_whether_it_was_expected(
     assert (lossy.verdict, lossy.ledger.acked_lost) == ("pass", 1)
     told = replace(lossy, expectations=tuple(ExpectationResult(rule, True, 0, "") for rule in rules))
     assert loss_expected(told) is expected
-    assert verdict_words(told) == snapshot
+    assert verdict_text(told) == snapshot
 
 
 def test_a_verdict_without_a_loss_is_a_word(lossy: SessionResult) -> None:
     whole = replace(lossy, ledger=replace(lossy.ledger, acked_lost=0))
     assert not loss_expected(whole)
-    assert verdict_words(whole) == "PASS"
-    assert verdict_words(replace(lossy, verdict="fail")) == "FAIL"
-    assert verdict_words(replace(lossy, verdict="inconclusive", reason="late")) == "INCONCLUSIVE: late"
+    assert verdict_text(whole) == "PASS"
+    assert verdict_text(replace(lossy, verdict="fail")) == "FAIL"
+    assert verdict_text(replace(lossy, verdict="inconclusive", reason="late")) == "INCONCLUSIVE: late"

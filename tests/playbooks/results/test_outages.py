@@ -25,11 +25,11 @@ from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import changed, load, loads
-from playbooks.results.client_stats import ClientBooks
-from playbooks.results.outages import SPANS_KEPT, Availability, Unavailable, drawn_up, outage_words
+from playbooks.results.client_stats import ClientStats
+from playbooks.results.outages import SPANS_KEPT, Availability, Unavailable, outage_texts, unavailability_of
 from tests.spark_report import twins
 from tests.spark_report.random_sessions import BOUNDS, random_session
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 from tests.support.sessions import Row, event, numbered
 
 SECOND = 1_000_000
@@ -42,7 +42,7 @@ def entered(rows: list[Row], end_us: int, cut: int = -1, bounds: Mapping[str, in
         if place == cut:
             books = Availability.loaded(books.save())
         books.enter([SimpleNamespace(**row)])
-    return drawn_up(books, ClientBooks(), seen(end_us))
+    return unavailability_of(books, ClientStats(), seen(end_us))
 
 
 def seen(now_us: int) -> Any:
@@ -70,7 +70,7 @@ def told(lines: Any) -> dict[Any, tuple[int, int, int]]:
     }
 
 
-@pytest.mark.parametrize("seed", range(many(5, 12)))
+@pytest.mark.parametrize("seed", range(sample_count(5, 12)))
 def test_the_sums_are_those_of_the_reports_rule(seed: int) -> None:
     rows = random_session(seed)
     end_us, end_seq = rows[-1]["at_us"] + 50, len(rows) - 1
@@ -338,7 +338,7 @@ def test_paused_and_fenced_is_out_until_both_are_over() -> None:
 
 
 def test_a_group_is_out_with_the_partitions_that_it_was_given() -> None:
-    books = ClientBooks()
+    books = ClientStats()
     books.group("billing").owners["orders-0"] = "billing/0"
     books.group("audit").owners["orders-1"] = "audit/0"
     availability = Availability({})
@@ -347,7 +347,7 @@ def test_a_group_is_out_with_the_partitions_that_it_was_given() -> None:
         event("partition_offline", 4, partition="orders-0", leader_epoch=1),
     ):
         availability.enter([SimpleNamespace(**row)])
-    found = drawn_up(availability, books, seen(10))
+    found = unavailability_of(availability, books, seen(10))
     assert found.to_json()["groups"] == {
         "billing": {"us": 6, "longest_us": 6, "times": 1, "partitions": ["orders-0"]}
     }  # fmt: skip
@@ -365,8 +365,8 @@ def test_the_sums_count_all_spans_and_only_the_first_are_kept(times: int) -> Non
 
 def test_the_words(snapshot: SnapshotAssertion) -> None:
     rows = numbered([sent(SECOND), acked(10 * SECOND), sent(11 * SECOND), acked(14_200_000)])
-    assert outage_words(entered(rows, 20 * SECOND)) == snapshot
-    assert outage_words(entered(numbered([sent(5), refused(5), acked(5)]), 9)) == []
+    assert outage_texts(entered(rows, 20 * SECOND)) == snapshot
+    assert outage_texts(entered(numbered([sent(5), refused(5), acked(5)]), 9)) == []
     assert [short_seconds(us) for us in (0, 1, 40_000, 99_999, 100_000, 9_149_999)] == [
         "0 s", "1 ms", "40 ms", "100 ms", "0.1 s", "9.1 s",
     ]  # fmt: skip

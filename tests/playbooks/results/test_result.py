@@ -13,7 +13,7 @@ from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import ExpectationResult, Findings, conclude
+from playbooks.results.result import CollectedEvents, ExpectationResult, build_result
 from tests.support.playbooks import CRASH, timed
 
 INT = int
@@ -211,14 +211,14 @@ def test_violations_and_losses_come_with_their_cause(snapshot: SnapshotAssertion
 
 def test_what_is_gathered_comes_back_whole() -> None:
     session = ManualSession.start(load(path_of("kip-101-scenario-1-0.10.2")))
-    found = Findings.none({})
+    found = CollectedEvents.none({})
     session.advance()
     session.cluster.close()
     found.take([*session.drain(), *session.cluster.drain()])
     assert len(found.losses) == 1
     assert found.violations
     assert found.clients.producers
-    again = Findings.loaded(found.save())
+    again = CollectedEvents.loaded(found.save())
     assert (again.losses, again.violations, again.refused) == (found.losses, found.violations, found.refused)
     assert again.save() == found.save()
 
@@ -237,7 +237,7 @@ def test_what_is_gathered_comes_back_whole() -> None:
 def test_verdicts(oks: list[bool], broken: bool, reason: str, verdict: str) -> None:
     view = Session.start(timed()).cluster.view()
     checked = tuple(ExpectationResult(f"{number}", ok, 0, "") for number, ok in enumerate(oks))
-    result = conclude(
+    result = build_result(
         playbook="p",
         title="t",
         seed=0,
@@ -246,7 +246,7 @@ def test_verdicts(oks: list[bool], broken: bool, reason: str, verdict: str) -> N
         reason=reason,
         digest="d",
         session="",
-        findings=Findings.none({}),
+        findings=CollectedEvents.none({}),
         view=view,
     )
     assert result.verdict == verdict

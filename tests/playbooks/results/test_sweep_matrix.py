@@ -19,6 +19,7 @@ from playbooks.results.sweep_matrix import (
     advice,
     axes_of,
     beats,
+    cost_text,
     costs,
     cross_table,
     matrix_markdown,
@@ -27,7 +28,6 @@ from playbooks.results.sweep_matrix import (
     pareto,
     seed_table,
     to_json,
-    what_words,
 )
 
 SECOND = 1_000_000
@@ -117,13 +117,13 @@ def test_the_words_of_a_row(snapshot: SnapshotAssertion) -> None:
     both = CellGroup((), (row("", acked_lost=9, committed_lost=4),))
     seeds = CellGroup((), (row("seed=1", acked_lost=9, unavailable_us=SECOND), row("seed=2", unavailable_us=SECOND)))
     settings = (("acks", "all"), ("kafka", "3.9"), ("mode", "kraft"))
-    assert [what_words(both), what_words(seeds), named(settings)] == snapshot
+    assert [cost_text(both), cost_text(seeds), named(settings)] == snapshot
     # Producers and readers are told apart where only one of them stalls.
     stalled = [
         row("", read_stall_us=63 * SECOND, unavailable_us=out, rejected=rejected)
         for out, rejected in ((0, 0), (SECOND, 0), (0, 7))
     ]
-    assert [what_words(CellGroup((), (each,))) for each in stalled] == snapshot
+    assert [cost_text(CellGroup((), (each,))) for each in stalled] == snapshot
 
 
 numbers = st.integers(0, 3)
@@ -157,7 +157,7 @@ def test_the_sentence_only_says_what_rows_say(found: list[tuple[int, ...]]) -> N
     made = matrix(*rows)
     said = advice(made).removeprefix("With seed 7: ")
     marked = [group for group, mark in zip(made.groups, made.front, strict=True) if mark]
-    told = [group for group in made.groups if what_words(group) in said]
+    told = [group for group in made.groups if cost_text(group) in said]
     assert told
     if "loses nothing" in said:
         assert any(each[0] == each[1] == 0 for each in found)

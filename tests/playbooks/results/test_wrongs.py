@@ -5,18 +5,18 @@ import pytest
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import changed, load
-from playbooks.results.wrongs import KINDS, Wrong, wrongs_of
+from playbooks.results.wrongs import KINDS, Failure, failures_of
 from tests.support.playbooks import timed
 
 
-def _wrongs(name: str, **settings: str) -> tuple[Wrong, ...]:
-    return wrongs_of(start_session(changed(load(path_of(name)), settings)).finish())
+def _wrongs(name: str, **settings: str) -> tuple[Failure, ...]:
+    return failures_of(start_session(changed(load(path_of(name)), settings)).finish())
 
 
 @pytest.mark.slow
 def test_a_loss_is_named_by_its_kind_and_cause() -> None:
     around = {"producers.clicks.start": "8s", "producers.clicks.stop": "12s"}
-    assert Wrong("finding", "lost/unreplicated-tail") in _wrongs("acks-1-lost-tail", **around)
+    assert Failure("finding", "lost/unreplicated-tail") in _wrongs("acks-1-lost-tail", **around)
 
 
 @pytest.mark.slow
@@ -39,5 +39,5 @@ def test_each_key_is_told_once_and_in_order() -> None:
 @pytest.mark.parametrize("expected", ["acked_lost() == 0", "acked_lost() == 1"])
 def test_an_expectation_that_failed_is_named_by_its_text(expected: str) -> None:
     playbook = timed("- {at: 1s, inject: crash, target: leader(orders-0), for: 1s}", f"- {expected}")
-    failed = [each.key for each in wrongs_of(start_session(playbook).finish())]
+    failed = [each.key for each in failures_of(start_session(playbook).finish())]
     assert failed == ([] if expected.endswith("0") else ["expectation:acked_lost() == 1"])

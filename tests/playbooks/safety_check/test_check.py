@@ -22,7 +22,7 @@ from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.results.outages import ServiceTracker
 from playbooks.safety_check import check, question
-from playbooks.safety_check.check import Effect, SafetyAnswer, SafetyCheckResult, ask, check_wording, prepare
+from playbooks.safety_check.check import SafetyAnswer, SafetyCheckResult, SafetyEffect, ask, check_question, prepare
 from playbooks.safety_check.report import (
     EXIT_CODES,
     WitnessError,
@@ -31,14 +31,22 @@ from playbooks.safety_check.report import (
     title,
     to_json,
     witness,
-    witness_words,
+    witness_text,
 )
-from playbooks.safety_check.simulation import ActionPlan, Future, Futures, ServiceMonitor, longest, reseeding, without
-from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
-from tests.support.breadth import some
+from playbooks.safety_check.simulation import (
+    ActionPlan,
+    ForkSimulator,
+    Future,
+    ServiceMonitor,
+    longest,
+    reseeding,
+    without,
+)
+from playbooks.safety_check.start_point import StartPoint, StartPointError, TimePoint, of_playbook, of_session
+from tests.support.breadth import spread_sample
 from tests.support.playbooks import CLUSTER as BUSY
 from tests.support.playbooks import timed as of_cluster
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +73,7 @@ def asked(
     text: str, playbook: Playbook | None = None, at_us: int = 3 * S, seeds: tuple[int, ...] = SEEDS, workers: int = 1
 ) -> SafetyCheckResult:
     playbook = playbook or timed(settle="5s")
-    return of(of_playbook(playbook, playbook.seed, At(at_us)), text, seeds, workers)
+    return of(of_playbook(playbook, playbook.seed, TimePoint(at_us)), text, seeds, workers)
 
 
 def of(
@@ -96,13 +104,13 @@ def test_a_rolling_restart_that_waits_for_the_isr_is_safe() -> None:
     assert all(len(each.pair.action.acted) == 3 for each in found.answer.effects)
     assert not any(each.under_min for each in found.answer.effects)
     assert headline(found.answer) == "safe over 2 seeds"
-    assert witness_words(found.answer) == "is safe"
+    assert witness_text(found.answer) == "is safe"
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("blind", "stalls"), ("waiting", "safe")])
 def test_what_the_bundled_ones_still_do(name: str, verdict: str) -> None:
     playbook = changed(load(path_of(f"rolling-restart-{name}")), {"producers.checkout.rate": "20/s", "settle": "1s"})
-    standing = of_playbook(playbook, playbook.seed, At())
+    standing = of_playbook(playbook, playbook.seed, TimePoint())
     assert standing.at_us == 10 * S
     assert ask(standing, prepare(standing, horizon_us=S), seeds=SEEDS[:1], workers=1).answer.verdict == verdict
 
@@ -142,7 +150,7 @@ def test_what_retention_takes_from_a_group_meanwhile_is_skipped() -> None:
     assert (found.answer.verdict, EXIT_CODES[found.answer.verdict]) == ("skips", 1)
     assert (felt.resets, found.answer.worst.skipped) == (1, felt.skipped)
     assert felt.skipped > 60
-    assert witness_words(found.answer).startswith("makes ")
+    assert witness_text(found.answer).startswith("makes ")
     document = to_json(found, "x", "")
     assert document["skipped"]["worst"] == max(row["readers"]["billing"]["skipped"] for row in document["runs"])
     assert f"skipped(billing) == {felt.skipped}" in witness(found)
@@ -210,7 +218,7 @@ def test_the_last_in_sync_dies_and_elections_may_be_unclean() -> None:
     assert found.verdict == "loses", lines(alone())
     assert found.worst.losses
     assert f" {found.over('lost').worst} " in headline(found)
-    assert witness_words(found).startswith(f"loses {found.worst.lost} ")
+    assert witness_text(found).startswith(f"loses {found.worst.lost} ")
 
 
 def test_what_only_the_leader_has_is_what_acks_1_can_lose() -> None:
@@ -272,12 +280,12 @@ def test_the_steps_that_are_still_to_come_do_not_happen() -> None:
     assert asked("", timed(steps, settle="5s"), seeds=(1,)).answer.verdict == "stalls"
 
 
-@pytest.mark.parametrize("seed", some([1, 9], 1))
+@pytest.mark.parametrize("seed", spread_sample([1, 9], 1))
 def test_one_future_knows_nothing_of_another(seed: int) -> None:
-    standing = of_playbook(timed(settle="2s"), 3, At(2 * S))
+    standing = of_playbook(timed(settle="2s"), 3, TimePoint(2 * S))
     plan = ActionPlan(prepare(standing, "crash leader(orders-0) for 2s").plan.steps, 4 * S)
-    fresh = Futures(standing).with_action(plan, seed)
-    used = Futures(standing)
+    fresh = ForkSimulator(standing).with_action(plan, seed)
+    used = ForkSimulator(standing)
     used.with_action(plan, 5)
     used.without(7, 9 * S)
     assert used.with_action(plan, seed).digest == fresh.digest
@@ -309,25 +317,25 @@ def _counts_reads_without_the_action(patch: pytest.MonkeyPatch) -> None:
 
 
 def _keeps_the_steps(patch: pytest.MonkeyPatch) -> None:
-    go = Futures._go
+    go = ForkSimulator._go
 
-    def on(self: Futures, steps: tuple[Step, ...], *rest: int) -> Future:
+    def on(self: ForkSimulator, steps: tuple[Step, ...], *rest: int) -> Future:
         return go(self, (*steps, *(self.standing.rest() if steps else ())), *rest)
 
-    patch.setattr(Futures, "_go", on)
+    patch.setattr(ForkSimulator, "_go", on)
 
 
 def _goes_on_from_the_last_future(patch: pytest.MonkeyPatch) -> None:
-    go = Futures._go
+    go = ForkSimulator._go
 
-    def on(self: Futures, steps: tuple[Step, ...], *rest: int) -> Future:
+    def on(self: ForkSimulator, steps: tuple[Step, ...], *rest: int) -> Future:
         found = go(self, steps, *rest)
         session = self.stand()
         session.advance(session.cluster.now_us + S // 10)
         self._kept = session.save()
         return found
 
-    patch.setattr(Futures, "_go", on)
+    patch.setattr(ForkSimulator, "_go", on)
 
 
 def _sees_no_event(patch: pytest.MonkeyPatch) -> None:
@@ -347,7 +355,7 @@ def _closes_no_books(patch: pytest.MonkeyPatch) -> None:
 
 
 def _subtracts_what_it_should_not(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Effect, "more", lambda effect, name: 0)
+    patch.setattr(SafetyEffect, "more", lambda effect, name: 0)
 
 
 def _one_after_the_other() -> None:
@@ -425,13 +433,13 @@ def test_a_witness_of_rounds_and_of_an_operator(tmp_path: Path) -> None:
     assert session.recorder is not None
     recorded = read_session(session.recorder.path)
     asking = "slow_cpu broker(3) for 1s; when faults(slow_cpu) == 0 heal lag"
-    for at in (At(), At(executed=1_234), At(6 * S), At(5 * S + 1)):
+    for at in (TimePoint(), TimePoint(executed=1_234), TimePoint(6 * S), TimePoint(5 * S + 1)):
         found = of(of_session(recorded, at), asking, (4,), 1, 3 * S)
         assert found.standing.at_us <= 8 * S
         result = Session.start(loads(witness(found), "w.yaml")).finish()
         assert result.digest == found.answer.worst.pair.action.digest
         assert result.verdict == "pass", result.reason
-    rest = of_session(recorded, At(1_550_000))
+    rest = of_session(recorded, TimePoint(1_550_000))
     found = of(rest, "", (4,), 1, 3 * S)
     assert Session.start(loads(witness(found), "w.yaml")).finish().digest == found.answer.worst.pair.action.digest
 
@@ -444,11 +452,11 @@ def test_a_session_whose_process_died(tmp_path: Path) -> None:
     assert session.recorder is not None
     session.recorder.close()
     recorded = read_session(session.recorder.path)
-    for at in (At(), At(3 * S), At(4 * S)):
+    for at in (TimePoint(), TimePoint(3 * S), TimePoint(4 * S)):
         standing = of_session(recorded, at)
         assert len(standing.actions) == 1
         assert of(standing, "lag broker(1) latency=1ms", (1,)).answer.verdict == "safe"
-    assert of_session(recorded, At(4 * S)).digest == session.cluster.digest()
+    assert of_session(recorded, TimePoint(4 * S)).digest == session.cluster.digest()
 
 
 def test_there_is_no_asking_about_what_is_over(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
@@ -456,8 +464,8 @@ def test_there_is_no_asking_about_what_is_over(tmp_path: Path, snapshot: Snapsho
     session.finish()
     assert session.recorder is not None
     with pytest.raises(StartPointError) as settling:
-        of_session(read_session(session.recorder.path), At(3 * S))
-    standing = of_playbook(timed(settle="2s"), 3, At(1 * S))
+        of_session(read_session(session.recorder.path), TimePoint(3 * S))
+    standing = of_playbook(timed(settle="2s"), 3, TimePoint(1 * S))
     with pytest.raises(StartPointError) as nothing:
         prepare(standing)
     assert [each.value.code for each in (settling, nothing)] == ["after_the_steps", "nothing_left_to_do"]
@@ -467,14 +475,14 @@ def test_there_is_no_asking_about_what_is_over(tmp_path: Path, snapshot: Snapsho
 def test_beyond_its_end_a_playbook_is_not_asked_about(snapshot: SnapshotAssertion) -> None:
     steps = "- {at: 1s, inject: crash, target: broker(3), for: 2s}"
     crashing = timed(steps, settle="1s")
-    assert of_playbook(crashing, 3, At(2 * S)).at_us == 2 * S
-    for beyond in (At(3 * S), At(60 * S)):
+    assert of_playbook(crashing, 3, TimePoint(2 * S)).at_us == 2 * S
+    for beyond in (TimePoint(3 * S), TimePoint(60 * S)):
         with pytest.raises(StartPointError) as caught:
             of_playbook(crashing, 3, beyond)
         assert caught.value.code == "after_the_steps"
         assert str(caught.value) == snapshot
     with pytest.raises(StartPointError) as caught:
-        of_playbook(timed(settle="2s"), 3, At(7_200 * S))
+        of_playbook(timed(settle="2s"), 3, TimePoint(7_200 * S))
     assert caught.value.code == "too_far_ahead"
     assert str(caught.value) == snapshot
 
@@ -483,17 +491,17 @@ def test_what_no_instant_could_mean_is_refused_before_going_there() -> None:
     playbook = timed()
     for text in ("restrt broker(1)", "restart broker(7)", "crash broker(1) for banana", "when nonsense() heal"):
         with pytest.raises(PlaybookError):
-            check_wording(playbook, text)
+            check_question(playbook, text)
     for text in ("", "restart broker(1)", "restart broker(1) down=1s", "crash leader(later-0)", "heal"):
-        check_wording(playbook, text)
+        check_question(playbook, text)
     with pytest.raises(PlaybookError):
-        check_wording(playbook, "", ("- inject: crsh", "s.yaml"))
+        check_question(playbook, "", ("- inject: crsh", "s.yaml"))
 
 
 def test_so_many_events_never_come(snapshot: SnapshotAssertion) -> None:
     playbook = timed("- at: 2s\n  inject: crash\n  target: broker(1)\n  for: 1s")
     with pytest.raises(StartPointError) as caught:
-        of_playbook(playbook, 1, At(executed=99_999_999))
+        of_playbook(playbook, 1, TimePoint(executed=99_999_999))
     assert caught.value.code == "after_the_steps"
     assert str(caught.value) == snapshot
 
@@ -502,7 +510,7 @@ def test_actions_are_counted_as_they_were_typed(snapshot: SnapshotAssertion) -> 
     found = asked("heal; when leader(orders-0) == -7 within 1s crash broker(2)", seeds=(1,))
     assert found.answer.verdict == "inconclusive"
     told = [found.answer.why, title(found, "x"), headline(found.answer), lines(found)[-1]]
-    assert [said(each, executed=found.standing.executed) for each in told] == snapshot
+    assert [masked_text(each, executed=found.standing.executed) for each in told] == snapshot
 
 
 def test_a_chosen_stall_is_not_called_kafka_s(snapshot: SnapshotAssertion) -> None:
@@ -510,7 +518,7 @@ def test_a_chosen_stall_is_not_called_kafka_s(snapshot: SnapshotAssertion) -> No
     chosen = SafetyCheckResult(found.standing, found.question, SafetyAnswer(found.answer.effects, 3_600 * S))
     assert [line for line in lines(chosen) if line.startswith("  a stall is")] == snapshot
     before = replace(found.standing, at_us=26 * S - 1)
-    assert said(title(replace(found, standing=before), "x"), executed=before.executed) == snapshot
+    assert masked_text(title(replace(found, standing=before), "x"), executed=before.executed) == snapshot
 
 
 # -- the same, whoever does the work --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Step
-from playbooks.model.step_text import step_words, trigger_lines
+from playbooks.model.step_text import step_text, trigger_lines
 from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.safety_check.question import VERBS, read_list, read_question
 from tests.support.playbooks import timed
@@ -20,7 +20,7 @@ def read(text: str, *down: str) -> list[str]:
 
 
 def told(step: Step) -> str:
-    return " ".join([*[" ".join(line) for line in trigger_lines(step.trigger)], step_words(step)])
+    return " ".join([*[" ".join(line) for line in trigger_lines(step.trigger)], step_text(step)])
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ WORDS = st.sampled_from(
 @given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=8).map(" ".join)))
 def test_nothing_that_is_typed_is_a_traceback(text: str) -> None:
     try:
-        told = [step_words(step) for step in read_question(text, FACTS)]
+        told = [step_text(step) for step in read_question(text, FACTS)]
     except PlaybookError as error:
         told = [str(error)]
         problems = len(error.problems)

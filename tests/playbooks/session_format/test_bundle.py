@@ -24,10 +24,10 @@ from playbooks.session_format import session_files
 from playbooks.session_format.bundle import open_bundle, write_bundle
 from playbooks.session_format.session_files import BundleError
 from playbooks.session_format.session_finder import find_session
-from spark_report.input.sessions import look_at
+from spark_report.input.sessions import check_session
 from tests.support.playbooks import CRASH
 from tests.support.sessions import unseal
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 Members = list[tuple[zipfile.ZipInfo, bytes]]
 
@@ -58,7 +58,7 @@ def test_it_opens_bit_for_bit_somewhere_else(recorded: Path, bundle: Path, tmp_p
     assert (there.events, there.manifest, there.playbook) == (here.events, here.manifest, here.playbook)
     assert here.manifest is not None
     assert replay.replay(there).digest == here.manifest.digest
-    assert look_at(session).problems == ()
+    assert check_session(session).problems == ()
     assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == [recorded.name]
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_written_over_unless_forced(
     with pytest.raises(BundleError) as caught:
         write_bundle(recorded, file)
     assert caught.value.code == "file_exists"
-    assert said(caught.value, file=file) == snapshot
+    assert masked_text(caught.value, file=file) == snapshot
     assert file.read_text() == "precious"
     write_bundle(recorded, file, force=True)
     assert file.read_bytes() == bundle.read_bytes()
@@ -123,7 +123,7 @@ def test_nothing_is_written_over_unless_forced(
     with pytest.raises(BundleError) as caught:
         open_bundle(file, tmp_path / "s")
     assert caught.value.code == "session_exists"
-    assert said(caught.value, file=file, target=tmp_path / "s" / recorded.name) == snapshot
+    assert masked_text(caught.value, file=file, target=tmp_path / "s" / recorded.name) == snapshot
 
 
 def test_a_session_that_is_none_and_a_place_that_is_none(
@@ -134,7 +134,7 @@ def test_a_session_that_is_none_and_a_place_that_is_none(
     with pytest.raises(BundleError) as nowhere:
         write_bundle(recorded, tmp_path / "nowhere" / "x.floodmark")
     assert (none.value.code, nowhere.value.code) == ("nothing_recorded", "unwritable")
-    assert [said(each.value, directory=tmp_path) for each in (none, nowhere)] == snapshot
+    assert [masked_text(each.value, directory=tmp_path) for each in (none, nowhere)] == snapshot
     assert list(tmp_path.iterdir()) == []
 
 
@@ -241,7 +241,7 @@ def test_a_bundle_made_to_do_harm_is_refused_with_one_clear_error(
     assert "\n" not in str(caught.value)
     assert str(file) in str(caught.value)
     session_id = recorded.name.removeprefix(session_files.DIRECTORY_PREFIX)
-    told = said(caught.value, file=file, into=tmp_path / "deep" / "into", session_id=session_id)
+    told = masked_text(caught.value, file=file, into=tmp_path / "deep" / "into", session_id=session_id)
     assert re.sub(r"\b\d{5,}", "N", re.sub(r"\.tmp.*", ".tmp", told)) == snapshot
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert left == [file]
@@ -266,11 +266,11 @@ def test_files_that_are_no_bundles(tmp_path: Path, snapshot: SnapshotAssertion) 
         with pytest.raises(BundleError) as caught:
             open_bundle(file, tmp_path / "into")
         assert caught.value.code == "not_whole"
-        assert said(caught.value, file=file) == snapshot
+        assert masked_text(caught.value, file=file) == snapshot
     with pytest.raises(BundleError) as caught:
         open_bundle(tmp_path / "absent.floodmark", tmp_path / "into")
     assert caught.value.code == "unreadable"
-    assert said(caught.value, file=tmp_path / "absent.floodmark") == snapshot
+    assert masked_text(caught.value, file=tmp_path / "absent.floodmark") == snapshot
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from cluster_model.protocol.errors import CodedError
-from playbooks.recording.reader import CutError
+from playbooks.recording.reader import SpanError
 from playbooks.recording.recorder import RecordingError
 from playbooks.safety_check.start_point import StartPointError
 from playbooks.session_format.session_files import BundleError, LayoutError, SessionError
@@ -14,7 +14,7 @@ from playbooks.timetravel.branches import ForkError
 from playbooks.timetravel.timeline import TimelineError
 
 KINDS = (
-    *(LayoutError, SessionError, BundleError, CutError, RecordingError),
+    *(LayoutError, SessionError, BundleError, SpanError, RecordingError),
     *(StartPointError, ForkError, TimelineError),
 )
 

@@ -9,7 +9,7 @@ from typing import cast
 import pyarrow.parquet as pq
 import pytest
 
-from cluster_model.checker.ledger import RecordRange, Survey
+from cluster_model.checker.ledger import RecordLocations, RecordRange
 from cluster_model.protocol.events import RecordsFailed, RecordsSent
 from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import loads
@@ -71,5 +71,5 @@ def test_records_that_ended_without_a_number_are_counted_together() -> None:
 
 
 def test_one_record_that_nobody_was_told_of_is_where_it_stands() -> None:
-    (row,) = rows([RecordsSent(1, "shop", "orders-0", 0, 1, -1)], cast("Survey", Standing()))
+    (row,) = rows([RecordsSent(1, "shop", "orders-0", 0, 1, -1)], cast("RecordLocations", Standing()))
     assert (row.outcome, row.sequence, row.records, row.location) == ("sent", 0, 1, "held")

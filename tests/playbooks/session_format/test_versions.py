@@ -24,8 +24,8 @@ from playbooks.session_format import session_files
 from playbooks.session_format.bundle import open_bundle, write_bundle
 from playbooks.session_format.session_files import LEDGER_COLUMNS, SessionError
 from playbooks.version import VERSION
-from spark_report.input.sessions import collect, look_at
-from tests.support.wording import said
+from spark_report.input.sessions import check_session, collect_sessions
+from tests.support.wording import masked_text
 
 GOLDENS = Path(__file__).parent / "golden_sessions"
 BUNDLES = sorted(GOLDENS.glob("schema-*.floodmark"))
@@ -50,7 +50,7 @@ def test_a_golden_session_is_read(golden: Path) -> None:
     assert (recorded.count, recorded.manifest.last_seq) == (recorded.manifest.events, recorded.manifest.events - 1)
     earlier = recorded.start.schema_version <= NEWEST_OF_FORMAT_1
     assert (recorded.start.playbook, recorded.start.seed, recorded.start.format) == ("golden", 3, 1 if earlier else 2)
-    reported = look_at(golden)
+    reported = check_session(golden)
     assert reported.problems == ()
     assert (reported.source, reported.last_seq) == ("parquet", recorded.count - 1)
     assert reported.result["ledger"]["acked_lost"] == 19
@@ -127,17 +127,19 @@ def of_tomorrow(session: Path) -> Path:
 def test_what_a_later_version_adds_is_read_over(session: Path, snapshot: SnapshotAssertion) -> None:
     recorded = read_session(of_tomorrow(session))
     assert len(recorded.notes) == 1
-    assert said(recorded.notes[0], later=SCHEMA_VERSION + 1, ours=SCHEMA_VERSION) == snapshot
-    (reported,), aside = collect([session])
+    assert masked_text(recorded.notes[0], later=SCHEMA_VERSION + 1, ours=SCHEMA_VERSION) == snapshot
+    (reported,), aside = collect_sessions([session])
     assert not aside
     assert reported.source == "parquet"
-    assert [said(problem, later=SCHEMA_VERSION + 1, ours=SCHEMA_VERSION) for problem in reported.problems] == snapshot
+    assert [
+        masked_text(problem, later=SCHEMA_VERSION + 1, ours=SCHEMA_VERSION) for problem in reported.problems
+    ] == snapshot
 
 
 def test_a_replay_says_where_the_versions_part(session: Path, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ReplayMismatchError) as caught:
         replay.replay(read_session(of_tomorrow(session)))
-    assert said(caught.value, version=VERSION).splitlines()[:2] == snapshot
+    assert masked_text(caught.value, version=VERSION).splitlines()[:2] == snapshot
 
 
 def test_a_kind_that_is_not_known_is_where_the_versions_part(session: Path, snapshot: SnapshotAssertion) -> None:
@@ -164,11 +166,11 @@ def test_what_a_later_version_adds_goes_along_in_a_bundle(session: Path, tmp_pat
 @pytest.mark.parametrize("name", [session_files.START, session_files.MANIFEST])
 def test_another_format_is_refused_in_one_sentence(session: Path, name: str, snapshot: SnapshotAssertion) -> None:
     edit(session / name, lambda document: document.update(format=session_files.FORMAT + 1, tool_version="99.0"))
-    for read in (read_session, look_at):
+    for read in (read_session, check_session):
         with pytest.raises((SessionError, session_files.LayoutError)) as caught:
             read(session)
         assert caught.value.code == "later_format"
-        assert said(caught.value, session=session) == snapshot
+        assert masked_text(caught.value, session=session) == snapshot
 
 
 def test_files_from_before_the_format_was_written_are_of_the_first(tmp_path: Path) -> None:
@@ -181,4 +183,4 @@ def test_files_from_before_the_format_was_written_are_of_the_first(tmp_path: Pat
     manifest = read_session(session).manifest
     assert manifest is not None
     assert (manifest.format, manifest.scenario_sha256, manifest.actions, manifest.kinds) == (1, "", -1, {})
-    assert look_at(session).problems == ()
+    assert check_session(session).problems == ()

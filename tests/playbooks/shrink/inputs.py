@@ -2,8 +2,8 @@
 
 from playbooks.parser.loader import loads
 from playbooks.shrink.oracle import Journal
-from playbooks.shrink.search import Bench, Budget
-from playbooks.shrink.shrinker import ShrinkSource, ShrinkTarget, Shrunk, look, shrink
+from playbooks.shrink.search import Budget, CandidateRunner
+from playbooks.shrink.shrinker import ShrinkResult, ShrinkSource, ShrinkTarget, examine, shrink
 
 LOST_TAIL = """
 floodmark: 1
@@ -51,10 +51,10 @@ LOST = "finding:lost/unreplicated-tail"
 def found(text: str = LOST_TAIL, *keys: str) -> ShrinkTarget:
     """What is kept of a text."""
     playbook = loads(text, "noisy.yaml")
-    return look(ShrinkSource(playbook, playbook.seed, "noisy.yaml"), keys)
+    return examine(ShrinkSource(playbook, playbook.seed, "noisy.yaml"), keys)
 
 
-def shrunk(begun: ShrinkTarget, *, workers: int = 1, journal: Journal | None = None, runs: int = -1) -> Shrunk:
+def shrunk(begun: ShrinkTarget, *, workers: int = 1, journal: Journal | None = None, runs: int = -1) -> ShrinkResult:
     """The whole of it."""
-    with Bench(begun.keys, journal or Journal(), workers) as bench:
+    with CandidateRunner(begun.keys, journal or Journal(), workers) as bench:
         return shrink(begun, bench, Budget(runs=runs))

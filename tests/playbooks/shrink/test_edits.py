@@ -8,8 +8,8 @@ from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.shrink.candidate import Draft, Word, at, drafted, element, entry, flow, put, read, without
 from playbooks.shrink.oracle import INVALID, judge, judged
-from playbooks.shrink.search import Best, Sweep
-from playbooks.shrink.shrinker import at_once, coarser, fewer_of, nice, smaller, sooner
+from playbooks.shrink.search import BestDraft, Sweep
+from playbooks.shrink.shrinker import at_once, fewer_of, reduce_cost, rounder_times, shorten_times, smaller
 from tests.playbooks.shrink.inputs import DIVERGING, LOST, found
 
 NAMES = ("kip-279-fast-failovers", "full-disk", "zone-loss")
@@ -23,8 +23,8 @@ def untimed(name: str) -> Draft:
 
 
 def edits(draft: Draft) -> dict[str, list[Draft]]:
-    best = Best(draft, judge("no playbook", ()))
-    sweeps: tuple[Sweep, ...] = (smaller, coarser, sooner, at_once)
+    best = BestDraft(draft, judge("no playbook", ()))
+    sweeps: tuple[Sweep, ...] = (smaller, reduce_cost, shorten_times, at_once)
     return {site.name: list(site.tries) for sweep in sweeps for site in sweep(best)}
 
 
@@ -71,11 +71,11 @@ def test_what_is_no_playbook_is_not_run() -> None:
 
 
 def test_times_are_tried_the_earliest_first_and_then_the_rounder() -> None:
-    assert nice(2_413_877) == [
+    assert rounder_times(2_413_877) == [
         0, 200_000, 600_000, 1_000_000, 2_000_000, 2_400_000, 2_410_000, 2_413_000, 2_500_000, 2_420_000, 2_414_000,
     ]  # fmt: skip
-    assert all(1_500_000 <= each < 7_000_000 for each in nice(7_000_000, 1_500_000))
-    assert nice(1_000, 1_000) == []
+    assert all(1_500_000 <= each < 7_000_000 for each in rounder_times(7_000_000, 1_500_000))
+    assert rounder_times(1_000, 1_000) == []
 
 
 def test_numbers_and_rates_get_smaller() -> None:

@@ -8,13 +8,21 @@ from hypothesis import strategies as st
 
 from playbooks.shrink.candidate import Draft, RemovableStep, Word, read
 from playbooks.shrink.oracle import HELD, LOST, CandidateVerdict, Journal
-from playbooks.shrink.search import Bench, Best, Budget, DraftSearch, EditCount, SpentError, Ticket
-from playbooks.shrink.shrinker import after_it_came, by_parts, chained, parts, refused_steps
+from playbooks.shrink.search import (
+    BestDraft,
+    Budget,
+    BudgetExhaustedError,
+    CandidateRunner,
+    DraftSearch,
+    EditCount,
+    Ticket,
+)
+from playbooks.shrink.shrinker import after_failure, by_parts, chained, parts, refused_steps
 
 Oracle = Callable[[frozenset[int]], bool]
 
 
-class MadeUp(Bench):
+class MadeUp(CandidateRunner):
     """Answers by a rule about which decisions are there; runs nothing."""
 
     def __init__(self, holds: Oracle, ahead: int = 1) -> None:
@@ -42,7 +50,7 @@ def draft(count: int) -> Draft:
 
 
 def left(count: int, bench: MadeUp) -> frozenset[int]:
-    search = DraftSearch(Best(draft(count), CandidateVerdict(HELD)), bench)
+    search = DraftSearch(BestDraft(draft(count), CandidateVerdict(HELD)), bench)
     while search.sweep(EditCount("steps"), by_parts(len(search.best.draft.steps))):
         pass
     return frozenset(each.number for each in search.best.draft.steps)
@@ -95,8 +103,8 @@ def test_parts_are_all_then_ever_smaller_powers_of_two() -> None:
 
 def test_a_budget_ends_it_with_the_best_so_far() -> None:
     bench = MadeUp(lambda there: 3 in there)
-    search = DraftSearch(Best(draft(40), CandidateVerdict(HELD)), bench, Budget(runs=4))
-    with pytest.raises(SpentError):
+    search = DraftSearch(BestDraft(draft(40), CandidateVerdict(HELD)), bench, Budget(runs=4))
+    with pytest.raises(BudgetExhaustedError):
         search.sweep(EditCount("steps"), by_parts(40))
     assert bench.runs == 4
     assert 1 < len(search.best.draft.steps) < 40
@@ -104,10 +112,10 @@ def test_a_budget_ends_it_with_the_best_so_far() -> None:
 
 def test_what_came_after_the_finding_and_what_was_refused_go_first() -> None:
     verdict = CandidateVerdict(HELD, refused=(2,), acted=tuple((at, 0) for at in (10, 20, 30, 40)), came_us=30)
-    best = Best(draft(4), verdict)
+    best = BestDraft(draft(4), verdict)
     found = [
         [each.number for each in tried.steps]
-        for site in chained(after_it_came, refused_steps)(best)
+        for site in chained(after_failure, refused_steps)(best)
         for tried in site.tries
     ]
     assert found == [[1, 2, 3], [1, 3, 4]]

@@ -8,13 +8,13 @@ from syrupy.assertion import SnapshotAssertion
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
-from playbooks.results.wrongs import wrongs_of
+from playbooks.results.wrongs import failures_of
 from playbooks.shrink.candidate import Draft
-from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NothingWrongError, asserted, judge
-from playbooks.shrink.search import Bench, DraftSearch
-from playbooks.shrink.shrinker import SPENT, STOPPED, WHOLE, ShrinkSource, ShrinkTarget, look, shrink, written
+from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NoFailureError, assertion_of, judge
+from playbooks.shrink.search import CandidateRunner, DraftSearch
+from playbooks.shrink.shrinker import BUDGET_USED, STOPPED, WHOLE, ShrinkSource, ShrinkTarget, examine, shrink, written
 from tests.playbooks.shrink.inputs import LOST, LOST_TAIL, found, shrunk
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ DIVERGED = "violation:log-matching"
 
 def by_hand(*keys: str) -> ShrinkTarget:
     playbook = load(path_of("kip-279-fast-failovers"))
-    return look(ShrinkSource(playbook, playbook.seed, playbook.name), keys or (DIVERGED,))
+    return examine(ShrinkSource(playbook, playbook.seed, playbook.name), keys or (DIVERGED,))
 
 
 def keys_of(draft: Draft) -> set[str]:
@@ -31,7 +31,7 @@ def keys_of(draft: Draft) -> set[str]:
     session = start_session(draft.playbook())
     while session.advance(session.cluster.now_us + 1_000_000):
         pass
-    return {each.key for each in wrongs_of(session.finish())}
+    return {each.key for each in failures_of(session.finish())}
 
 
 def test_noise_goes_and_nothing_that_is_left_can() -> None:
@@ -79,7 +79,7 @@ def test_a_budget_and_going_on_later_come_to_the_same(tmp_path: Path, snapshot: 
     journal = Journal(path, {"key": LOST})
     first = shrunk(begun, journal=journal, runs=9)
     journal.close()
-    assert (first.ended, first.needed) == (SPENT, ())
+    assert (first.ended, first.needed) == (BUDGET_USED, ())
     assert [line for line in written(first, "x").splitlines() if "budget" in line] == snapshot
     assert LOST in keys_of(first.draft)
     with path.open("a") as file:
@@ -99,7 +99,7 @@ def test_somebody_stops_it_and_the_best_so_far_is_a_playbook() -> None:
         if kept and search.bench.runs > 10:
             raise KeyboardInterrupt
 
-    with Bench(begun.keys, Journal()) as bench:
+    with CandidateRunner(begun.keys, Journal()) as bench:
         done = shrink(begun, bench, None, tell)
     assert done.ended == STOPPED
     assert 1 < len(done.draft.steps) < 19
@@ -117,13 +117,13 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path, snapshot: Snapsh
     path.write_text("garbage\n")
     with pytest.raises(JournalError) as foreign:
         Journal(path, {"key": "a"}, resume=True)
-    assert [said(each.value, journal=path) for each in (absent, another, foreign)] == snapshot
+    assert [masked_text(each.value, journal=path) for each in (absent, another, foreign)] == snapshot
 
 
 def test_what_is_expected_can_be_kept_and_fails_again() -> None:
     begun = found(LOST_TAIL, "expectation:acked_lost() == 0")
     assert [each.known for each in begun.wrongs] == [False]
-    with Bench(begun.keys, Journal()) as bench:
+    with CandidateRunner(begun.keys, Journal()) as bench:
         verdict = bench.answer(bench.hand_in("x", begun.draft.text()))
     assert verdict.held
     assert "acked_lost() == 0" in begun.draft.text()
@@ -135,13 +135,13 @@ def test_a_key_that_is_not_there_is_answered_with_those_that_are(snapshot: Snaps
     assert str(caught.value) == snapshot
     text = "floodmark: 1\nname: calm\ntopics: [{name: t, replication: 1}]\nsettle: 1s\n"
     playbook = loads(text, "calm.yaml")
-    with pytest.raises(NothingWrongError):
-        look(ShrinkSource(playbook, 0, "calm"), ())
+    with pytest.raises(NoFailureError):
+        examine(ShrinkSource(playbook, 0, "calm"), ())
 
 
 def test_a_finding_is_asserted_where_the_language_can() -> None:
-    assert asserted("violation:log-matching") == "violations(log-matching) >= 1"
-    assert asserted("finding:lost/hw-truncation") == "findings(hw-truncation) >= 1"
-    assert asserted("anomaly:lost-write") == "anomalies(lost-write) >= 1"
-    assert asserted("overdue:election") == "overdue(election) >= 1"
-    assert asserted("expectation:acked_lost() == 0") == ""
+    assert assertion_of("violation:log-matching") == "violations(log-matching) >= 1"
+    assert assertion_of("finding:lost/hw-truncation") == "findings(hw-truncation) >= 1"
+    assert assertion_of("anomaly:lost-write") == "anomalies(lost-write) >= 1"
+    assert assertion_of("overdue:election") == "overdue(election) >= 1"
+    assert assertion_of("expectation:acked_lost() == 0") == ""

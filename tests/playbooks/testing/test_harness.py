@@ -11,13 +11,13 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
-from playbooks.parser.document.context import Notes
+from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.loader import loads
 from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.recording.reader import read_session
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import FileSystem
-from playbooks.testing.harness import Laboratory, LaboratoryError, NeverHeldError, RefusedError
+from playbooks.testing.harness import LaboratoryError, NeverHeldError, RefusedError, SimulatedCluster
 from tests.support.playbooks import CRASH as BUSY
 from tests.support.playbooks import MANUAL, timed
 
@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[3]
 CRASH = BUSY.replace("rate: 100/s", "rate: 20/s")
 
 
-def drill(**parts: Any) -> Laboratory:
-    lab = Laboratory(**parts)
+def drill(**parts: Any) -> SimulatedCluster:
+    lab = SimulatedCluster(**parts)
     lab.run(until="3s").inject("crash", target="leader(orders-0)", for_="12s")
     return lab.wait("leader(orders-0) != 2", within="20s").run(for_="1s").heal().settle()
 
@@ -42,7 +42,7 @@ def test_the_same_calls_come_out_the_same() -> None:
 def test_it_is_the_session_that_a_playbook_makes() -> None:
     text = CRASH.replace("for: 3s", "for: 3s").split("  - when:", maxsplit=1)[0] + "settle: 5s\n"
     played = Session.start(loads(text, "crash.yaml")).finish()
-    lab = Laboratory(text.split("steps:")[0] + "settle: 5s\n")
+    lab = SimulatedCluster(text.split("steps:")[0] + "settle: 5s\n")
     lab.run(until="2s").inject("crash", target="leader(orders-0)", for_="3s").run(until="5s").settle()
     assert lab.result.ledger == played.ledger
     assert lab.digest == played.digest
@@ -50,7 +50,7 @@ def test_it_is_the_session_that_a_playbook_makes() -> None:
 
 @pytest.mark.slow
 def test_waiting_stops_at_the_event_that_made_it_so(snapshot: SnapshotAssertion) -> None:
-    lab = Laboratory().run(until="3s").inject("crash", target="broker(2)")
+    lab = SimulatedCluster().run(until="3s").inject("crash", target="broker(2)")
     lab.wait("leader(orders-0) != 2", within="20s")
     elected = next(event for event in reversed(lab.events("leader_elected")) if event.values()[1] == "orders-0")
     assert lab.now_us == elected.values()[0]
@@ -64,7 +64,7 @@ def test_waiting_stops_at_the_event_that_made_it_so(snapshot: SnapshotAssertion)
 
 @pytest.mark.slow
 def test_it_is_recorded_and_replays(tmp_path: Path) -> None:
-    with Laboratory(sessions=tmp_path) as lab:
+    with SimulatedCluster(sessions=tmp_path) as lab:
         lab.run(until="2s").inject("lag", target="broker(3)", for_="1s").run(for_="4s")
         lab.admin("elect_leaders", partition="orders-0")
     recorded = read_session(session_files.sessions_under(tmp_path)[0])
@@ -74,7 +74,7 @@ def test_it_is_recorded_and_replays(tmp_path: Path) -> None:
 
 
 def test_parts_are_those_of_a_playbook(snapshot: SnapshotAssertion) -> None:
-    lab = Laboratory(
+    lab = SimulatedCluster(
         kafka="2.8", mode="zookeeper", brokers=4, config={"replica.lag.time.max.ms": 5000},
         topics=[{"name": "a", "partitions": 2, "replication": 2}], groups={"g": {"topics": ["a"]}},
         settle="3s", expect=["acked() == 0", "acked() == 1"], guards={"max_brokers_down": 1}, seed=4,
@@ -92,7 +92,7 @@ def test_parts_are_those_of_a_playbook(snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.slow
 def test_steps_of_a_playbook_act_as_time_passes() -> None:
-    lab = Laboratory("leader-crash", settings={"producers.checkout.rate": "50/s"})
+    lab = SimulatedCluster("leader-crash", settings={"producers.checkout.rate": "50/s"})
     assert lab.run(until="4s").ask("acked()") > 0
     assert lab.events("fault_injected") == []
     assert len(lab.run(until="6s").events("fault_injected")) == 1
@@ -100,7 +100,7 @@ def test_steps_of_a_playbook_act_as_time_passes() -> None:
 
 
 def test_what_an_operation_makes_can_be_asked_about(snapshot: SnapshotAssertion) -> None:
-    lab = Laboratory()
+    lab = SimulatedCluster()
     with pytest.raises(LaboratoryError) as caught:
         lab.ask("leader(more-0)")
     assert str(caught.value) == snapshot
@@ -109,7 +109,7 @@ def test_what_an_operation_makes_can_be_asked_about(snapshot: SnapshotAssertion)
 
 
 def test_expecting_tells_what_was_found(snapshot: SnapshotAssertion) -> None:
-    lab = Laboratory().run(until="1s")
+    lab = SimulatedCluster().run(until="1s")
     assert lab.expect("acked() > 0") is lab
     with pytest.raises(AssertionError) as caught:
         lab.expect("acked() == 0")
@@ -118,8 +118,8 @@ def test_expecting_tells_what_was_found(snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("text", [CRASH, None])
 def test_it_knows_the_names_that_a_reader_knows(text: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Notes] = []
-    monkeypatch.setattr("playbooks.parser.loader.Notes", lambda *args: seen.append(Notes(*args)) or seen[-1])
+    seen: list[ErrorNotes] = []
+    monkeypatch.setattr("playbooks.parser.loader.Notes", lambda *args: seen.append(ErrorNotes(*args)) or seen[-1])
     topics = "topics:\n  - {name: t, partitions: 2, replication: 2}\n"
     zookeeper = (
         f"floodmark: 1\nname: x\ncluster: {{kafka: '2.8', brokers: [{{id: 1, rack: a}}, {{id: 4, rack: a}}]}}\n{topics}"
@@ -136,36 +136,36 @@ class Thing:
 
 
 BAD: dict[str, Callable[[], Any]] = {
-    "a version that there is not": lambda: Laboratory(kafka="9.9"),
-    "a part that there is not": lambda: Laboratory(foo=1),
-    "a playbook that there is not": lambda: Laboratory("no-such-playbook"),
-    "a playbook by hand": lambda: Laboratory(MANUAL),
-    "a playbook and a part": lambda: Laboratory("leader-crash", kafka="3.9"),
-    "a setting that leads nowhere": lambda: Laboratory("leader-crash", settings={"a.b": "1"}),
-    "a key of a topic": lambda: Laboratory(topics={"a": {"partition": 1}}),
-    "a topic without a mapping": lambda: Laboratory(topics={"a": Thing()}),
-    "topics in a text": lambda: Laboratory(topics="orders"),
-    "an object in the configuration": lambda: Laboratory(config={"a": Thing()}),
-    "a fault that there is not": lambda: Laboratory().inject("crush", target="all"),
-    "a partition that there is not": lambda: Laboratory().inject("crash", target="leader(x-0)"),
-    "a duration without a unit": lambda: Laboratory().inject("crash", target="all", for_="3"),
-    "a key of a playbook's step": lambda: Laboratory().inject("crash", target="all", at="3s"),
-    "an object in a fault": lambda: Laboratory().inject("lag", target="broker(1)", extra=Thing()),
-    "a restart of what is up": lambda: Laboratory().inject("restart", target="broker(1)"),
-    "healing what there is not": lambda: Laboratory().heal("crush"),
-    "an operation that there is not": lambda: Laboratory().admin("elect", partition="orders-0"),
-    "half a condition": lambda: Laboratory().ask("acked("),
-    "a number for a condition": lambda: Laboratory().ask(3),  # type: ignore[arg-type]
-    "a question that is none": lambda: Laboratory().ask("isr(orders-0)[5] == 1"),
-    "waiting for a number": lambda: Laboratory().wait("acked()"),
-    "expecting a list": lambda: Laboratory().expect("isr(orders-0)"),
-    "running for no time": lambda: Laboratory().run(),
-    "running up to and for": lambda: Laboratory().run("1s", for_="1s"),
-    "a number for a time": lambda: Laboratory().run(5),  # type: ignore[arg-type]
-    "running backwards": lambda: Laboratory().run("2s").run("1s"),
-    "running behind the end": lambda: Laboratory(settle="1s").settle().run("9s"),
-    "healing behind the end": lambda: Laboratory(settle="1s").settle().heal(),
-    "a file for a directory": lambda: Laboratory(sessions=Path(__file__)),
+    "a version that there is not": lambda: SimulatedCluster(kafka="9.9"),
+    "a part that there is not": lambda: SimulatedCluster(foo=1),
+    "a playbook that there is not": lambda: SimulatedCluster("no-such-playbook"),
+    "a playbook by hand": lambda: SimulatedCluster(MANUAL),
+    "a playbook and a part": lambda: SimulatedCluster("leader-crash", kafka="3.9"),
+    "a setting that leads nowhere": lambda: SimulatedCluster("leader-crash", settings={"a.b": "1"}),
+    "a key of a topic": lambda: SimulatedCluster(topics={"a": {"partition": 1}}),
+    "a topic without a mapping": lambda: SimulatedCluster(topics={"a": Thing()}),
+    "topics in a text": lambda: SimulatedCluster(topics="orders"),
+    "an object in the configuration": lambda: SimulatedCluster(config={"a": Thing()}),
+    "a fault that there is not": lambda: SimulatedCluster().inject("crush", target="all"),
+    "a partition that there is not": lambda: SimulatedCluster().inject("crash", target="leader(x-0)"),
+    "a duration without a unit": lambda: SimulatedCluster().inject("crash", target="all", for_="3"),
+    "a key of a playbook's step": lambda: SimulatedCluster().inject("crash", target="all", at="3s"),
+    "an object in a fault": lambda: SimulatedCluster().inject("lag", target="broker(1)", extra=Thing()),
+    "a restart of what is up": lambda: SimulatedCluster().inject("restart", target="broker(1)"),
+    "healing what there is not": lambda: SimulatedCluster().heal("crush"),
+    "an operation that there is not": lambda: SimulatedCluster().admin("elect", partition="orders-0"),
+    "half a condition": lambda: SimulatedCluster().ask("acked("),
+    "a number for a condition": lambda: SimulatedCluster().ask(3),  # type: ignore[arg-type]
+    "a question that is none": lambda: SimulatedCluster().ask("isr(orders-0)[5] == 1"),
+    "waiting for a number": lambda: SimulatedCluster().wait("acked()"),
+    "expecting a list": lambda: SimulatedCluster().expect("isr(orders-0)"),
+    "running for no time": lambda: SimulatedCluster().run(),
+    "running up to and for": lambda: SimulatedCluster().run("1s", for_="1s"),
+    "a number for a time": lambda: SimulatedCluster().run(5),  # type: ignore[arg-type]
+    "running backwards": lambda: SimulatedCluster().run("2s").run("1s"),
+    "running behind the end": lambda: SimulatedCluster(settle="1s").settle().run("9s"),
+    "healing behind the end": lambda: SimulatedCluster(settle="1s").settle().heal(),
+    "a file for a directory": lambda: SimulatedCluster(sessions=Path(__file__)),
 }
 
 
@@ -180,13 +180,13 @@ def test_bad_use_is_one_clear_error(name: str, snapshot: SnapshotAssertion) -> N
 
 def test_a_playbook_that_is_loaded_already_will_do() -> None:
     playbook = timed(expect="- acked() > 0\n")
-    assert Laboratory(playbook).run("1s").result.verdict == "pass"
+    assert SimulatedCluster(playbook).run("1s").result.verdict == "pass"
 
 
 def test_a_playbook_that_ends_itself_ends_what_is_waited_for(snapshot: SnapshotAssertion) -> None:
     text = CRASH.split("steps:")[0] + "steps:\n  - at: 3s\n    VERB: now\nsettle: 5s\n"
     for verb, end_us in (("stop", 3_000_000), ("settle", 8_000_000)):
-        lab = Laboratory(text.replace("VERB", verb))
+        lab = SimulatedCluster(text.replace("VERB", verb))
         with pytest.raises(NeverHeldError) as caught:
             lab.wait("leader(orders-0) == 9")
         assert lab.now_us == end_us
@@ -208,9 +208,12 @@ def test_a_playbook_that_ends_itself_ends_what_is_waited_for(snapshot: SnapshotA
     ids=["run", "wait", "inject", "settle", "close"],
 )
 def test_a_full_disk_is_the_laboratorys_error(
-    use: Callable[[Laboratory], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    use: Callable[[SimulatedCluster], object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
-    lab = Laboratory(sessions=tmp_path).run(for_="1s")
+    lab = SimulatedCluster(sessions=tmp_path).run(for_="1s")
     monkeypatch.setattr(FileSystem, "write", full)
     with pytest.raises(LaboratoryError) as caught:
         use(lab)

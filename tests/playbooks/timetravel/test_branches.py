@@ -14,7 +14,7 @@ from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from playbooks.timetravel.branches import LETTERS, MAIN, Branch, BranchError, Branches
 from tests.support.playbooks import CLUSTER
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 SECOND = 1_000_000
 STEPS = """\
@@ -267,7 +267,7 @@ def test_every_branch_is_a_recording_that_replays_bit_for_bit(tmp_path, snapshot
     manifest = session_files.read_manifest(Path(results[2].session))
     parent = ids[1].removeprefix(session_files.DIRECTORY_PREFIX)
     assert manifest.branch == session_files.BranchOrigin("C", parent, 2_500_000)
-    assert [said(note, parent=parent) for note in recorded.notes] == snapshot
+    assert [masked_text(note, parent=parent) for note in recorded.notes] == snapshot
     assert session_files.read_manifest(Path(results[0].session)).branch is None
 
 
@@ -289,7 +289,7 @@ def test_a_disk_that_takes_no_more_is_told_and_leaves_the_session_alone(tmp_path
     (tmp_path / "gone").write_text("")
     with pytest.raises(BranchError) as caught:
         branches.fork()
-    assert said(caught.value, parent=tmp_path) == snapshot
+    assert masked_text(caught.value, parent=tmp_path) == snapshot
     assert branches.growing is None
 
 

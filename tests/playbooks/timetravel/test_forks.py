@@ -5,12 +5,12 @@ import re
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
-from playbooks.timetravel.branches import FOREVER, ForkAction, ForkError, Forks
-from tests.support.breadth import some
+from playbooks.timetravel.branches import FOREVER, ForkAction, ForkError, SessionForks
+from tests.support.breadth import spread_sample
 from tests.support.playbooks import CLUSTER, CRASH
 
 pytestmark = pytest.mark.slow
@@ -59,12 +59,12 @@ def lived() -> tuple[Session, tuple[ForkAction, ...]]:
     return session, tuple(acted)
 
 
-def live_forks() -> Forks:
-    return Forks(lambda: Session.start(LIVE, open_ended=True), lived()[1], nearest=NEAREST)
+def live_forks() -> SessionForks:
+    return SessionForks(lambda: Session.start(LIVE, open_ended=True), lived()[1], nearest=NEAREST)
 
 
-def timed_forks(most: int = 8) -> Forks:
-    return Forks(lambda: Session.start(PLAYBOOK), nearest=150, most=most)
+def timed_forks(most: int = 8) -> SessionForks:
+    return SessionForks(lambda: Session.start(PLAYBOOK), nearest=150, most=most)
 
 
 def state(session: Session) -> tuple[object, ...]:
@@ -79,7 +79,7 @@ def unbroken(executed: int) -> Session:
     return session
 
 
-def stray(session: Session, draw: Stream) -> None:
+def stray(session: Session, draw: RandomStream) -> None:
     """Leave the history: do something else, in a future with other draws, and run on."""
     session.call_off()
     session.cluster.reseed(draw.below(1000))
@@ -93,14 +93,14 @@ def stray(session: Session, draw: Stream) -> None:
 
 
 def places(last: int, count: int) -> list[int]:
-    draw = Stream(5, "places")
+    draw = RandomStream(5, "places")
     return [last, 1, *(1 + draw.below(last) for _ in range(count)), last]
 
 
-@pytest.mark.parametrize("number", some(range(4), 2))
+@pytest.mark.parametrize("number", spread_sample(range(4), 2))
 def test_whatever_forks_did_before_the_next_one_stands_where_the_session_stood(number: int) -> None:
     forks = timed_forks()
-    draw = Stream(number, "strays")
+    draw = RandomStream(number, "strays")
     for executed in places(1500, 7):
         session = forks.at_event(executed)
         assert state(session) == state(unbroken(executed))
@@ -110,7 +110,7 @@ def test_whatever_forks_did_before_the_next_one_stands_where_the_session_stood(n
 def test_a_fork_that_goes_the_way_of_the_session_comes_to_its_end() -> None:
     whole = Session.start(PLAYBOOK).finish()
     forks = timed_forks()
-    stray(forks.at_event(1300), Stream(1, "strays"))
+    stray(forks.at_event(1300), RandomStream(1, "strays"))
     fork = forks.at_event(700)
     assert fork.finish().digest == whole.digest
     assert forks.at_event(900).finish().to_json() == whole.to_json()
@@ -118,7 +118,7 @@ def test_a_fork_that_goes_the_way_of_the_session_comes_to_its_end() -> None:
 
 def test_a_live_session_is_forked_with_what_its_operator_had_done_by_then() -> None:
     forks = live_forks()
-    draw = Stream(3, "strays")
+    draw = RandomStream(3, "strays")
     for at_us in (END, 2_500_000, 2_499_999, 6_500_000, 3_000_000, 500_000, 8_000_000):
         session = Session.start(LIVE, open_ended=True)
         for when, action in EVENING:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
-from playbooks.model.record_contents import peek
+from playbooks.model.record_contents import inspect_record
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
-from playbooks.timetravel.history_view import LookingBack, Reopened
+from playbooks.timetravel.history_view import HistoryView, ReopenedSession
 from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import CLUSTER
 
@@ -29,9 +29,9 @@ OWN = {session_files.START, session_files.MANIFEST}
 """Files that hold the session's name and the time on the wall."""
 
 
-def wander(looking: LookingBack) -> None:
+def wander(looking: HistoryView) -> None:
     """Here and there in the past, on from there by pieces, and back to the present."""
-    draw = Stream(3, "wander")
+    draw = RandomStream(3, "wander")
     for _ in range(3):
         looking.to_time(draw.below(looking.present_us))
         looking.advance(looking.cluster.now_us + draw.below(SECOND))
@@ -46,7 +46,7 @@ def wander(looking: LookingBack) -> None:
     looking.to_present()
 
 
-def lived(looking: LookingBack, *, looks: bool) -> None:
+def lived(looking: HistoryView, *, looks: bool) -> None:
     """Three seconds, two deeds, and a rest: with looks back before, between and after, or without."""
     for until_us, action in ((2 * SECOND, CRASH), (4 * SECOND, LAG), (7 * SECOND, Action("heal", "all"))):
         looking.advance(until_us)
@@ -60,7 +60,7 @@ def lived(looking: LookingBack, *, looks: bool) -> None:
 
 def recorded(parent: Path, *, looks: bool) -> Path:
     session = Session.start(LIVE, recorder=Recorder(parent, live=True), open_ended=True)
-    lived(LookingBack(session), looks=looks)
+    lived(HistoryView(session), looks=looks)
     return Path(session.finish().session)
 
 
@@ -85,8 +85,8 @@ def test_a_session_that_was_looked_back_into_seals_to_the_same_bytes(plain: Path
 
 def test_a_recording_that_is_looked_back_into_comes_to_its_own_end_and_stays_as_it_is(plain: Path) -> None:
     before = {each.name: each.read_bytes() for each in plain.iterdir() if each.is_file()}
-    reopened = Reopened(read_session(plain))
-    looking = LookingBack(reopened)
+    reopened = ReopenedSession(read_session(plain))
+    looking = HistoryView(reopened)
     while looking.advance(looking.cluster.now_us + SECOND):
         wander(looking)
     wander(looking)
@@ -98,11 +98,11 @@ def test_a_recording_that_is_looked_back_into_comes_to_its_own_end_and_stays_as_
     assert {each.name: each.read_bytes() for each in plain.iterdir() if each.is_file()} == before
 
 
-def seen(looking: LookingBack) -> tuple[object, ...]:
+def seen(looking: HistoryView) -> tuple[object, ...]:
     """What the panes of a screen are made of."""
     cluster = looking.cluster
     logs = [cluster.log_view(each.name, 0, 1 << 40) for each in cluster.view().partitions]
-    records = [peek(cluster, "orders-0", offset) for offset in range(0, 160, 5)]
+    records = [inspect_record(cluster, "orders-0", offset) for offset in range(0, 160, 5)]
     books = {name: (each.sent, each.acked, each.retries) for name, each in looking.client_books.producers.items()}
     return (cluster.digest(), cluster.view(), looking.board.active(), logs, records, books)
 
@@ -110,7 +110,7 @@ def seen(looking: LookingBack) -> tuple[object, ...]:
 @pytest.mark.parametrize("opened", [False, True])
 def test_logs_records_and_books_are_those_of_the_instant(plain: Path, *, opened: bool) -> None:
     session = Session.start(LIVE, open_ended=True)
-    looking = LookingBack(Reopened(read_session(plain)) if opened else session)
+    looking = HistoryView(ReopenedSession(read_session(plain)) if opened else session)
     if opened:
         while looking.advance(looking.cluster.now_us + SECOND):
             pass
@@ -118,7 +118,7 @@ def test_logs_records_and_books_are_those_of_the_instant(plain: Path, *, opened:
         lived(looking, looks=False)
     end = seen(looking)
     for at_us in (8_500_000, 1_700_000, 4_000_000, 2_000_001, 6_300_000):
-        unbroken = LookingBack(Reopened(read_session(plain)))
+        unbroken = HistoryView(ReopenedSession(read_session(plain)))
         unbroken.advance(at_us)
         looking.to_time(at_us)
         assert seen(looking) == seen(unbroken)
@@ -130,7 +130,7 @@ def test_a_jump_runs_no_more_again_than_the_widest_gap_and_keeps_nothing(monkeyp
     monkeypatch.setattr(
         "playbooks.timetravel.history_view.Timeline", partial(Timeline, nearest=50, bytes_per_event=1_000)
     )
-    looking = LookingBack(Session.start(LIVE, open_ended=True))
+    looking = HistoryView(Session.start(LIVE, open_ended=True))
     lived(looking, looks=False)
     timeline = looking.timeline
     kept = timeline.kept
@@ -148,7 +148,7 @@ def test_a_jump_runs_no_more_again_than_the_widest_gap_and_keeps_nothing(monkeyp
 
 
 def test_events_go_by_one_at_a_time_in_both_directions() -> None:
-    looking = LookingBack(Session.start(LIVE, open_ended=True))
+    looking = HistoryView(Session.start(LIVE, open_ended=True))
     looking.advance(2 * SECOND)
     present = looking.cluster.executed
     back = []
@@ -165,7 +165,7 @@ def test_events_go_by_one_at_a_time_in_both_directions() -> None:
 
 
 def test_nothing_lies_before_the_beginning_and_the_present_is_the_end() -> None:
-    looking = LookingBack(Session.start(LIVE, open_ended=True))
+    looking = HistoryView(Session.start(LIVE, open_ended=True))
     assert not looking.one_event_back()
     looking.advance(SECOND)
     looking.to_time(-5)
@@ -178,7 +178,7 @@ def test_nothing_lies_before_the_beginning_and_the_present_is_the_end() -> None:
 
 
 def test_events_of_the_past_are_told_once_and_in_order_as_it_is_played() -> None:
-    looking = LookingBack(Session.start(LIVE, open_ended=True))
+    looking = HistoryView(Session.start(LIVE, open_ended=True))
     lived(looking, looks=False)
     everything = looking.drain()
     looking.to_time(3 * SECOND)
@@ -196,13 +196,13 @@ def test_events_of_the_past_are_told_once_and_in_order_as_it_is_played() -> None
 def test_the_past_itself_refuses_everything_and_a_recording_has_words_of_its_own(
     plain: Path, snapshot: SnapshotAssertion
 ) -> None:
-    live = LookingBack(Session.start(LIVE, open_ended=True))
+    live = HistoryView(Session.start(LIVE, open_ended=True))
     live.advance(SECOND)
     live.to_time(0)
     with pytest.raises(FaultError) as past:
         live.act(CRASH)
     assert live.timeline.board.active() == ()
-    opened = LookingBack(Reopened(read_session(plain)))
+    opened = HistoryView(ReopenedSession(read_session(plain)))
     opened.advance(SECOND)
     opened.to_time(0)
     with pytest.raises(FaultError) as recording:

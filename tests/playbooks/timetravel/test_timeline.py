@@ -8,14 +8,14 @@ from itertools import pairwise
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.timetravel.timeline import Timeline, TimelineError
 from tests.support.playbooks import CLUSTER, CRASH
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ def live_states(places: Iterable[int]) -> dict[int, tuple[object, ...]]:
 
 def instants(last: int, count: int) -> list[int]:
     """Somewhere, everywhere: the ends, and draws in no order."""
-    draw = Stream(5, "instants")
+    draw = RandomStream(5, "instants")
     return [last, 0, *(draw.below(last) for _ in range(count)), last]
 
 
@@ -287,7 +287,7 @@ def test_an_instant_that_never_was_is_refused(at_us: int, executed: int, snapsho
         timeline.seek_event(executed)
     assert (time.value.code, event.value.code) == ("not_seen", "not_seen")
     present = timeline.session.cluster.executed
-    assert [said(each.value, present=present) for each in (time, event)] == snapshot
+    assert [masked_text(each.value, present=present) for each in (time, event)] == snapshot
 
 
 def test_what_came_before_it_began_to_remember_is_refused(snapshot: SnapshotAssertion) -> None:

@@ -19,20 +19,29 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.campaign.parquet_rows import batch_of, rows_in
 from playbooks.campaign.run_rows import coverage_of, groups_of, totals_of
-from playbooks.campaign.runner import Come, run_campaign, take_come, write_come
+from playbooks.campaign.runner import CampaignResult, run_campaign, take_result, write_result
 from playbooks.campaign.store import PARTS, open_campaign, rows_kept
 from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, FuzzPlanError, read_plan, write_plan
 from playbooks.campaign.workloads.fuzz_workload import plan_of as storm_of
-from playbooks.campaign.workloads.grid_workload import GridPlan, Varying, plan_of, run_jobs
+from playbooks.campaign.workloads.grid_workload import GridPlan, GridRun, plan_of, run_jobs
 from playbooks.engine.worker_pool import run_all
 from playbooks.model.playbook import Grid, GridAxis
 from playbooks.parser.loader import load
 from playbooks.version import VERSION
-from spark_report.campaigns.job import CampaignJob, CampaignOptions, Landed, RunSet, dealt, how_many, pack, worker
+from spark_report.campaigns.job import (
+    CampaignJob,
+    CampaignOptions,
+    FinishedRuns,
+    RunSet,
+    distribute,
+    how_many,
+    pack,
+    worker,
+)
 from spark_report.spark.errors import ReportError
 from tests.playbooks.fuzz.small import text
 from tests.support.playbooks import CRASH
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,12 +84,12 @@ def test_spark_comes_to_the_rows_of_this_machine(
     assert rows == [plan.row(run) for run in range(1, RUNS + 1)]
     assert any(row.error for row in rows)
     assert not all(row.error for row in rows)
-    assert [said(line, file=first[0]) for line in told if first[0].name in line] == snapshot
+    assert [masked_text(line, file=first[0]) for line in told if first[0].name in line] == snapshot
     assert any(line.startswith(f"{RUNS - 2 + torn} runs in ") for line in told), told
     assert come.totals == totals_of(rows)
     assert come.groups == groups_of(rows)
     assert come.coverage == coverage_of(rows, *plan.frame())
-    assert take_come(folder) == come
+    assert take_result(folder) == come
     # What Spark did, the other engine goes on with.
     assert open_campaign(folder, plan, "small").rows == {row.run: row for row in rows}
     _is_told(spark, folder, tmp_path / "fleet")
@@ -108,12 +117,12 @@ BROKEN = Grid((GridAxis("acks", ("1", "seven")), GridAxis("kafka", ('"3.9"', '"2
 """Two by two cells with two seeds each, of which half cannot be read."""
 
 
-def grid_at(folder: Path) -> tuple[Varying, GridPlan]:
+def grid_at(folder: Path) -> tuple[GridRun, GridPlan]:
     """A campaign's directory as ``floodmark run --engine spark`` leaves it to Spark."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     source = folder.parent / "crash.yaml"
     source.write_text(CRASH)
-    varying = Varying(load(source), BROKEN, 3, {})
+    varying = GridRun(load(source), BROKEN, 3, {})
     plan = plan_of(varying)
     open_campaign(folder, plan, "small", rows=False).keep({"command": "floodmark run x --engine spark", "word": "x"})
     write_plan(folder, plan)
@@ -215,10 +224,10 @@ def test_runs_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_batches([batch_of(rows)]), tmp_path / "rows.parquet")
     assert list(rows_in(tmp_path / "rows.parquet")) == rows
     assert read_plan(tmp_path / "c") == plan
-    come = Come(totals_of(rows), groups_of(rows), coverage_of(rows, *plan.frame()), lost=["a reason"])
-    write_come(tmp_path, come)
-    assert take_come(tmp_path) == come
-    assert take_come(tmp_path) is None
+    come = CampaignResult(totals_of(rows), groups_of(rows), coverage_of(rows, *plan.frame()), lost=["a reason"])
+    write_result(tmp_path, come)
+    assert take_result(tmp_path) == come
+    assert take_result(tmp_path) is None
 
 
 def test_a_folder_without_a_plan_is_refused_in_a_line(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
@@ -228,7 +237,7 @@ def test_a_folder_without_a_plan_is_refused_in_a_line(tmp_path: Path, snapshot: 
     (tmp_path / "plan.json").write_text("[]")
     with pytest.raises(FuzzPlanError) as foreign:
         read_plan(tmp_path)
-    assert [said(each.value, folder=tmp_path) for each in (refused, foreign)] == snapshot
+    assert [masked_text(each.value, folder=tmp_path) for each in (refused, foreign)] == snapshot
 
 
 def test_an_executor_does_the_runs_of_its_shares(tmp_path: Path) -> None:
@@ -244,7 +253,7 @@ def test_what_landed_is_followed(tmp_path: Path) -> None:
     rows = [plan.row(run) for run in (1, 2, 3, 4)]
     parts = tmp_path / "c" / PARTS
     parts.mkdir()
-    landed = Landed(parts, RunSet(4), stop_on="error:*")
+    landed = FinishedRuns(parts, RunSet(4), stop_on="error:*")
     landed.look()
     assert (landed.done.count, landed.first_hit) == (0, 0)
     pq.write_table(pa.Table.from_batches([batch_of(rows[1:])]), parts / "b.parquet")
@@ -264,7 +273,7 @@ def test_every_missing_run_is_dealt_once() -> None:
     assert done.missing() == [(4, 9), (10, 20)]
     assert done.missing(1, 7) == [(4, 9), (10, 12)]
     for shares in (1, 2, 4, 15):
-        dealt_out = dealt(done.missing(), shares)
+        dealt_out = distribute(done.missing(), shares)
         runs = [run for share in dealt_out for begin, end in share for run in range(begin, end)]
         assert runs == [*range(4, 9), *range(10, 20)]
         sizes = [sum(end - begin for begin, end in share) for share in dealt_out]

@@ -12,7 +12,7 @@ from docs.generate.report_pages import fleet_tables_page
 from spark_report.fleet.render import (
     HTML_MOST_ROWS,
     TERMINAL_MOST_ROWS,
-    FleetStory,
+    FleetModel,
     html_page,
     percent,
     rate,
@@ -142,9 +142,9 @@ def test_a_share_has_three_figures_at_most(value: float, told: str) -> None:
 
 @pytest.mark.parametrize("beyond", [0, 3])
 def test_of_much_that_is_set_aside_the_first_is_shown(beyond: int) -> None:
-    def told(most: int) -> FleetStory:
+    def told(most: int) -> FleetModel:
         aside = tuple(SetAside(Path(f"/s/{place}"), f"set-{place} is torn") for place in range(most + beyond))
-        return FleetStory((), "", {}, {}, {name: [] for name in TABLES}, aside)
+        return FleetModel((), "", {}, {}, {name: [] for name in TABLES}, aside)
 
     page = html_page(told(HTML_MOST_ROWS))
     assert page.count(" is torn<") == HTML_MOST_ROWS

@@ -7,7 +7,7 @@ import pytest
 
 from playbooks.session_format import session_files
 from spark_report.input.frames import placed
-from spark_report.input.sessions import look_at
+from spark_report.input.sessions import check_session
 from spark_report.tables.queries import availability, timeline
 from tests.spark_report.conftest import MakeFrame, told
 from tests.support.sessions import event, leader_crash, write_session
@@ -42,7 +42,7 @@ ADD = [
 def test_replicas_are_those_that_took_it_up_or_that_it_was_made_with(
     spark: "SparkSession", events: MakeFrame, ends: MakeFrame, tmp_path: Path
 ) -> None:
-    session = look_at(write_session(tmp_path, leader_crash()))
+    session = check_session(write_session(tmp_path, leader_crash()))
     assert not isinstance(session, session_files.LayoutError)
     name = session.session_id
     read, over = events([{**row, "session_id": name} for row in ROWS]), ends(**{name: (20, 20)})
@@ -78,7 +78,7 @@ def test_replicas_are_those_that_took_it_up_or_that_it_was_made_with(
 def test_a_partition_that_is_added_needs_as_many_in_sync_as_its_topic(
     spark: "SparkSession", events: MakeFrame, ends: MakeFrame, tmp_path: Path
 ) -> None:
-    session = look_at(write_session(tmp_path, leader_crash()))
+    session = check_session(write_session(tmp_path, leader_crash()))
     assert not isinstance(session, session_files.LayoutError)
     name = session.session_id
     read, over = events([{**row, "session_id": name} for row in ADD]), ends(**{name: (20, 20)})

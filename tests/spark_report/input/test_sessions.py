@@ -12,10 +12,10 @@ from cluster_model.protocol.events import SCHEMA_VERSION
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import LayoutError
 from playbooks.version import VERSION
-from spark_report.input.sessions import collect, look_at
+from spark_report.input.sessions import check_session, collect_sessions
 from spark_report.spark.errors import ReportError
 from tests.support.sessions import leader_crash, reseal, tear, write_session
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 
 @pytest.fixture
@@ -38,13 +38,13 @@ def tear_further(session: Path) -> None:
 
 class TestWhole:
     def test_a_sealed_session_is_read_from_its_table(self, session: Path) -> None:
-        found = look_at(session)
+        found = check_session(session)
         assert (found.source, found.problems, found.end_us) == ("parquet", (), 20_000_000)
         assert found.last_seq == len(leader_crash()) - 1
 
     def test_a_directory_of_sessions_means_all_of_them_once(self, tmp_path: Path, session: Path) -> None:
         write_session(tmp_path / "sessions", leader_crash(), session_id="b")
-        found, set_aside = collect([tmp_path / "sessions", session])
+        found, set_aside = collect_sessions([tmp_path / "sessions", session])
         assert [one.session_id for one in found] == ["20260131T101500-leader-crash-s7-9f3a", "b"]
         assert set_aside == []
 
@@ -52,7 +52,7 @@ class TestWhole:
 class TestIncomplete:
     def test_a_torn_session_is_read_up_to_its_last_whole_line(self, session: Path, snapshot: SnapshotAssertion) -> None:
         tear(session)
-        found = look_at(session)
+        found = check_session(session)
         assert found.source == "jsonl"
         assert found.last_seq == len(leader_crash()) - 2
         assert found.problems == snapshot
@@ -60,37 +60,37 @@ class TestIncomplete:
     def test_a_torn_line_that_happens_to_be_whole_json_still_counts_as_torn(self, session: Path) -> None:
         # A line counts once its newline is there: before that, more of it may have been on its way.
         tear(session, bytes_off=1)
-        assert look_at(session).last_seq == len(leader_crash()) - 2
+        assert check_session(session).last_seq == len(leader_crash()) - 2
 
     def test_a_damaged_table_is_replaced_by_the_live_log(self, session: Path, snapshot: SnapshotAssertion) -> None:
         table = session / session_files.EVENTS_PARQUET
         table.write_bytes(table.read_bytes()[:-100])
-        found = look_at(session)
+        found = check_session(session)
         assert found.source == "jsonl"
-        assert re.sub(r"\d{3,}", "N", said(found.problems[0], session=session)) == snapshot
+        assert re.sub(r"\d{3,}", "N", masked_text(found.problems[0], session=session)) == snapshot
 
     def test_a_result_changed_afterwards_is_told(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.RESULT, verdict="pass")
-        assert [said(each, session=session) for each in look_at(session).problems] == snapshot
+        assert [masked_text(each, session=session) for each in check_session(session).problems] == snapshot
 
     def test_a_session_sealed_afterwards_says_so(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.MANIFEST, status="recovered")
-        assert look_at(session).problems == snapshot
+        assert check_session(session).problems == snapshot
 
     def test_a_result_without_a_ledger_is_not_trusted(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.RESULT, ledger={"sent": "many"})
         reseal(session, session_files.RESULT)
-        found = look_at(session)
+        found = check_session(session)
         assert found.result == {}
-        assert [said(each, session=session) for each in found.problems] == snapshot
+        assert [masked_text(each, session=session) for each in found.problems] == snapshot
 
 
 def refused(session: Path) -> LayoutError:
     """Why a session cannot be looked at, which is what a report of nothing else says."""
     with pytest.raises(LayoutError) as refusal:
-        look_at(session)
+        check_session(session)
     with pytest.raises(ReportError) as report:
-        collect([session])
+        collect_sessions([session])
     assert report.value.code == "no_session"
     assert str(report.value) == str(refusal.value)
     return refusal.value
@@ -113,7 +113,7 @@ class TestSetAside:
         make(path)  # type: ignore[operator]
         refusal = refused(path)
         assert refusal.code == code
-        assert said(refusal, path=path) == snapshot
+        assert masked_text(refusal, path=path) == snapshot
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -132,71 +132,71 @@ class TestSetAside:
         (session / session_files.START).write_text(text, encoding="utf-8")
         refusal = refused(session)
         assert refusal.code == code
-        assert said(refusal, session=session) == snapshot
+        assert masked_text(refusal, session=session) == snapshot
 
     def test_a_session_from_a_newer_floodmark(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.START, format=99)
         refusal = refused(session)
         assert refusal.code == "later_format"
-        assert said(refusal, session=session, version=VERSION) == snapshot
+        assert masked_text(refusal, session=session, version=VERSION) == snapshot
 
     def test_a_session_of_a_newer_schema_is_read_and_said(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.START, schema_version=99)
-        (found,), aside = collect([session])
+        (found,), aside = collect_sessions([session])
         assert not aside
-        assert [said(each, version=VERSION, known=SCHEMA_VERSION) for each in found.problems] == snapshot
+        assert [masked_text(each, version=VERSION, known=SCHEMA_VERSION) for each in found.problems] == snapshot
 
     def test_events_of_unknown_kinds_are_counted_and_said(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.MANIFEST, kinds={"appended": 5, "weather_changed": 2, "moon_rose": 1})
-        found = look_at(session)
+        found = check_session(session)
         assert found.problems == snapshot
         log = session / session_files.EVENTS
         seq = log.read_bytes().count(b"\n")
         tear(session, 0)
         with log.open("a") as file:
             file.write(f'{{"seq":{seq},"kind":"moon_rose","at_us":99000000}}\n')
-        assert look_at(session).problems == snapshot
+        assert check_session(session).problems == snapshot
 
     def test_a_damaged_table_without_a_live_log(self, session: Path, snapshot: SnapshotAssertion) -> None:
         (session / session_files.EVENTS).unlink()
         (session / session_files.EVENTS_PARQUET).write_bytes(b"PAR1 not really")
         refusal = refused(session)
         assert refusal.code == "content_changed"
-        assert re.sub(r"\d{3,}", "N", said(refusal, session=session)) == snapshot
+        assert re.sub(r"\d{3,}", "N", masked_text(refusal, session=session)) == snapshot
 
     def test_a_table_with_a_foreign_column_type(self, session: Path, snapshot: SnapshotAssertion) -> None:
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         (session / session_files.EVENTS).unlink()
-        rows = look_at(session).last_seq + 1
+        rows = check_session(session).last_seq + 1
         pq.write_table(pa.table({"seq": ["x"] * rows}), session / session_files.EVENTS_PARQUET)
         reseal(session, session_files.EVENTS_PARQUET)
         refusal = refused(session)
         assert refusal.code == "wrong_column_type"
-        assert said(refusal, session=session) == snapshot
+        assert masked_text(refusal, session=session) == snapshot
 
     def test_a_torn_session_without_one_whole_line(self, session: Path, snapshot: SnapshotAssertion) -> None:
         tear(session)
         (session / session_files.EVENTS).write_text('{"seq": 0, "ki', encoding="utf-8")
         refusal = refused(session)
         assert refusal.code == "no_whole_event"
-        assert said(refusal, session=session) == snapshot
+        assert masked_text(refusal, session=session) == snapshot
 
     def test_the_rest_is_still_reported(self, tmp_path: Path, session: Path, snapshot: SnapshotAssertion) -> None:
-        found, set_aside = collect([tmp_path / "missing", session])
+        found, set_aside = collect_sessions([tmp_path / "missing", session])
         assert [one.path for one in found] == [session]
         assert [aside.path for aside in set_aside] == [tmp_path / "missing"]
-        assert said(set_aside[0].reason, path=tmp_path / "missing") == snapshot
+        assert masked_text(set_aside[0].reason, path=tmp_path / "missing") == snapshot
 
     def test_a_copy_of_a_session_is_not_counted_twice(
         self, tmp_path: Path, session: Path, snapshot: SnapshotAssertion
     ) -> None:
         copy = write_session(tmp_path / "copy", leader_crash())
-        found, set_aside = collect([session, copy])
+        found, set_aside = collect_sessions([session, copy])
         assert [one.path for one in found] == [session]
         assert set_aside[0].path == copy
-        assert said(set_aside[0].reason, copy=copy, session=session) == snapshot
+        assert masked_text(set_aside[0].reason, copy=copy, session=session) == snapshot
 
     @pytest.mark.slow
     @pytest.mark.parametrize("harm", [tear, damage, tear_further])
@@ -208,7 +208,7 @@ class TestSetAside:
         if harm is tear_further:
             tear(session)
         harm(copy)
-        found, set_aside = collect([copy, session] if backwards else [session, copy])
+        found, set_aside = collect_sessions([copy, session] if backwards else [session, copy])
         assert [one.path for one in found] == [session]
         assert [aside.path for aside in set_aside] == [copy]
-        assert said(set_aside[0].reason, copy=copy, session=session) == snapshot
+        assert masked_text(set_aside[0].reason, copy=copy, session=session) == snapshot

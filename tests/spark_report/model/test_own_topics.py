@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spark_report.model.format import folded, is_own, of_users
+from spark_report.model.format import fold_internal_topics, is_internal, user_topic_rows
 
 OWN = "__consumer_offsets"
 
@@ -12,20 +12,20 @@ def row(partition: str, length: int = 1, scope: str = "partition", client: str =
 
 
 def test_only_kafkas_names_begin_so() -> None:
-    assert [is_own(name) for name in (f"{OWN}-3", "__transaction_state-0", "orders-0", "_mine-0")] == [
+    assert [is_internal(name) for name in (f"{OWN}-3", "__transaction_state-0", "orders-0", "_mine-0")] == [
         *(True, True, False, False)
     ]
 
 
 def test_users_rows_come_alone_where_there_are_any() -> None:
-    assert of_users([row(f"{OWN}-0"), row("orders-0")]) == [row("orders-0")]
-    assert of_users([row(f"{OWN}-0")]) == [row(f"{OWN}-0")]
-    assert of_users([]) == []
+    assert user_topic_rows([row(f"{OWN}-0"), row("orders-0")]) == [row("orders-0")]
+    assert user_topic_rows([row(f"{OWN}-0")]) == [row(f"{OWN}-0")]
+    assert user_topic_rows([]) == []
 
 
 def test_of_an_own_topic_the_worst_stands_for_all_behind_the_users_rows() -> None:
     found = [row(f"{OWN}-0", 3), row("orders-1"), row(f"{OWN}-7", 9), row(f"{OWN}-0", 2), row("orders-0")]
-    assert folded(found, lambda each: each["length"]) == [
+    assert fold_internal_topics(found, lambda each: each["length"]) == [
         row("orders-1"),
         row("orders-0"),
         row(f"{OWN}, worst of 2 partitions", 9),
@@ -34,4 +34,4 @@ def test_of_an_own_topic_the_worst_stands_for_all_behind_the_users_rows() -> Non
 
 def test_what_a_client_felt_is_told_apart_from_what_the_cluster_saw() -> None:
     felt = row(f"{OWN}-0", 4, "client", "billing")
-    assert folded([row(f"{OWN}-0", 3), felt], lambda each: each["length"]) == [row(f"{OWN}-0", 3), felt]
+    assert fold_internal_topics([row(f"{OWN}-0", 3), felt], lambda each: each["length"]) == [row(f"{OWN}-0", 3), felt]

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from spark_report.model.comparison import _row
-from spark_report.model.report import SessionStory, headline, overall, sentences, tone
+from spark_report.model.report import SessionModel, headline, overall, sentences, severity
 from spark_report.render import sections, tables
 from tests.spark_report.stories import SPAN, story
 
@@ -46,7 +46,7 @@ def test_events_that_disagree_with_the_result_alarm(tmp_path: Path, snapshot: Sn
     term = {"source": "result.json", "name": "acked_lost", "partition": "", "found": 2, "reported": 0}
     row = {"source": "ledger.parquet", "name": "sent", "partition": "orders-0", "found": 7, "reported": 1_200}
     one = story(tmp_path, disagreements=[term, row]).sessions[0]
-    assert tone(one) == "alarm"
+    assert severity(one) == "alarm"
     assert [each for each in sentences(one) if each.startswith("Its ")] == snapshot
     many = story(tmp_path / "many", disagreements=[{**row, "partition": f"orders-{n}"} for n in range(7)]).sessions[0]
     assert sum("ledger.parquet" in each for each in sentences(many)) == 5
@@ -59,7 +59,7 @@ def test_holes_in_the_events_make_a_session_incomplete(tmp_path: Path, snapshot:
     assert one.problems == snapshot
 
 
-def damaged(tmp_path: Path, **changed: Any) -> SessionStory:
+def damaged(tmp_path: Path, **changed: Any) -> SessionModel:
     one = story(tmp_path).sessions[0]
     return replace(one, recorded=replace(one.recorded, **changed), problems=("its table is damaged",))
 
@@ -142,7 +142,7 @@ def test_the_story_tells_who_took_over_as_controller(tmp_path: Path, snapshot: S
     assert found == snapshot
 
 
-def passed(tmp_path: Path, *rules: str, losses: list[dict[str, Any]]) -> SessionStory:
+def passed(tmp_path: Path, *rules: str, losses: list[dict[str, Any]]) -> SessionModel:
     """A session that passed by these expectations."""
     checked = [{"at_us": 1, "seq": 1, "rule": rule, "ok": True, "detail": ""} for rule in rules]
     one = story(tmp_path, expectations=checked, losses=losses).sessions[0]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_report.input.sessions import SessionInput, look_at
+from spark_report.input.sessions import SessionInput, check_session
 from spark_report.model import report
 from spark_report.model.comparison import all_tables
-from spark_report.model.report import ReportStory, differing_settings, joined_settings, tell
+from spark_report.model.report import ReportModel, build_story, differing_settings, joined_settings
 from spark_report.render import html, sections, tables, text
 from tests.spark_report.stories import HOSTILE, story
 from tests.support.sessions import leader_crash, write_session
@@ -27,7 +27,7 @@ ACKS = "clients.producers.shop.config.acks"
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> SessionInput:
     path = write_session(tmp_path_factory.mktemp("settings"), leader_crash(), session_id="s0", playbook="grid")
     (path / "playbook.yaml").write_text(PLAYBOOK, encoding="utf-8")
-    return look_at(path)
+    return check_session(path)
 
 
 def cells(recorded: SessionInput, *settings: Mapping[str, str], playbook: str = "grid") -> list[SessionInput]:
@@ -116,7 +116,7 @@ def test_every_form_shows_them(tmp_path: Path) -> None:
         replace(one.recorded, start=replace(one.recorded.start, settings={ACKS: value}))
         for one, value in zip(told.sessions, ("all", HOSTILE), strict=True)
     ]
-    made: ReportStory = tell(recorded, [], told.tables)
+    made: ReportModel = build_story(recorded, [], told.tables)
     rows = all_tables(made)["settings"].to_pylist()
     assert [(row["session_id"], row["setting"], row["name"]) for row in rows] == [
         ("s0", ACKS, "acks"), ("s1", ACKS, "acks")

@@ -15,22 +15,22 @@ from syrupy.assertion import SnapshotAssertion
 
 from spark_report.model import report
 from spark_report.model.comparison import BY_NAME, MEASURES, compare, regressions
-from spark_report.model.report import ReportStory
+from spark_report.model.report import ReportModel
 from spark_report.render import charts, html, output, sections, svg
 from spark_report.render import text as markdown
 from spark_report.spark.errors import ReportError
 from spark_report.tables import registry
 from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE, SPAN, story
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> ReportStory:
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> ReportModel:
     return story(tmp_path_factory.mktemp("hostile"), HOSTILE, sessions=2)
 
 
-def with_counts(told: ReportStory, *counts: dict[str, Any]) -> ReportStory:
+def with_counts(told: ReportModel, *counts: dict[str, Any]) -> ReportModel:
     """The same sessions with other totals."""
     changed = [replace(one, counts={**one.counts, **each}) for one, each in zip(told.sessions, counts, strict=True)]
     return replace(told, sessions=tuple(changed))
@@ -202,7 +202,7 @@ class TestPictures:
         hovers = [words for trace in figure["data"] for words in trace.get("hovertext", ()) if "ISR [1]" in words]
         assert [("not known" in words, "None" in words) for words in hovers] == [(True, False)]
 
-    def test_a_picture_is_xml_whatever_the_names_are(self, hostile: ReportStory) -> None:
+    def test_a_picture_is_xml_whatever_the_names_are(self, hostile: ReportModel) -> None:
         one = hostile.sessions[0]
         for figure in (
             charts.timeline_chart(one),
@@ -243,7 +243,7 @@ class TestPictures:
         places = [float(line.get("data-xs") or 0) for line in lines]
         assert places == [pytest.approx(left + (right - left) / 4, abs=0.1)] * 3
 
-    def test_a_long_label_leaves_room_for_the_plot(self, hostile: ReportStory) -> None:
+    def test_a_long_label_leaves_room_for_the_plot(self, hostile: ReportModel) -> None:
         plots = [picture(charts.timeline_chart(one)).get("data-plot") for one in hostile.sessions]
         assert all(float((plot or "").split()[0]) < svg.WIDTH / 2 for plot in plots)
 
@@ -254,7 +254,7 @@ class TestPictures:
 
 
 class TestMarkdown:
-    def test_nothing_in_a_name_means_anything(self, hostile: ReportStory) -> None:
+    def test_nothing_in_a_name_means_anything(self, hostile: ReportModel) -> None:
         text = markdown.markdown_text(hostile)
         assert text.startswith(markdown.MARKDOWN_FIRST_LINE)
         tags = set(re.findall(r"</?[a-z]+", text))
@@ -312,7 +312,7 @@ def test_texts_of_somebody_elses_are_refused_and_ours_are_not(
     with pytest.raises(ReportError) as caught:
         output.Staging(tmp_path).__enter__()
     assert caught.value.code == "not_a_report"
-    assert said(caught.value, out=tmp_path) == snapshot
+    assert masked_text(caught.value, out=tmp_path) == snapshot
     output.write_dictionary(tmp_path / output.DICTIONARY)
     (tmp_path / output.MARKDOWN).write_text(markdown.MARKDOWN_FIRST_LINE, encoding="utf-8")
     with output.Staging(tmp_path) as staging:

@@ -22,7 +22,7 @@ from spark_report.spark.errors import ReportError
 from spark_report.tables.queries import clients
 from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE, SPAN, story
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 pytestmark = pytest.mark.slow
 
@@ -335,7 +335,7 @@ class TestFiles:
         with pytest.raises(ReportError) as caught:
             output.Staging(target).__enter__()
         assert caught.value.code == "not_a_report"
-        assert said(caught.value, file=target / name) == snapshot
+        assert masked_text(caught.value, file=target / name) == snapshot
         assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["report", f"report/{name}"]
         assert (target / name).read_text(encoding="utf-8") == text
 
@@ -361,7 +361,7 @@ class TestFiles:
         with pytest.raises(ReportError) as caught:
             output.Staging(tmp_path / "report").__enter__()
         assert caught.value.code == "not_a_directory"
-        assert said(caught.value, target=tmp_path / "report") == snapshot
+        assert masked_text(caught.value, target=tmp_path / "report") == snapshot
 
 
 def opened(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:

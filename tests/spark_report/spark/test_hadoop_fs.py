@@ -20,18 +20,18 @@ from playbooks.campaign.store import CampaignError, open_campaign
 from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.session_format import session_files
 from spark_report import __main__ as command
-from spark_report.fleet.sources import look, runs_of
+from spark_report.fleet.sources import identify_sources, runs_of
 from spark_report.input.frames import read_events, read_final_reads, read_ledgers
-from spark_report.input.sessions import ARROW_TYPES, LEDGER, SessionInput, SetAside, collect
+from spark_report.input.sessions import ARROW_TYPES, LEDGER, SessionInput, SetAside, collect_sessions
 from spark_report.job import local_directory, run
 from spark_report.spark import hadoop_fs
 from spark_report.spark.errors import ReportError
-from spark_report.spark.hadoop_fs import Address, HadoopPath, Somewhere, located, place
+from spark_report.spark.hadoop_fs import Address, AnyPath, HadoopPath, parse_path, resolve_remote
 from spark_report.spark.session import Started
 from tests.spark_report.campaigns.test_campaigns import grid_at, plan_at
 from tests.spark_report.conftest import Known, tables_of
 from tests.support.sessions import Row, leader_crash, reseal, tear, write_session
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def behind(spark: "SparkSession") -> Behind:
 
     def mount(name: str, directory: Path) -> HadoopPath:
         spark.conf.set(MOUNT.format(name), directory.as_uri())
-        (path,) = located(Started(spark, "given", None), [Address(f"viewfs://{name}/there")])
+        (path,) = resolve_remote(Started(spark, "given", None), [Address(f"viewfs://{name}/there")])
         assert isinstance(path, HadoopPath)
         return path
 
@@ -88,7 +88,7 @@ def kinds_of_trouble(parent: Path) -> None:
     (parent / "session_id=o").write_text("a file")
 
 
-def told(found: SessionInput, *roots: Somewhere) -> list[str]:
+def told(found: SessionInput, *roots: AnyPath) -> list[str]:
     """All that is known of a session, but for where it is."""
     texts = [str(getattr(found, each.name)) for each in fields(SessionInput)]
     for root in roots:
@@ -105,8 +105,8 @@ def test_all_kinds_of_sessions_are_seen_as_on_a_disk(
     kinds_of_trouble(parent)
     monkeypatch.setattr(hadoop_fs, "TAIL_BYTES", tail)
     there = behind(f"kinds{tail}", parent)
-    here, aside_here = collect([parent])
-    found, aside = collect([there])
+    here, aside_here = collect_sessions([parent])
+    found, aside = collect_sessions([there])
     assert len(here) == 8
     assert len(aside_here) == 6
     assert [told(each, there, parent) for each in found] == [told(each, parent) for each in here]
@@ -125,8 +125,8 @@ def test_their_rows_are_those_on_a_disk(behind: Behind, spark: "SparkSession", t
         write_session(parent, leader_crash(), session_id=name)
     tear(parent / "session_id=torn")
     write_session(alone, leader_crash(), session_id="two")
-    here, _aside = collect([parent, alone / "session_id=two"])
-    there, aside = collect([behind("rows", parent), behind("row", alone) / "session_id=two"])
+    here, _aside = collect_sessions([parent, alone / "session_id=two"])
+    there, aside = collect_sessions([behind("rows", parent), behind("row", alone) / "session_id=two"])
     assert aside == []
     for read in (read_events, read_ledgers, read_final_reads):
         rows, expected = (sorted(map(repr, read(spark, each).collect())) for each in (there, here))
@@ -176,7 +176,7 @@ def test_a_fleet_of_them_has_the_tables_of_those_on_a_disk(spark: "SparkSession"
             run_campaign(campaign, work, 4, workers=1)
             write_plan(folder, work)
         spark.conf.set(f"fs.viewfs.mounttable.fleets.link./{kind}", folder.as_uri())
-    there = located(Started(spark, "given", None), [Address(f"viewfs://fleets/{kind}") for kind in kinds])
+    there = resolve_remote(Started(spark, "given", None), [Address(f"viewfs://fleets/{kind}") for kind in kinds])
     roots = (str(tmp_path), "viewfs://fleets")
     here = fleets(spark, [tmp_path / kind for kind in kinds], roots)
     found = fleets(spark, there, roots)
@@ -191,9 +191,9 @@ def test_a_fleet_of_them_has_the_tables_of_those_on_a_disk(spark: "SparkSession"
     assert found == here
 
 
-def fleets(spark: "SparkSession", paths: Sequence[Somewhere], roots: Sequence[str]) -> tuple[list[str], list[Row]]:
+def fleets(spark: "SparkSession", paths: Sequence[AnyPath], roots: Sequence[str]) -> tuple[list[str], list[Row]]:
     """All that a report on fleets is made from: what is said of each, and their runs."""
-    sources, aside = look(paths)
+    sources, aside = identify_sources(paths)
     assert aside == []
     words = [f"{each.name} {each.words} {each.command} {each.path}" for each in sources]
     rows = [row.asDict(recursive=True) for each in sources for row in runs_of(spark, each).collect()]
@@ -213,9 +213,9 @@ def test_a_file_that_is_too_large_to_be_checked_is_set_aside_with_its_size(
     monkeypatch.setattr(hadoop_fs, "MOST_BYTES", 10_000)
     size = (session / session_files.EVENTS_PARQUET).stat().st_size
     with pytest.raises(ReportError) as caught:
-        collect([behind("large", tmp_path / "s")])
+        collect_sessions([behind("large", tmp_path / "s")])
     assert f" {size} " in str(caught.value)
-    assert said(caught.value, session=session.name, size=size) == snapshot
+    assert masked_text(caught.value, session=session.name, size=size) == snapshot
 
 
 class TestWithoutSpark:
@@ -232,7 +232,7 @@ class TestWithoutSpark:
         ],
     )
     def test_what_a_path_means(self, text: str, meant: Path | Address) -> None:
-        assert place(text) == meant
+        assert parse_path(text) == meant
 
     @pytest.mark.parametrize("text", ["hdfs://n/out", "hdfs:/n/out"])
     def test_what_is_written_is_written_to_a_disk(

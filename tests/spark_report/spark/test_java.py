@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from spark_report.spark import jvm
 from spark_report.spark.errors import ReportError
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 
 def fake_java(home: Path, version: str, *, vector: bool = True) -> Path:
@@ -77,7 +77,7 @@ class TestOrder:
         with pytest.raises(ReportError) as caught:
             jvm.find_java(tmp_path, environment)
         assert caught.value.code == "no_java"
-        assert said(caught.value, home=old) == snapshot
+        assert masked_text(caught.value, home=old) == snapshot
 
 
 class TestStandIn:

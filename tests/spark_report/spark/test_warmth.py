@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from spark_report import aot_cache
 from spark_report.spark import jvm, session
 from tests.spark_report.spark.test_java import fake_java
-from tests.support.wording import said
+from tests.support.wording import masked_text
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ class TestCommand:
         (file.parent / ".part-1.aot").write_bytes(b"left behind")
         assert aot_cache.main(["status"]) == 0
         told = capsys.readouterr().out
-        assert said(told.splitlines()[0], file=file, pyspark=pyspark.__version__, prefix=sys.prefix) == snapshot
+        assert masked_text(told.splitlines()[0], file=file, pyspark=pyspark.__version__, prefix=sys.prefix) == snapshot
         assert aot_cache.main(["clear"]) == 0
         assert list(file.parent.iterdir()) == []
 
@@ -169,7 +169,7 @@ class TestCommand:
         monkeypatch.setenv("JAVA_HOME", str(home))
         monkeypatch.setenv("PATH", f"{other / 'bin'}{os.pathsep}{os.environ['PATH']}")
         assert aot_cache.main(["warm"]) == 2
-        assert said(capsys.readouterr().err, home=home, other=other) == snapshot
+        assert masked_text(capsys.readouterr().err, home=home, other=other) == snapshot
         assert asdict(jvm.describe_cache(home, 17, "x", has_vector=True))["java_stamp"]
         assert jvm.spark_cache_folder(environment) is not None
 

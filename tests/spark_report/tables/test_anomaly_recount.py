@@ -16,7 +16,7 @@ from spark_report.tables.result_recount import LAST
 from tests.playbooks.session_format.test_versions import GOLDENS
 from tests.playbooks.thinned import thinned
 from tests.spark_report.histories import Event, history, of_directory
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 from tests.support.sessions import Row
 
 GOLDEN = GOLDENS / "playbook.yaml"
@@ -49,7 +49,7 @@ def test_it_agrees_with_the_checker_on_a_session_with_losses(golden: tuple[list[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", some(PLAYBOOKS, 2))
+@pytest.mark.parametrize("name", spread_sample(PLAYBOOKS, 2))
 def test_it_agrees_with_the_checker_on_the_library(tmp_path: Path, name: str) -> None:
     session = start_session(loads(thinned(name), name), recorder=Recorder(tmp_path))
     rows = anomaly_recount.of_events(*of_directory(Path(session.finish().session)))
@@ -81,7 +81,7 @@ def test_what_is_told_otherwise_is_a_disagreement(golden: tuple[list[Event], Ses
 def test_a_rule_that_is_broken_is_a_disagreement(
     golden: tuple[list[Event], SessionClaims], monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
-    monkeypatch.setattr(anomaly_recount.Judge, rule, lambda _self: None)
+    monkeypatch.setattr(anomaly_recount.AnomalyFinder, rule, lambda _self: None)
     assert any(row["finding"] == "disagreements" for row in anomaly_recount.of_events(*golden))
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from cluster_model.checker.ledger.duplicates import Repeats
+from cluster_model.checker.ledger.duplicates import DuplicateTracker
 from cluster_model.clients.consumer import fetcher
-from cluster_model.clients.producer.record_accumulator import Outgoing, SentTogether
-from cluster_model.log.batch_store import Lineage
+from cluster_model.clients.producer.record_accumulator import ProducerBatch, RecordsBySendTime
+from cluster_model.log.batch_store import EpochBranch
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import loads
@@ -94,10 +94,10 @@ def test_a_wrong_latency_of_an_event_is_noticed(batched: tuple[Session, Recorded
 
 @pytest.mark.slow
 def test_one_latency_for_a_whole_batch_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def as_the_oldest(batch: Outgoing) -> list[SentTogether]:
-        return [SentTogether(0, batch.records, batch.created_us)]
+    def as_the_oldest(batch: ProducerBatch) -> list[RecordsBySendTime]:
+        return [RecordsBySendTime(0, batch.records, batch.created_us)]
 
-    monkeypatch.setattr(Outgoing, "sent_together", as_the_oldest)
+    monkeypatch.setattr(ProducerBatch, "sent_together", as_the_oldest)
     found = disagreements(*recorded(tmp_path)[1])
     assert {("events", "latency_us"), ("result.json", "clients.producers.checkout.latency.p50_us")} <= found
     assert not any(".groups." in name for _source, name in found)
@@ -106,9 +106,9 @@ def test_one_latency_for_a_whole_batch_is_noticed(tmp_path: Path, monkeypatch: p
 @pytest.mark.slow
 def test_one_latency_for_a_whole_poll_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def as_the_newest(
-        log_branch: Lineage, records: object, start: int, end: int
-    ) -> tuple[fetcher.AppendedTogether, ...]:
-        return (fetcher.AppendedTogether(start, end, end - start, log_branch.appended_at(end - 1)),)
+        log_branch: EpochBranch, records: object, start: int, end: int
+    ) -> tuple[fetcher.RecordsByAppendTime, ...]:
+        return (fetcher.RecordsByAppendTime(start, end, end - start, log_branch.appended_at(end - 1)),)
 
     monkeypatch.setattr(fetcher, "appended_together", as_the_newest)
     found = disagreements(*recorded(tmp_path)[1])
@@ -192,7 +192,7 @@ def test_late_records_truncations_and_epochs_are_counted_again(tmp_path: Path) -
 @pytest.mark.slow
 def test_wrong_counters_of_the_model_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(client_stats._HANDLERS, "consumer_reset", lambda _books, _event: None)
-    monkeypatch.setattr(Repeats, "reordered", lambda _self, _client=None: 3)
+    monkeypatch.setattr(DuplicateTracker, "reordered", lambda _self, _client=None: 3)
     found = disagreements(*library("consumer-truncation", tmp_path / "late"))
     assert found == {("result.json", "ledger.reordered")}
     found = disagreements(*library("retention-overtakes-earliest", tmp_path / "reset"))

@@ -7,13 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_report.input.sessions import look_at
+from spark_report.input.sessions import check_session
 from spark_report.tables import compute
 from tests.support.sessions import leader_crash, write_session
 
 
 def test_only_what_is_whole_is_told(tmp_path: Path) -> None:
-    session = look_at(write_session(tmp_path, leader_crash(), session_id="a"))
+    session = check_session(write_session(tmp_path, leader_crash(), session_id="a"))
     good = {"anomaly": "duplicate", "count": 2, "legal": False, "reason": ""}
     strange = [7, {"anomaly": 3, "count": 1, "legal": True}, {"anomaly": "x", "count": "many", "legal": True}, good]
     finding = {"kind": "lost", "cause": "acks-1", "sentence": "gone", "count": 3, "partitions": ["p-0", 4]}
@@ -33,7 +33,7 @@ REFUSED = {**REMEDY, "verdict": "refused", "after": None, "rejected": None, "see
 
 def explained(tmp_path: Path, finding: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The points of no return and the remedies of a session whose explanation has this finding."""
-    session = look_at(write_session(tmp_path, leader_crash(), session_id="a"))
+    session = check_session(write_session(tmp_path, leader_crash(), session_id="a"))
     sessions = [replace(session, why={"findings": [{"number": 1, "kind": "lost", **finding}]})]
     return compute.kept_points(sessions), compute.kept_remedies(sessions)
 

@@ -21,15 +21,15 @@ from tui.keybindings.scopes import (
     keys_of,
     remapped,
     scope_of,
+    scoped_id,
     scopes,
-    there,
     without_conflicts,
 )
 from tui.screens.command_line import CommandScreen
 from tui.screens.help import HelpScreen
 from tui.screens.modes.timeline import TimelineScreen
 from tui.screens.time_travel import BranchesScreen
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.settings.schema import Settings
 from tui.settings.settings_file import read_settings
 from tui.terminal.frame_clock import StepClock
@@ -52,7 +52,9 @@ def own_nodes():
 
 
 def test_every_binding_of_every_screen_and_widget_has_an_id_of_the_key_map():
-    known = {key.id for key in all_keys()} | {there(scope.name, name) for scope in scopes() for name in scope.through}
+    known = {key.id for key in all_keys()} | {
+        scoped_id(scope.name, name) for scope in scopes() for name in scope.through
+    }
     bound = set()
     for node in own_nodes():
         for each in node.__dict__.get("BINDINGS", []):
@@ -80,7 +82,7 @@ def test_ids_are_unique_and_no_scope_has_a_key_twice():
 @pytest.mark.parametrize("scope", MODES, ids=lambda each: each.name)
 def test_in_a_mode_every_key_does_one_thing(scope):
     keymap = keymap_of(remapped({"fault": ("v",), "branches": ("x", "z")}))
-    ids = [*(key.id for key in scope.keys), *(there(scope.name, name) for name in scope.through)]
+    ids = [*(key.id for key in scope.keys), *(scoped_id(scope.name, name) for name in scope.through)]
     names = [name for each in ids for name in keymap[each].split(",") if name != "unbound"]
     assert len(names) == len(set(names))
 
@@ -133,7 +135,7 @@ def test_what_is_typed_somewhere_is_no_key_there(tmp_path, key, snapshot):
 @asynccontextmanager
 async def with_keys(**wanted):
     clock = StepClock()
-    bridge = SimBridge(fake_views.session(orders=2, payments=1), clock)
+    bridge = SessionController(fake_views.session(orders=2, payments=1), clock)
     app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=Settings(keys=wanted))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()

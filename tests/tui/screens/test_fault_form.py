@@ -9,7 +9,7 @@ from playbooks.parser.steps.timed_steps import facts_of
 from tests.tui import fake_views
 from tests.tui.driving import driving, trimmed
 from tui.screens.fault_forms import FaultForm, FormFieldError, fields, read_fields
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.session.typed_commands import CommandContext
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel import side_panes, status_bar
@@ -72,7 +72,7 @@ def test_every_field_says_what_it_takes(snapshot):
 
 def waiting(*actions):
     clock = StepClock()
-    bridge = SimBridge(Session.start(fake_views.playbook(orders=1, payments=1), open_ended=True), clock)
+    bridge = SessionController(Session.start(fake_views.playbook(orders=1, payments=1), open_ended=True), clock)
     bridge.pause(True)
     for action in actions:
         bridge.queue(action)

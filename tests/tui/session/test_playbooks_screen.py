@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from playbooks.engine.session import Session
-from playbooks.library.index import shelf
+from playbooks.library.index import library_entries
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
@@ -14,7 +14,7 @@ from tests.support.playbooks import CRASH
 from tests.tui.driving import driving, trimmed
 from tui.screens.cluster import MainScreen
 from tui.screens.modes.playbooks import PlaybooksScreen
-from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Wish
+from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Destination
 from tui.viewmodel import playbook_pages
 
 pytestmark = pytest.mark.slow
@@ -67,14 +67,14 @@ async def test_the_mark_goes_on_with_the_steps_and_back_with_time():
         assert "▶ 14   - at: 2s" in driver.text()
         instant = driver.bridge.session.instant
         assert instant.next_step.index == 0
-        told = playbook_pages.told(instant.playbook, driver.app.screen._progress())
+        told = playbook_pages.progress_text(instant.playbook, driver.app.screen._progress())
         assert told in " ".join(driver.shown("#plays-about"))
 
 
 async def test_another_playbook_is_read_and_its_text_scrolled(snapshot):
     async with driving((120, 40), session=crash()) as driver:
         await at(driver, 1, "down")
-        (shelved,) = [each for each in shelf() if each.name == "acks-0-leader-crash"]
+        (shelved,) = [each for each in library_entries() if each.name == "acks-0-leader-crash"]
         assert shelved.title in " ".join(driver.shown("#plays-about"))
         assert "acks-0-leader-crash.yaml" in driver.text()
         assert f" {driver.app.screen._expected_pane.border_title} ─" in driver.text()
@@ -113,7 +113,7 @@ async def test_the_filter_takes_what_is_typed_and_lets_it_go_again(snapshot):
 async def test_enter_wishes_for_the_playbook_and_ends_the_app():
     async with driving((80, 24), session=crash()) as driver:
         await at(driver, 1, "slash", *"leader-crash", "enter", "enter")
-        assert driver.app.wish == Wish(PLAYBOOK, "acks-0-leader-crash")
+        assert driver.app.wish == Destination(PLAYBOOK, "acks-0-leader-crash")
         assert driver.app.return_code == 0
 
 
@@ -124,9 +124,9 @@ async def test_what_is_on_the_screen_is_not_left_for_itself(snapshot):
         await driver.press("b")
         assert [already, said(driver)] == snapshot
         assert driver.app.wish is None
-        driver.app.back = Wish(WELCOME)
+        driver.app.back = Destination(WELCOME)
         await driver.press("b")
-        assert driver.app.wish == Wish(WELCOME)
+        assert driver.app.wish == Destination(WELCOME)
 
 
 async def test_one_that_is_stepped_by_hand_is_told_how_to_be_played(snapshot):
@@ -153,7 +153,7 @@ async def test_bad_input_is_one_line_and_nothing_is_lost(tmp_path, snapshot):
         bad.write_text(CRASH)
         driver.app.screen._prompt.value = str(bad)
         await driver.press("enter")
-        assert driver.app.wish == Wish(PLAYBOOK, str(bad))
+        assert driver.app.wish == Destination(PLAYBOOK, str(bad))
 
 
 async def test_the_rest_is_taken_over_by_hand(tmp_path, snapshot):
@@ -197,7 +197,7 @@ async def test_enter_wishes_for_a_session_unless_it_cannot_be_read(tmp_path, sea
         assert said(driver).replace(str(tmp_path), "<tmp>") == snapshot
         assert driver.app.wish is None
         await driver.press("up", "enter")
-        assert driver.app.wish == Wish(SESSION, str(good))
+        assert driver.app.wish == Destination(SESSION, str(good))
 
 
 async def test_no_session_at_all_is_told_and_a_click_marks_a_line(tmp_path, snapshot):

@@ -4,7 +4,7 @@ import pytest
 
 from faults.declarations.fault import Action, FaultError
 from tests.tui.fake_views import session
-from tui.session.session_controller import BEHIND_REST_S, SEEK_LIMIT_US, SimBridge
+from tui.session.session_controller import BEHIND_REST_S, SEEK_LIMIT_US, SessionController
 from tui.terminal.frame_clock import BATCH, SLICE_S, StepClock
 
 CRASH = Action("inject", "crash", "leader(orders-0)")
@@ -23,7 +23,7 @@ class SlowClock(StepClock):
 
 
 def bridge(clock=None, **more):
-    return SimBridge(session(orders=2, payments=1, calm=True), clock or StepClock(), **more)
+    return SessionController(session(orders=2, payments=1, calm=True), clock or StepClock(), **more)
 
 
 def play(simulation, seconds, frame=1 / 16):
@@ -71,7 +71,7 @@ def test_slices_never_change_results():
 
 @pytest.mark.slow
 def test_frames_come_to_the_same_as_one_long_run():
-    simulation = SimBridge(session(orders=2, payments=1), StepClock())
+    simulation = SessionController(session(orders=2, payments=1), StepClock())
     play(simulation, 2)
     simulation.act(CRASH)
     play(simulation, 1, frame=1 / 64)
@@ -176,7 +176,7 @@ def test_seeking_in_a_quiet_cluster_gives_up_and_says_so():
     live.cluster.stop_producers()
     live.advance(10_000_000)  # by then the group has its partitions
     live.drain()
-    simulation = SimBridge(live, StepClock())
+    simulation = SessionController(live, StepClock())
     simulation.seek()
     for _ in range(10_000):
         simulation.frame()

@@ -13,7 +13,7 @@ from tui.terminal import frame_clock
 from tui.terminal.terminal import EACH_S, TerminalTitle, animated
 from tui.terminal.theme import ROLES, Look
 from tui.viewmodel import partition_matrix, status_bar
-from tui.viewmodel.animation import EATEN_S, FRESH_S, SWEEP_S, Motion, moved
+from tui.viewmodel.animation import HIGHLIGHT_S, SWEEP_S, TRUNCATION_S, Animation, highlight_changes
 from tui.viewmodel.partition_history import ReplicaTruncation
 from tui.widgets import matrix as paint_matrix
 
@@ -24,7 +24,7 @@ class Seen:
     """A motion with the hands of its clocks."""
 
     def __init__(self):
-        self.motion, self.now_s, self.now_us = Motion(on=True), 100.0, 0
+        self.motion, self.now_s, self.now_us = Animation(on=True), 100.0, 0
 
     def turn(self, seconds=0.0, micros=1_000):
         self.now_s, self.now_us = self.now_s + seconds, self.now_us + micros
@@ -40,9 +40,9 @@ def test_a_number_is_told_for_three_frames_after_it_changed_and_not_when_it_is_f
     assert not seen.turn().fresh("hw", 1)
     assert not seen.turn(1).fresh("hw", 1)
     assert seen.turn(1).fresh("hw", 2)
-    assert seen.turn(FRESH_S * 0.9).fresh("hw", 2)
+    assert seen.turn(HIGHLIGHT_S * 0.9).fresh("hw", 2)
     assert not seen.motion.resting(seen.now_s)
-    assert not seen.turn(FRESH_S * 0.2).fresh("hw", 2)
+    assert not seen.turn(HIGHLIGHT_S * 0.2).fresh("hw", 2)
     assert seen.motion.resting(seen.now_s)
 
 
@@ -62,7 +62,7 @@ def test_another_instant_is_another_picture():
 
 
 def test_off_nothing_moves():
-    motion = Motion()
+    motion = Animation()
     motion.turn(1, 1)
     assert not motion.fresh("hw", 1)
     motion.turn(2, 2)
@@ -124,7 +124,7 @@ def test_rows_of_the_matrix_tell_what_changed_in_them():
     def rows(*partitions):
         shown = view(partitions=partitions)
         built = partition_matrix.build_matrix(shown, width=100, height=6, cursor=(0, 0))
-        return moved(built.rows, partitions, seen.motion, paint_matrix.pieces(built.head.columns))
+        return highlight_changes(built.rows, partitions, seen.motion, paint_matrix.pieces(built.head.columns))
 
     before = (partition("a"), partition("b"))
     seen.turn()
@@ -161,7 +161,7 @@ def test_cells_that_were_cut_are_eaten_from_the_right_in_six_frames():
     seen = Seen()
     assert seen.turn().eaten("here", log(), ()) == log()
     cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
-    left = [tail(seen.turn(EATEN_S / 6 if at else 0).eaten("here", cut_log(), cut)) for at in range(8)]
+    left = [tail(seen.turn(TRUNCATION_S / 6 if at else 0).eaten("here", cut_log(), cut)) for at in range(8)]
     assert left[0] == 9
     assert left == sorted(left, reverse=True)
     assert len(set(left)) >= 6
@@ -179,11 +179,11 @@ def test_what_is_eaten_keeps_its_look_and_what_is_written_anew_comes_in_sight_be
     shown = seen.turn().eaten("here", after, cut)
     assert shown.lanes[2].runs[-4:] == (*log().lanes[2].runs[2:], EpochRun(130, 139, 5, False, False))
     assert shown.lanes[:2] == after.lanes[:2]
-    shown = seen.turn(EATEN_S / 2).eaten("here", after, cut)
+    shown = seen.turn(TRUNCATION_S / 2).eaten("here", after, cut)
     assert shown.lanes[2].runs[-3:] == (
         EpochRun(121, 124, 4, True, False), EpochRun(124, 126, 4, True, True), EpochRun(126, 139, 5, False, False),
     )  # fmt: skip
-    assert seen.turn(EATEN_S).eaten("here", after, cut) == after
+    assert seen.turn(TRUNCATION_S).eaten("here", after, cut) == after
 
 
 def test_cuts_of_the_past_and_of_logs_that_were_not_looked_at_are_not_eaten_again():

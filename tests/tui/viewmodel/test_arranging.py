@@ -13,7 +13,7 @@ from tests.tui.test_paint import LOOKS, text_of
 from tui.screens.base import JumpScreen
 from tui.terminal.theme import HEAT
 from tui.viewmodel import clipboard_text, partition_matrix, row
-from tui.viewmodel.partition_matrix import fitting, nearest, said_of, stepped
+from tui.viewmodel.partition_matrix import filter_text_of, fitting, nearest, stepped
 from tui.widgets import matrix as paint_matrix
 
 pytestmark = pytest.mark.slow
@@ -41,9 +41,9 @@ async def behind(driver):
 
 def test_a_filter_finds_names_and_what_is_the_matter():
     sound, sick, cut = troubled().partitions
-    assert said_of(sound).split() == ["orders-0", "b1"]
-    assert said_of(sick).split() == ["orders-1", "b2", "under", "minisr", "lost"]
-    assert said_of(cut).split() == ["orders-2", "offline", "under", "minisr"]
+    assert filter_text_of(sound).split() == ["orders-0", "b1"]
+    assert filter_text_of(sick).split() == ["orders-1", "b2", "under", "minisr", "lost"]
+    assert filter_text_of(cut).split() == ["orders-2", "offline", "under", "minisr"]
     partitions = (sound, sick, cut)
     assert fitting(partitions, "") == fitting(partitions, "  ") == fitting(partitions, "!") == [0, 1, 2]
     assert fitting(partitions, "LOST") == [1]
@@ -207,17 +207,17 @@ def test_a_thousand_partitions_are_seen_at_a_glance(look):
     many = [partition(f"orders-{number}", isr=(1,) if number % 100 == 7 else (1, 2, 3)) for number in range(1_000)]
     for width in (40, 80, 130):
         for cursor in (0, 500, 999):
-            built = partition_matrix.build_glance(many, cursor, width, 12)
+            built = partition_matrix.build_overview(many, cursor, width, 12)
             assert len(built.rows) <= 11
             assert sum(row.cursor >= 0 for row in built.rows) == 1
             for painted in built.rows:
                 assert paint_matrix.paint(painted, width, look).cell_length == width
-    whole = partition_matrix.build_glance(many, 999, 130, 12)
+    whole = partition_matrix.build_overview(many, 999, 130, 12)
     assert sum(len(row.cells) for row in whole.rows) == 1_000
     told = "".join(text for text, _role in whole.legend)
     assert f"orders-999: {partition_matrix.state_of(partition()).words}" in told
     assert f"! 10 {partition_matrix.state_of(partition(isr=(1,))).words}" in told
-    assert partition_matrix.build_glance([], 0, 80, 5).rows == ()
+    assert partition_matrix.build_overview([], 0, 80, 5).rows == ()
 
 
 @pytest.mark.parametrize("kind", BLIND)

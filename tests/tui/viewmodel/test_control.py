@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from cluster_model.controller.cluster_parts import ControllerView
-from cluster_model.observation.views import BeliefView
+from cluster_model.observation.views import CachedMetadataView
 from faults.catalogue import CATALOGUE
 from tests.tui import fake_views
 from tests.tui.driving import driving, in_feed
@@ -41,7 +41,7 @@ def split_view():
         partition_epoch=7,
         replicas=(fake_views.replica(1, "diverged"), fake_views.replica(2, "leader"), fake_views.replica(3)),
         leaders=(1, 2),
-        beliefs=(BeliefView(1, 1, 3, 6, (1, 2, 3)), BeliefView(3, -1, -1, -1, ())),
+        beliefs=(CachedMetadataView(1, 1, 3, 6, (1, 2, 3)), CachedMetadataView(3, -1, -1, -1, ())),
         elr=(1,),
         recovering=True,
         adding=(4,),
@@ -73,8 +73,8 @@ def test_without_an_active_controller_the_line_says_so(snapshot):
 
 
 def test_troubles_stand_behind_the_nodes_the_worst_first(snapshot):
-    assert [text for text, _role in status_bar.troubles(split_view())] == snapshot
-    assert status_bar.troubles(fake_views.view()) == ()
+    assert [text for text, _role in status_bar.problems(split_view())] == snapshot
+    assert status_bar.problems(fake_views.view()) == ()
 
 
 def test_the_line_never_grows_beyond_its_width_but_for_the_nodes():
@@ -97,7 +97,7 @@ def test_a_node_is_found_where_its_name_stands():
     [("active", (), "★"), ("active", ("gc_pause",), "‖"), ("down", ("gc_pause", "crash"), "✕"), ("follower", (), "●")],
 )
 def test_a_paused_node_looks_paused_whatever_it_believes(role, faults, glyph):
-    assert status_bar.look_of(ControllerView(1001, "controller 1001", role, 1, 0, 0, faults))[0] == glyph
+    assert status_bar.glyph_of(ControllerView(1001, "controller 1001", role, 1, 0, 0, faults))[0] == glyph
 
 
 def test_every_role_has_a_look():

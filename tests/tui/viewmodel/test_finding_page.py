@@ -32,7 +32,7 @@ from cluster_model.protocol.events import (
 from tui.terminal import glyphs
 from tui.viewmodel import finding_page
 from tui.viewmodel.finding_page import GONE, HAS, LATER, NEVER, CopyHolder
-from tui.viewmodel.partition_history import Chronicle, PartitionStatus
+from tui.viewmodel.partition_history import PartitionHistory, PartitionStatus
 
 EVENTS = (
     "records_acked", "node_down", "leader_elected", "truncated", "isr_changed", "fault_injected", "broker_fenced",
@@ -167,7 +167,7 @@ def test_of_many_replicas_those_that_the_chain_names_are_drawn():
 
 
 def test_the_chronicle_tells_how_a_partition_stood_at_any_link():
-    chronicle = Chronicle()
+    chronicle = PartitionHistory()
     other = LeaderElected(4, "other-0", 9, 1, 1, (9,), True, "x")
     chronicle.take(
         [
@@ -196,7 +196,7 @@ def test_the_chronicle_tells_how_a_partition_stood_at_any_link():
 
 
 def test_the_chronicle_counts_losses_and_names_each_broken_rule_once():
-    chronicle = Chronicle()
+    chronicle = PartitionHistory()
     broken = InvariantViolated(5, "leader-completeness", "orders-0", 2, "it lacks 4", "")
     missing = RecordsMissing(5, "orders-0", "clicks", 0, 4, 100, 0, 1, False, "")
     chronicle.take([broken, replace(broken, at_us=6), replace(broken, partition="other-0"), missing])

@@ -9,9 +9,9 @@ from tests.tui import fake_views
 from tests.tui.driving import Driver
 from tests.tui.fake_views import partition, replica
 from tui.app import FloodmarkApp
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.settings.schema import Settings
-from tui.settings.settings_file import SeenWords
+from tui.settings.settings_file import ExplainedTerms
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel.help import GLOSSARY, TOKENS, term, word_at, word_of
 
@@ -21,7 +21,7 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 @asynccontextmanager
 async def hinted(seen, size=(120, 40), settings=None):
     clock = StepClock()
-    bridge = SimBridge(fake_views.session(orders=2, payments=1), clock)
+    bridge = SessionController(fake_views.session(orders=2, payments=1), clock)
     app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=settings, seen=seen)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
@@ -73,7 +73,7 @@ def test_the_word_of_a_cell_is_about_what_is_amiss():
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_word_is_explained_once_and_that_is_kept(tmp_path, size, snapshot):
     path = tmp_path / "folder" / "seen"
-    async with hinted(SeenWords(path), SIZES[size]) as driver:
+    async with hinted(ExplainedTerms(path), SIZES[size]) as driver:
         await rest_on(driver, "ISR")
         assert term("ISR").meaning in driver.toasts()[0]
         assert driver.toasts() == snapshot
@@ -81,13 +81,13 @@ async def test_a_word_is_explained_once_and_that_is_kept(tmp_path, size, snapsho
         await rest_on(driver, "ISR")
         assert len(driver.toasts()) == 2
     assert path.read_text() == "ISR\nHW\n"
-    async with hinted(SeenWords(path), SIZES[size]) as driver:
+    async with hinted(ExplainedTerms(path), SIZES[size]) as driver:
         await rest_on(driver, "ISR")
         assert driver.toasts() == []
 
 
 async def test_whoever_does_not_want_them_gets_none(tmp_path):
-    async with hinted(SeenWords(tmp_path / "seen"), settings=Settings(hints=False)) as driver:
+    async with hinted(ExplainedTerms(tmp_path / "seen"), settings=Settings(hints=False)) as driver:
         await rest_on(driver, "ISR")
         assert driver.toasts() == []
     assert not (tmp_path / "seen").exists()
@@ -95,7 +95,7 @@ async def test_whoever_does_not_want_them_gets_none(tmp_path):
 
 @pytest.mark.slow
 async def test_the_settings_switch_them_off_and_on(tmp_path):
-    async with hinted(SeenWords(tmp_path / "seen")) as driver:
+    async with hinted(ExplainedTerms(tmp_path / "seen")) as driver:
         await driver.press("S", "up")
         assert "hints" in driver.text()
         await driver.press("right", "escape")
@@ -109,7 +109,7 @@ async def test_the_settings_switch_them_off_and_on(tmp_path):
 
 @pytest.mark.slow
 async def test_the_cursor_explains_what_is_amiss(tmp_path, monkeypatch):
-    async with hinted(SeenWords(tmp_path / "seen")) as driver:
+    async with hinted(ExplainedTerms(tmp_path / "seen")) as driver:
         await driver.press("right")
         assert driver.toasts() == []
         monkeypatch.setattr("tui.viewmodel.help.word_of", lambda *_: "diverged")
@@ -120,7 +120,7 @@ async def test_the_cursor_explains_what_is_amiss(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 async def test_a_pointer_that_goes_on_explains_nothing(tmp_path):
-    async with hinted(SeenWords(tmp_path / "seen")) as driver:
+    async with hinted(ExplainedTerms(tmp_path / "seen")) as driver:
         await driver.pilot.hover(offset=place_of(driver, "ISR"))
         await driver.pilot.hover(offset=place_of(driver, "HW"))
         await driver.until(driver.toasts)  # what was passed before would have been explained before
@@ -130,9 +130,9 @@ async def test_a_pointer_that_goes_on_explains_nothing(tmp_path):
 
 def test_a_list_that_cannot_be_read_or_written_hinders_nothing(tmp_path):
     (tmp_path / "file").write_bytes(b"\xff\xfe")
-    seen = SeenWords(tmp_path / "file")
+    seen = ExplainedTerms(tmp_path / "file")
     assert "ISR" not in seen
-    seen = SeenWords(tmp_path / "file" / "below")
+    seen = ExplainedTerms(tmp_path / "file" / "below")
     seen.add("ISR")
     assert "ISR" in seen
-    assert "ISR" not in SeenWords(tmp_path / "file" / "below")
+    assert "ISR" not in ExplainedTerms(tmp_path / "file" / "below")

@@ -5,17 +5,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from cluster_model.inspection.log_inspector import Inspected, LaneMarks, RecordCopy, WrittenRecord
-from cluster_model.observation.inflight_fetches import FetchWire
-from cluster_model.observation.views import BrokerView, EpochRun, GroupView, LaneView, LogView
-from playbooks.model.record_contents import Peeked
+from cluster_model.inspection.log_inspector import RecordCopy, RecordInspection, ReplicaLogMarkers, WrittenRecord
+from cluster_model.observation.inflight_fetches import InflightFetch
+from cluster_model.observation.views import BrokerView, EpochRun, GroupView, LogView, ReplicaLogView
+from playbooks.model.record_contents import PeekedRecord
 from tests.tui import fake_views
 from tui.terminal import glyphs
 from tui.viewmodel import log_view, record_inspector
 from tui.viewmodel.log_view import ZOOMS, LogWindow, bounds, share, whole
-from tui.viewmodel.partition_history import KEPT_ACKNOWLEDGEMENTS, LogBook, ReplicaTruncation
+from tui.viewmodel.partition_history import KEPT_ACKNOWLEDGEMENTS, LogHistory, ReplicaTruncation
 
-BARE = LaneMarks(1, (), (), (), 0)
+BARE = ReplicaLogMarkers(1, (), (), (), 0)
 
 
 def text(row):
@@ -26,7 +26,7 @@ def lane(*runs, hw=100, leo=100, log_start=0, broker=1, status="in_sync"):
     made = tuple(EpochRun(*run) for run in runs)
     lost = sum(run.end - run.start for run in made if run.lost)
     diverged = sum(run.end - run.start for run in made if run.diverged and not run.lost)
-    return LaneView(broker, status, leo, hw, log_start, made, lost, diverged)
+    return ReplicaLogView(broker, status, leo, hw, log_start, made, lost, diverged)
 
 
 def drawn(a_lane, scope, marks=BARE, hw=100, cursor=-1):
@@ -170,7 +170,7 @@ def test_the_scale_changes_around_the_cursor():
 
 def sight(log=None, partition=None, cuts=(), broker=2, offset=125, marks=None):
     log = log or fake_views.log()
-    marks = marks or tuple(LaneMarks(each.broker, (), (), (), each.hw) for each in log.lanes)
+    marks = marks or tuple(ReplicaLogMarkers(each.broker, (), (), (), each.hw) for each in log.lanes)
     partition = partition or fake_views.partition("orders-3", leader=2, isr=(2, 3))
     return log_view.MicroscopeInput(partition, log, marks, cuts, broker, offset)
 
@@ -217,9 +217,9 @@ def test_ticks_stand_below_their_cells_and_give_way_to_each_other():
         return "".join(piece[0] for piece in log_view.ticks(sight(**more), scope, shape))
 
     assert line() == " " * 31 + "▲fork 121" + " " * 4 + "▲HW 134"
-    marks = tuple(LaneMarks(each, (), (), (), 98) for each in (2, 3, 1))
+    marks = tuple(ReplicaLogMarkers(each, (), (), (), 98) for each in (2, 3, 1))
     assert line(marks=marks) == " " * 8 + "△LSO 98" + " " * 16 + "▲fork 121" + " " * 4 + "▲HW 134"
-    marks = tuple(LaneMarks(each, (), (), (), 132) for each in (2, 3, 1))
+    marks = tuple(ReplicaLogMarkers(each, (), (), (), 132) for each in (2, 3, 1))
     assert "LSO" not in line(marks=marks)
     early = replace(fake_views.log(), hw=12)
     assert line(log=early).startswith("◂HW 12")
@@ -327,7 +327,7 @@ def test_many_epochs_and_replicas_are_cut_to_the_room_the_newest_and_the_cursors
 
 # -- fetches --------------------------------------------------------------------------------------------------------
 
-BASE = FetchWire(3, 1, "waits", offset=136, sent_us=53_408_000, until_us=53_908_000)
+BASE = InflightFetch(3, 1, "waits", offset=136, sent_us=53_408_000, until_us=53_908_000)
 
 
 WIRES = (
@@ -346,7 +346,7 @@ WIRES = (
     replace(BASE, state="request", question="epoch end"),
     replace(BASE, state="pauses", sent_us=-1),
     replace(BASE, leader=2, state="request"),
-    FetchWire(3, -1, "none"),
+    InflightFetch(3, -1, "none"),
 )
 
 
@@ -359,7 +359,7 @@ def test_a_fetch_is_told_in_words(snapshot):
 def test_a_follower_that_does_not_run_says_so_and_a_lonely_leader_too(snapshot):
     down = fake_views.view(brokers=0)
     down = replace(down, brokers=(BrokerView(3, "", "down", True, 0, ()),))
-    (row,) = log_view.build_fetches((FetchWire(3, -1, "none"),), fake_views.partition(), down)
+    (row,) = log_view.build_fetches((InflightFetch(3, -1, "none"),), fake_views.partition(), down)
     assert text(row) == snapshot
     assert text(log_view.build_fetches((), fake_views.partition(), down)[0]) == log_view.NOBODY
 
@@ -375,14 +375,14 @@ HELD = (
     RecordCopy(2, "other", False, False),
     RecordCopy(3, "behind", False, False),
 )
-KNOWN = Inspected(RECORD, 2, 122, "records", 0, 7, True, "", HELD)
+KNOWN = RecordInspection(RECORD, 2, 122, "records", 0, 7, True, "", HELD)
 PLACE = record_inspector.RecordPosition("orders-3", 124, 1, 2)
 NO_GROUP = record_inspector.OffsetReaders((), ())
 
 
 def seen(record=RECORD, value='{"total": 41.90}', size=130, acked_us=31_915_500, **more):
     return record_inspector.InspectedRecord(
-        Peeked(record, value, size), replace(KNOWN, record=record, **more), acked_us
+        PeekedRecord(record, value, size), replace(KNOWN, record=record, **more), acked_us
     )
 
 
@@ -473,7 +473,7 @@ def acked(offset, count=1, at_us=5, log_branch=2, partition="t-0"):
 
 
 def test_the_book_knows_when_a_record_was_acknowledged():
-    book = LogBook()
+    book = LogHistory()
     book.take([acked(0, 5, 100), acked(5, 2, 200), acked(5, 2, 300, log_branch=3), acked(9, 1, 7, log_branch=-1)])
     assert [book.acked_us("t-0", 2, offset) for offset in (0, 4, 5, 6, 7)] == [100, 100, 200, 200, -1]
     assert book.acked_us("t-0", 3, 5) == 300
@@ -483,14 +483,14 @@ def test_the_book_knows_when_a_record_was_acknowledged():
 
 
 def test_the_book_keeps_a_bounded_number():
-    book = LogBook()
+    book = LogHistory()
     book.take(acked(offset, at_us=offset) for offset in range(KEPT_ACKNOWLEDGEMENTS + 10))
     assert book.acked_us("t-0", 2, 9) == -1
     assert book.acked_us("t-0", 2, 10) == 10
 
 
 def test_the_book_tells_truncations_up_to_a_time_the_newest_first():
-    book = LogBook()
+    book = LogHistory()
     cut = SimpleNamespace(
         kind="truncated", partition="t-0", broker=1, log_offset=5, end_offset=9, at_us=100, rule="epoch end"
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from playbooks.engine.expectations import ExpectationMonitor
-from playbooks.library.index import Shelved
+from playbooks.library.index import LibraryEntry
 from playbooks.parser.loader import loads
 from playbooks.session_format import session_files
 from tests.support.playbooks import CRASH, MANUAL
@@ -19,9 +19,9 @@ from tui.widgets.line_widget import row as painted
 
 SECOND = 1_000_000
 SHELF = (
-    Shelved("calm", "Nothing happens", "durability", ("durability", "safe"), False),
-    Shelved("storm", "All at once", "durability", ("durability", "loss"), False),
-    Shelved("trace", "Step by step", "traces", ("traces", "crash"), True),
+    LibraryEntry("calm", "Nothing happens", "durability", ("durability", "safe"), False),
+    LibraryEntry("storm", "All at once", "durability", ("durability", "loss"), False),
+    LibraryEntry("trace", "Step by step", "traces", ("traces", "crash"), True),
 )
 
 
@@ -64,12 +64,12 @@ def test_the_filter_leaves_what_fits_and_says_when_nothing_does(snapshot):
     assert [each.text for each in playbook_pages.playbooks(SHELF, "mine", "loss")] == ["Durability", "storm"]
     (nothing,) = playbook_pages.playbooks(SHELF, "mine", "xyz")
     assert nothing.text == snapshot
-    assert playbook_pages.moved((nothing,), 0, 1) == -1
+    assert playbook_pages.next_selectable((nothing,), 0, 1) == -1
 
 
 @pytest.mark.parametrize(("at", "lines", "to"), [(1, 1, 3), (3, -1, 1), (4, 1, 6), (6, 5, 6), (1, -9, 1), (0, 0, 1)])
 def test_headings_are_stepped_over(at, lines, to):
-    assert playbook_pages.moved(playbook_pages.playbooks(SHELF, "mine", ""), at, lines) == to
+    assert playbook_pages.next_selectable(playbook_pages.playbooks(SHELF, "mine", ""), at, lines) == to
 
 
 def test_a_list_shows_the_chosen_one_with_its_heading():
@@ -132,7 +132,7 @@ def test_the_text_follows_the_steps_and_begins_at_the_cluster_where_none_run(cra
     ids=["due", "waits", "waits for ever", "left out", "done", "settles", "over"],
 )
 def test_where_a_session_stands_is_told(crash, progress, snapshot):
-    assert playbook_pages.told(crash, progress) == snapshot
+    assert playbook_pages.progress_text(crash, progress) == snapshot
 
 
 def test_what_is_stepped_by_hand_is_told_how_to_be_played(snapshot):
@@ -163,7 +163,7 @@ def stands(crash, query, healed_us=-1, at_us=None):
     if at_us is not None:
         for watch in watches:
             watch.observe(query, at_us, healed_us)
-    return [playbook_pages.standing(watch, query, healed_us) for watch in watches]
+    return [playbook_pages.expectation_status(watch, query, healed_us) for watch in watches]
 
 
 def test_before_anything_is_decided(crash, snapshot):

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from cluster_model.observation.views import Stuck
+from cluster_model.observation.views import WaitingByDesign
 from cluster_model.protocol import events
 from playbooks.engine.session import Session
-from playbooks.engine.session_runner import OPEN, SoFar, so_far
+from playbooks.engine.session_runner import UNDECIDED, PreliminaryResult, so_far
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
@@ -51,7 +51,7 @@ def live(playbook, until_us):
 
 
 def with_result(told, **changes):
-    return SoFar(replace(told.result, **changes), told.holding, told.failing)
+    return PreliminaryResult(replace(told.result, **changes), told.holding, told.failing)
 
 
 # -- what it says ----------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_what_is_decided_and_what_is_open_are_told_apart(snapshot):
     assert [begun, verdict] == snapshot
     assert so_far(late).failed
     assert not so_far(early).failed
-    assert OPEN not in "".join(verdict)
+    assert UNDECIDED not in "".join(verdict)
 
 
 HEADINGS = (
@@ -127,7 +127,7 @@ def test_what_is_overdue_and_who_is_stuck(told, snapshot):
     late = events.LivenessViolated(
         20 * SECOND, "leader-elected", "orders-0", -1, "nobody leads", 8 * SECOND, SECOND, ""
     )
-    stuck = Stuck("orders-1", "its last replica is down", "broker 2 comes back")
+    stuck = WaitingByDesign("orders-1", "its last replica is down", "broker 2 comes back")
     assert section(with_result(told, overdue=(late,), stuck=(stuck,)), "Liveness") == snapshot
 
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.widgets._tooltip import Tooltip
 
-from cluster_model.observation.inflight_fetches import FetchWire
+from cluster_model.observation.inflight_fetches import InflightFetch
 from faults.declarations.fault import Action
 from tests.tui import fake_views
 from tests.tui.driving import Driver, driving
 from tests.tui.fake_views import log, partition, replica, troubled, view
 from tui.app import FloodmarkApp
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 from tui.widgets import tooltips
@@ -30,7 +30,7 @@ def told(home, broker, cluster, *fetching):
 def test_a_follower_tells_its_ends_the_leaders_its_epoch_and_its_fetch(snapshot):
     follower = replica(2, leo=136, hw=131, behind=3, epochs=((0, 0), (5, 104)))
     home = partition(replicas=(replica(1, "leader", leo=139), follower, replica(3)))
-    wire = FetchWire(2, 1, "waits", offset=136, sent_us=53_408_000)
+    wire = InflightFetch(2, 1, "waits", offset=136, sent_us=53_408_000)
     assert told(home, 2, view(), wire) == snapshot
 
 
@@ -79,10 +79,10 @@ def test_every_cell_can_be_told(offset, broker, count):
 def test_clients_are_told_by_name(snapshot):
     cluster = view()
     member = replace(cluster.groups[0], assignment=(("billing/0", ("orders-0",)), ("billing/1", ())))
-    told = {name: tooltips.who(name, cluster) for name in ("clicks", "billing")}
-    told |= {name: tooltips.who(name, view(groups=(member,))) for name in ("billing/0", "billing/1")}
+    told = {name: tooltips.client_tip(name, cluster) for name in ("clicks", "billing")}
+    told |= {name: tooltips.client_tip(name, view(groups=(member,))) for name in ("billing/0", "billing/1")}
     assert {name: tip.split("\n") for name, tip in told.items()} == snapshot
-    assert tooltips.who("nobody", cluster) == ""
+    assert tooltips.client_tip("nobody", cluster) == ""
 
 
 # -- the screen ------------------------------------------------------------------------------------------------------
@@ -145,11 +145,11 @@ async def test_clients_faults_logs_and_the_control_plane_are_told(snapshot):
         driver.bridge.act(Action("inject", "lag", "broker(2)"))
         await driver.frames(1)
         main, cluster = driver.main, driver.bridge.view
-        assert await hovered(driver, main.clients, 4, 1) == tooltips.who("checkout", cluster)
+        assert await hovered(driver, main.clients, 4, 1) == tooltips.client_tip("checkout", cluster)
         assert not await hovered(driver, main.faults, 3, 0)
         heals = await hovered(driver, main.faults, main.faults.size.width - 2, 0)
         active = await hovered(driver, main.control, 3, 0)
-        assert active == tooltips.who("controller 1001", cluster)
+        assert active == tooltips.client_tip("controller 1001", cluster)
         assert [heals, active] == snapshot
         spot = main.lanes.spot(13 + 8, 1)
         assert spot.offset >= 0
@@ -171,7 +171,9 @@ async def test_the_modes_tell_as_well(snapshot):
             assert await hovered(driver, scope, 20 + 4, 1) == offsets_told(driver, spot)
             await driver.press("plus", "plus")
         await driver.press("3")
-        assert await hovered(driver, driver.app.screen._table, 4, 1) == tooltips.who("checkout", driver.bridge.view)
+        assert await hovered(driver, driver.app.screen._table, 4, 1) == tooltips.client_tip(
+            "checkout", driver.bridge.view
+        )
         await driver.press("4")
         screen = driver.app.screen
         window = screen.shown().window
@@ -185,7 +187,7 @@ async def test_the_modes_tell_as_well(snapshot):
 @pytest.mark.slow
 async def test_a_tooltip_is_shown_when_the_pointer_rests_and_in_ascii_too(monkeypatch):
     monkeypatch.setattr(FloodmarkApp, "TOOLTIP_DELAY", 0.01)
-    bridge = SimBridge(small(), StepClock())
+    bridge = SessionController(small(), StepClock())
     app = FloodmarkApp(bridge, playbook="sandbox", seed=7, glyphs="ascii")
     async with app.run_test(size=(120, 40), tooltips=True) as pilot:
         driver = Driver(pilot, app, bridge.clock)

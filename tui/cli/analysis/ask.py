@@ -15,14 +15,14 @@ from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.safety_check import (
     EXIT_CODES,
     STALL_US,
-    AskingError,
-    At,
+    SafetyCheckError,
     SafetyCheckResult,
     StartPoint,
     StartPointError,
+    TimePoint,
     WitnessError,
     ask,
-    check_wording,
+    check_question,
     lines,
     of_playbook,
     of_session,
@@ -30,13 +30,13 @@ from playbooks.safety_check import (
     title,
     to_json,
     witness,
-    witness_words,
+    witness_text,
 )
 from playbooks.session_format.session_files import SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
-from tui.output.command_end import ended, to_text, write
-from tui.output.console import ProgressLine, answers, complain, people, print_document, say
+from tui.output.command_end import exit_code_of, to_text, write_file
+from tui.output.console import ProgressLine, print_document, print_error, print_line, stderr_console, stdout_console
 from tui.session.playbook_choice import choose, settings_of
 
 _STYLES: Final = {"safe": "bold green", "refused": "bold yellow", "inconclusive": "bold yellow"}
@@ -76,13 +76,13 @@ def run_ask(request: AskRequest) -> int:
         try:
             return _ask(request)
         except (_AskError, StartPointError, SettingError) as error:
-            complain(str(error))
+            print_error(str(error))
             return BAD_INPUT
-        except (AskingError, WitnessError) as error:
-            complain(str(error))
+        except (SafetyCheckError, WitnessError) as error:
+            print_error(str(error))
             return INTERNAL
 
-    return ended(work)
+    return exit_code_of(work)
 
 
 def _ask(request: AskRequest) -> int:
@@ -102,11 +102,11 @@ def _ask(request: AskRequest) -> int:
         allowed = "a file in an existing, writable directory"
         raise _AskError(f"--witness: found {request.witness}, allowed is {allowed}")
     steps = (read_text(request.steps), str(request.steps)) if request.steps is not None else None
-    console = people()
+    console = stderr_console()
     with ProgressLine(console) as progress_line:
         tell: Callable[[str], None] = lambda text: progress_line.tell(lambda: text)  # noqa: E731
         found = _source(request)
-        check_wording(playbook_of(found) if isinstance(found, RecordedSession) else found[0], request.question, steps)
+        check_question(playbook_of(found) if isinstance(found, RecordedSession) else found[0], request.question, steps)
         name, standing = _standing(found, at, tell)
         question = prepare(standing, request.question, steps=steps, horizon_us=horizon_us)
         result = ask(
@@ -126,16 +126,16 @@ def _answer(request: AskRequest, name: str, result: SafetyCheckResult) -> None:
     if request.json:
         print_document(to_text(to_json(result, name, str(path or ""))))
     else:
-        console = answers()
+        console = stdout_console()
         first, *rest = lines(result)
-        say(console, title(result, name))
-        say(console, first, _STYLES.get(result.answer.verdict, "bold red") if console.is_terminal else "")
+        print_line(console, title(result, name))
+        print_line(console, first, _STYLES.get(result.answer.verdict, "bold red") if console.is_terminal else "")
         for line in rest:
-            say(console, line)
+            print_line(console, line)
     if wrong:
-        say(people(), f"no witness: {wrong}", "yellow")
+        print_line(stderr_console(), f"no witness: {wrong}", "yellow")
     elif path is not None:
-        say(people(), f"witness  {path}: run it, and it {witness_words(result.answer)} again")
+        print_line(stderr_console(), f"witness  {path}: run it, and it {witness_text(result.answer)} again")
 
 
 def _witness(request: AskRequest, result: SafetyCheckResult) -> tuple[Path | None, str]:
@@ -152,16 +152,16 @@ def _witness(request: AskRequest, result: SafetyCheckResult) -> tuple[Path | Non
         text = witness(result)
     except WitnessError as error:
         return None, str(error)
-    return (path, "") if write("--witness", path, text) else (None, "")
+    return (path, "") if write_file("--witness", path, text) else (None, "")
 
 
 def _standing(
-    found: RecordedSession | tuple[Playbook, int], at: At, tell: Callable[[str], None]
+    found: RecordedSession | tuple[Playbook, int], at: TimePoint, tell: Callable[[str], None]
 ) -> tuple[str, StartPoint]:
     """Return the display name of the session, and the point at which it is forked."""
     if isinstance(found, RecordedSession):
         for note in found.notes:
-            say(people(), f"note: {note}", "yellow")
+            print_line(stderr_console(), f"note: {note}", "yellow")
         return str(found.path), of_session(found, at, tell)
     playbook, seed = found
     return f"{playbook.name}, seed {seed}", of_playbook(playbook, seed, at, tell)
@@ -179,13 +179,13 @@ def _source(request: AskRequest) -> RecordedSession | tuple[Playbook, int]:
     return read_session(path)
 
 
-def _at(text: str | None) -> At:
+def _at(text: str | None) -> TimePoint:
     if text is None:
-        return At()
+        return TimePoint()
     if text.isascii() and text.isdecimal() and len(text) <= 18:
-        return At(executed=int(text))
+        return TimePoint(executed=int(text))
     try:
-        return At(us=duration_us(text))
+        return TimePoint(us=duration_us(text))
     except UnitError:
         raise _AskError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}, or a number of events") from None
 

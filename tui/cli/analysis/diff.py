@@ -8,12 +8,12 @@ from typing import Any, Final
 from rich.console import Console
 
 from cluster_model.util.quantities import counted, time_in_seconds
-from playbooks.diff.session_diff import DiffEvent, DiffRow, DiffSection, Parting, SessionDiff, compare
+from playbooks.diff.session_diff import DiffEvent, DiffRow, DiffSection, FirstDifference, SessionDiff, compare
 from playbooks.errors import BAD_INPUT, FAILED, OK
 from playbooks.session_format.session_files import SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from tui.output.command_end import to_text
-from tui.output.console import ProgressLine, answers, complain, people, print_document, say
+from tui.output.console import ProgressLine, print_document, print_error, print_line, stderr_console, stdout_console
 
 TEXT_LINES: Final = 24
 """Lines of the playbooks' diff that are shown; the rest is counted."""
@@ -29,26 +29,26 @@ def run_diff(left: str, right: str, *, json: bool, everything: bool) -> int:
     """Compare two sessions, by path or id; return 0 if they are the same, 1 if not, 2 if one cannot be read."""
     try:
         paths = [find_session(text, sessions_root()) for text in (left, right)]
-        with ProgressLine(people()) as progress_line:
+        with ProgressLine(stderr_console()) as progress_line:
 
             def told(done: int, total: int) -> None:
                 progress_line.tell(lambda: f"comparing: {done * 100 // max(1, total)}% of the events")
 
             found = compare(paths[0], paths[1], told)
     except SessionError as error:
-        complain(str(error))
+        print_error(str(error))
         return BAD_INPUT
     if json:
         print_document(to_text(found.to_json()))
     else:
-        print_comparison(answers(), found, everything=everything)
+        print_comparison(stdout_console(), found, everything=everything)
     return OK if found.same else FAILED
 
 
 def print_comparison(console: Console, found: SessionDiff, *, everything: bool) -> None:
     """Print the comparison; only differences unless ``everything``."""
-    say(console, f"left   {found.left.start.session_id}", "bold")
-    say(console, f"right  {found.right.start.session_id}", "bold")
+    print_line(console, f"left   {found.left.start.session_id}", "bold")
+    print_line(console, f"right  {found.right.start.session_id}", "bold")
     for note in found.notes:
         _wrapped(console, "note: ", note, "yellow")
     _section(console, found.identity, everything=everything)
@@ -56,7 +56,7 @@ def print_comparison(console: Console, found: SessionDiff, *, everything: bool) 
     _print_partings(console, found)
     for section in found.sections:
         _section(console, section, everything=everything)
-    say(console, "")
+    print_line(console, "")
     _print_end(console, found)
 
 
@@ -69,12 +69,12 @@ def _print_end(console: Console, found: SessionDiff) -> None:
     ]
     if not found.same:
         events = ["events"] if found.walk.cluster is not None else []
-        say(console, f"they differ in {', '.join([*events, *differing])}", "bold red")
+        print_line(console, f"they differ in {', '.join([*events, *differing])}", "bold red")
         return
     same = f"the same: {counted(found.walk.same, 'event')} of the cluster"
     if found.walk.narration is not None or found.playbook:
         same += "; only the playbook's text and events differ"
-    say(console, same, "bold green")
+    print_line(console, same, "bold green")
 
 
 def _print_text(console: Console, lines: Sequence[str], *, everything: bool) -> None:
@@ -85,9 +85,9 @@ def _print_text(console: Console, lines: Sequence[str], *, everything: bool) -> 
     colours = {"+": "green", "-": "red", "@": "cyan"}
     for line in shown:
         cut = line if everything or len(line) <= console.width - 2 else line[: console.width - 5] + "..."
-        say(console, f"  {cut}", colours.get(line[:1], "dim"))
+        print_line(console, f"  {cut}", colours.get(line[:1], "dim"))
     if len(shown) < len(lines):
-        say(console, f"  and {counted(len(lines) - len(shown), 'more line')}; --all shows them", "dim")
+        print_line(console, f"  and {counted(len(lines) - len(shown), 'more line')}; --all shows them", "dim")
 
 
 def _print_partings(console: Console, found: SessionDiff) -> None:
@@ -100,12 +100,12 @@ def _print_partings(console: Console, found: SessionDiff) -> None:
         _print_parting(console, cluster)
 
 
-def _print_parting(console: Console, parting: Parting) -> None:
+def _print_parting(console: Console, parting: FirstDifference) -> None:
     for before in parting.before:
         _told(console, "", before, "dim")
     for name, each, style in (("left", parting.left, "red"), ("right", parting.right, "green")):
         if each is None:
-            say(console, f"  {name:<6} no event: the session has ended", style)
+            print_line(console, f"  {name:<6} no event: the session has ended", style)
         else:
             _told(console, name, each, style)
 
@@ -125,9 +125,9 @@ def _section(console: Console, section: DiffSection, *, everything: bool) -> Non
             _print_sentence(console, row)
     else:
         for line in side_by_side([(row.what, *_values(row)) for row in shown], console.width):
-            say(console, line)
+            print_line(console, line)
     if len(shown) < len(rows):
-        say(console, f"  and {counted(len(rows) - len(shown), 'more row')}; --all shows them", "dim")
+        print_line(console, f"  and {counted(len(rows) - len(shown), 'more row')}; --all shows them", "dim")
 
 
 def _print_sentence(console: Console, row: DiffRow) -> None:
@@ -172,13 +172,13 @@ def _folded(text: str, width: int) -> list[str]:
 
 
 def _head(console: Console, text: str) -> None:
-    say(console, "")
-    say(console, text, "bold")
+    print_line(console, "")
+    print_line(console, text, "bold")
 
 
 def _wrapped(console: Console, lead: str, text: str, style: str = "") -> None:
     for line in _lines(lead, text, console.width):
-        say(console, line, style)
+        print_line(console, line, style)
 
 
 def _lines(lead: str, text: str, width: int) -> Iterable[str]:

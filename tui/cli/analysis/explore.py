@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cluster_model.model_checker import Counterexample, ExplorationBounds, Explored, Moves, StateSpaceSearch, Step
+from cluster_model.model_checker import (
+    Counterexample,
+    ExplorationBounds,
+    SearchResult,
+    StateSpaceSearch,
+    Step,
+    Transitions,
+)
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 from playbooks.engine.manual_session import ManualSession
@@ -14,8 +21,16 @@ from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, OK
 from playbooks.model_checking import LIMITS, MEANINGS, OLDER, Exploration, find, playbook, presets
 from playbooks.parser.loader import loads
 from playbooks.session_format.filesystem import put_in_place
-from tui.output.command_end import ended, to_text
-from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
+from tui.output.command_end import exit_code_of, to_text
+from tui.output.console import (
+    ProgressLine,
+    print_document,
+    print_error,
+    print_line,
+    stderr_console,
+    stdout_console,
+    table,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +61,7 @@ class CounterexamplePlaybook:
 
 def run_explore(request: ExploreRequest) -> int:
     """Explore, print the result, and write counterexamples as playbooks; return the exit code."""
-    return ended(lambda: _explore(request)) if request.source else _list(request)
+    return exit_code_of(lambda: _explore(request)) if request.source else _list(request)
 
 
 def _list(request: ExploreRequest) -> int:
@@ -54,7 +69,7 @@ def _list(request: ExploreRequest) -> int:
     if request.json:
         print_document(to_text([{"name": row.name, "kafka": row.profile.version, "title": row.title} for row in rows]))
         return OK
-    table(answers(), ("name", "kafka", "title"), [(row.name, row.profile.version, row.title) for row in rows])
+    table(stdout_console(), ("name", "kafka", "title"), [(row.name, row.profile.version, row.title) for row in rows])
     return OK
 
 
@@ -62,17 +77,17 @@ def _explore(request: ExploreRequest) -> int:
     try:
         exploration = _asked(request)
     except (KeyError, ModelError, _BoundError) as error:
-        complain(str(error.args[0]))
+        print_error(str(error.args[0]))
         return BAD_INPUT
-    console = people()
-    say(console, f"{exploration.name}  {exploration.profile.name}  {_bounds(exploration)}", "bold")
-    say(console, exploration.title)
-    moves = Moves(exploration.profile, exploration.bounds, as_module=exploration.as_module)
+    console = stderr_console()
+    print_line(console, f"{exploration.name}  {exploration.profile.name}  {_bounds(exploration)}", "bold")
+    print_line(console, exploration.title)
+    moves = Transitions(exploration.profile, exploration.bounds, as_module=exploration.as_module)
     search = StateSpaceSearch(moves, symmetry=request.symmetry, fingerprints=request.fingerprints)
     started = time.process_time()
     with ProgressLine(console) as progress_line:
 
-        def progress(seen: Explored) -> bool:
+        def progress(seen: SearchResult) -> bool:
             progress_line.tell(lambda: f"{seen.distinct} states, depth {seen.depth}, {seen.frontier} in the queue")
             return True
 
@@ -81,7 +96,7 @@ def _explore(request: ExploreRequest) -> int:
     try:
         found = [_written(exploration, moves, name, each, Path(request.out)) for name, each in explored.broken.items()]
     except OSError as error:
-        complain(f"--out: cannot write a playbook to {request.out}: {error.strerror or error}")
+        print_error(f"--out: cannot write a playbook to {request.out}: {error.strerror or error}")
         return FAILED
     if request.json:
         print_document(to_text(_document(exploration, request, explored, seconds, found)))
@@ -120,7 +135,7 @@ def _bounds(exploration: Exploration) -> str:
 
 
 def _written(
-    exploration: Exploration, moves: Moves, name: str, broken: Counterexample, folder: Path
+    exploration: Exploration, moves: Transitions, name: str, broken: Counterexample, folder: Path
 ) -> CounterexamplePlaybook:
     """Write a counterexample as a playbook, and run it once."""
     version = exploration.profile.version
@@ -136,7 +151,7 @@ def _written(
     return CounterexamplePlaybook(name, broken, path, session.finish().verdict == "pass")
 
 
-def _collisions(explored: Explored) -> float:
+def _collisions(explored: SearchResult) -> float:
     """Return an upper bound of the probability that two different states had the same fingerprint."""
     return min(1.0, explored.pairs / 2**64)
 
@@ -144,7 +159,7 @@ def _collisions(explored: Explored) -> float:
 def _document(
     exploration: Exploration,
     request: ExploreRequest,
-    explored: Explored,
+    explored: SearchResult,
     seconds: float,
     found: list[CounterexamplePlaybook],
 ) -> dict[str, Any]:
@@ -174,26 +189,32 @@ def _document(
     }
 
 
-def _print(request: ExploreRequest, explored: Explored, seconds: float, found: list[CounterexamplePlaybook]) -> None:
-    console = answers()
+def _print(
+    request: ExploreRequest, explored: SearchResult, seconds: float, found: list[CounterexamplePlaybook]
+) -> None:
+    console = stdout_console()
     rate = round(explored.distinct / max(seconds, 1e-6))
-    say(console, f"states     {explored.distinct} distinct of {explored.generated} generated, depth {explored.depth}")
-    say(console, f"speed      {rate} distinct states per second of CPU time ({seconds:.1f} s)")
+    print_line(
+        console, f"states     {explored.distinct} distinct of {explored.generated} generated, depth {explored.depth}"
+    )
+    print_line(console, f"speed      {rate} distinct states per second of CPU time ({seconds:.1f} s)")
     if request.symmetry:
-        say(console, "symmetry   states that differ only in broker ids count once")
+        print_line(console, "symmetry   states that differ only in broker ids count once")
     if request.fingerprints:
-        say(console, f"collisions probability of a fingerprint collision: at most {_collisions(explored):.2g}")
+        print_line(console, f"collisions probability of a fingerprint collision: at most {_collisions(explored):.2g}")
     if not explored.whole:
-        say(console, f"ended      early, with {explored.frontier} states in the queue")
+        print_line(console, f"ended      early, with {explored.frontier} states in the queue")
     for each in found:
-        say(console, f"violated   {each.name} in {each.broken.states} states: {MEANINGS[each.name]}", "bold")
+        print_line(console, f"violated   {each.name} in {each.broken.states} states: {MEANINGS[each.name]}", "bold")
         for number, step in enumerate(each.broken.steps, 1):
-            say(console, f"  {number:>3}  {step_words(step)}")
-        say(console, f"playbook   floodmark run {each.path}")
+            print_line(console, f"  {number:>3}  {step_words(step)}")
+        print_line(console, f"playbook   floodmark run {each.path}")
         if not each.reproduced:
-            say(console, "           its playbook does not reproduce it: the exploration leaves message contents open")
+            print_line(
+                console, "           its playbook does not reproduce it: the exploration leaves message contents open"
+            )
     if not found:
-        say(console, "no violation" if explored.whole else "no violation so far")
+        print_line(console, "no violation" if explored.whole else "no violation so far")
 
 
 def step_words(step: Step) -> str:

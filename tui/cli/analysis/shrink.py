@@ -19,32 +19,40 @@ from playbooks.session_format.session_finder import find_session
 from playbooks.shrink import (
     STOPPED,
     WHOLE,
-    Bench,
     Budget,
+    CandidateRunner,
     CandidateVerdict,
     DraftSearch,
     DraftSize,
     Journal,
     JournalError,
     KeyUnknownError,
-    NothingWrongError,
+    NoFailureError,
     PassResult,
     ShrinkError,
+    ShrinkResult,
     ShrinkSource,
     ShrinkTarget,
-    Shrunk,
     digest,
+    examine,
     flow,
     judged,
-    look,
     shrink,
     without_it,
     written,
 )
 from playbooks.units import UnitError, duration_us
 from playbooks.version import VERSION
-from tui.output.command_end import ended, to_text, write
-from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
+from tui.output.command_end import exit_code_of, to_text, write_file
+from tui.output.console import (
+    ProgressLine,
+    print_document,
+    print_error,
+    print_line,
+    stderr_console,
+    stdout_console,
+    table,
+)
 from tui.session.playbook_choice import choose, settings_of
 
 # Output of ``floodmark shrink``: progress, the table of passes, and the written playbook.
@@ -64,23 +72,23 @@ def so_far(search: DraftSearch) -> str:
     return f"{runs}{limit}{ends}: {steps}, {seconds_to_the_tenth(best.verdict.virtual_us)}s simulated"
 
 
-def print_shrunk(shrunk: Shrunk, out: Path, verdict: CandidateVerdict) -> None:
+def print_shrunk(shrunk: ShrinkResult, out: Path, verdict: CandidateVerdict) -> None:
     """Print the table of passes, the remaining steps, and the path of the playbook."""
-    console = answers()
+    console = stdout_console()
     table(console, HEADS, [_row(each) for each in shrunk.rows])
     needed = dict(shrunk.needed)
-    say(console, "")
-    say(console, shrunk.told)
+    print_line(console, "")
+    print_line(console, shrunk.told)
     for number, step in enumerate(shrunk.draft.steps, 1):
         why = f"   without it: {without_it(needed[step.number], shrunk.found.keys)}" if step.number in needed else ""
-        say(console, f"  {number:>3}  {flow(step.keys)[1:-1]}{why}")
+        print_line(console, f"  {number:>3}  {flow(step.keys)[1:-1]}{why}")
     if shrunk.ended == WHOLE:
-        say(console, f"minimal  after {counted(shrunk.runs, 'run')}: every remaining step is needed", "bold")
+        print_line(console, f"minimal  after {counted(shrunk.runs, 'run')}: every remaining step is needed", "bold")
     else:
         why = "stopped" if shrunk.ended == STOPPED else "budget used up"
-        say(console, f"shrunk   {why} after {counted(shrunk.runs, 'run')}: it may not be minimal", "bold")
-    say(console, f"playbook floodmark run {out}")
-    say(console, f"digest   {verdict.digest}")
+        print_line(console, f"shrunk   {why} after {counted(shrunk.runs, 'run')}: it may not be minimal", "bold")
+    print_line(console, f"playbook floodmark run {out}")
+    print_line(console, f"digest   {verdict.digest}")
 
 
 def _row(row: PassResult) -> tuple[str, ...]:
@@ -98,7 +106,7 @@ def _change(before: str, after: str) -> str:
     return before if before == after else f"{before} -> {after}"
 
 
-def document(shrunk: Shrunk, out: Path, verdict: CandidateVerdict) -> dict[str, Any]:
+def document(shrunk: ShrinkResult, out: Path, verdict: CandidateVerdict) -> dict[str, Any]:
     """Return the result as a JSON document."""
     found, needed = shrunk.found, dict(shrunk.needed)
     return {
@@ -165,36 +173,36 @@ def run_shrink(request: ShrinkRequest) -> int:
     def work() -> int:
         try:
             return _shrink(request)
-        except NothingWrongError:
-            say(people(), f"{request.source}: no finding, so there is nothing to reproduce")
+        except NoFailureError:
+            print_line(stderr_console(), f"{request.source}: no finding, so there is nothing to reproduce")
             return INCONCLUSIVE
         except BrokenProcessPool:
-            complain("a worker process died (out of memory?); resume with --resume")
+            print_error("a worker process died (out of memory?); resume with --resume")
             return INTERNAL
         except (_ShrinkInputError, KeyUnknownError, SettingError, JournalError, ExportError, ShrinkError) as error:
-            complain(str(error))
+            print_error(str(error))
             return BAD_INPUT
 
-    return ended(work)
+    return exit_code_of(work)
 
 
 def _shrink(request: ShrinkRequest) -> int:
     budget = _budget(request.budget)
-    console = people()
+    console = stderr_console()
     with ProgressLine(console) as progress_line:
         origin = _origin(request, lambda text: progress_line.tell(lambda: text))
         out = _out(request, origin)
         progress_line.tell(lambda: f"running {origin.words}")
         began = time.process_time()
-        found = look(origin, request.keep)
+        found = examine(origin, request.keep)
         took = time.process_time() - began
         known = ", known for its Kafka version" if all(each.known for each in found.wrongs) else ""
         progress_line.hide()
-        say(console, f"{origin.words}, seed {origin.seed}: {counted(len(found.draft.steps), 'step')}")
-        say(console, f"keeping  {' and '.join(found.keys)}{known}", "bold")
+        print_line(console, f"{origin.words}, seed {origin.seed}: {counted(len(found.draft.steps), 'step')}")
+        print_line(console, f"keeping  {' and '.join(found.keys)}{known}", "bold")
         journal = _journal(request, found, out)
         workers = request.workers or (1 if took < ALONE_S else os.cpu_count() or 1)
-        with Bench(found.keys, journal, workers) as bench:
+        with CandidateRunner(found.keys, journal, workers) as bench:
             shrunk = shrink(found, bench, budget, _teller(request, progress_line))
     return _hand_over(request, shrunk, out, journal)
 
@@ -202,16 +210,16 @@ def _shrink(request: ShrinkRequest) -> int:
 def _teller(request: ShrinkRequest, progress_line: ProgressLine) -> Callable[[DraftSearch, str], None]:
     def tell(search: DraftSearch, kept: str) -> None:
         if kept and request.plain:
-            say(people(), f"{kept:6} {so_far(search)}")
+            print_line(stderr_console(), f"{kept:6} {so_far(search)}")
         elif not request.plain:
             progress_line.tell(lambda: so_far(search))
 
     return tell
 
 
-def _hand_over(request: ShrinkRequest, shrunk: Shrunk, out: Path, journal: Journal) -> int:
+def _hand_over(request: ShrinkRequest, shrunk: ShrinkResult, out: Path, journal: Journal) -> int:
     """Write the playbook, run it from its file, and print the result; return the exit code."""
-    if not write("--out", out, written(shrunk, out.stem)):
+    if not write_file("--out", out, written(shrunk, out.stem)):
         journal.close()
         return BAD_INPUT
     verdict, result = judged(load(out), shrunk.found.keys)
@@ -223,9 +231,9 @@ def _hand_over(request: ShrinkRequest, shrunk: Shrunk, out: Path, journal: Journ
         journal.remove()
     else:
         journal.close()
-        say(people(), f"to resume: floodmark shrink {request.source} {_again(request)}--resume")
+        print_line(stderr_console(), f"to resume: floodmark shrink {request.source} {_again(request)}--resume")
     if not verdict.held or result is None:
-        complain(f"{out}: run from its file, it does not reproduce {' and '.join(shrunk.found.keys)}")
+        print_error(f"{out}: run from its file, it does not reproduce {' and '.join(shrunk.found.keys)}")
         return FAILED
     return {WHOLE: OK, STOPPED: INTERRUPTED}.get(shrunk.ended, INCONCLUSIVE)
 
@@ -249,7 +257,7 @@ def _origin(request: ShrinkRequest, tell: Callable[[str], None]) -> ShrinkSource
         raise _ShrinkInputError("found --seed or --set with a recorded session, allowed only with a playbook")
     recorded = read_session(path)
     for note in recorded.notes:
-        say(people(), f"note: {note}", "yellow")
+        print_line(stderr_console(), f"note: {note}", "yellow")
     exported = export(recorded, name=recorded.start.playbook, tell=tell)
     return ShrinkSource(loads(exported.text, str(path)), recorded.start.seed, f"session {recorded.start.session_id}")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cluster_model.util.quantities import counted, time_in_seconds
 from playbooks.campaign.run_rows import ERROR, Coverage, FailureGroup, RunRow, Totals, groups_of, totals_of
-from playbooks.campaign.runner import Come, keep_first, run_campaign
+from playbooks.campaign.runner import CampaignResult, keep_first, run_campaign
 from playbooks.campaign.store import CampaignError, CampaignStore, SavedRun, kept_in, open_campaign
 from playbooks.campaign.workloads.fuzz_workload import (
     FuzzPlan,
@@ -22,17 +22,25 @@ from playbooks.campaign.workloads.fuzz_workload import (
 from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, INTERRUPTED, OK, nearest
 from playbooks.export.playbook_writer import TextError
 from playbooks.fuzz.runner import run_seed
-from playbooks.library.bundled import found, names, presets
+from playbooks.library.bundled import names, presets, source_path
 from playbooks.library.suffixes import SUFFIXES
-from playbooks.model import Playbook, StormRanges, cell_words
+from playbooks.model import Playbook, StormRanges, cell_label
 from playbooks.parser.settings import SettingError
 from playbooks.recording.recorder import RecordingError
 from playbooks.results.wrongs import current_key
 from playbooks.units import duration_text
 from playbooks.version import VERSION
-from tui.cli.runs.spark_jobs import LOCAL, SPARK, EngineError, run_on_spark, standing_words, why_not
-from tui.output.command_end import ended, to_text
-from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
+from tui.cli.runs.spark_jobs import LOCAL, SPARK, EngineError, campaign_progress_text, engine_error, run_on_spark
+from tui.output.command_end import exit_code_of, to_text
+from tui.output.console import (
+    ProgressLine,
+    print_document,
+    print_error,
+    print_line,
+    stderr_console,
+    stdout_console,
+    table,
+)
 from tui.session.playbook_choice import choose, settings_of
 
 # The text of a campaign: its seed, its findings with the commands that repeat them, its coverage.
@@ -76,7 +84,7 @@ def show_lines(plan: FuzzPlan, run: int) -> Iterator[str]:
     yield f"run        {run} of seed {plan.seed}: seed {swarm.seed}"
     yield f"cluster    {session.cluster.profile.name}, {counted(len(session.cluster.brokers), 'broker')}"
     if swarm.cell:
-        yield f"settings   {cell_words(swarm.cell)}"
+        yield f"settings   {cell_label(swarm.cell)}"
     yield (
         f"chaos      {time_in_seconds(swarm.chaos_us)}, faults of up to {time_in_seconds(swarm.fault_us)}, up to "
         f"{time_in_seconds(swarm.healthy_us)} between them, {swarm.at_once} at once"
@@ -235,23 +243,23 @@ def run_storm(request: StormRequest) -> int:
         try:
             return _storm(request)
         except (_StormError, SettingError, CampaignError, RecordingError) as error:
-            complain(str(error))
+            print_error(str(error))
             return BAD_INPUT
         except EngineError as error:
             return error.code
         except (PlaybookWriteError, TextError) as error:
-            complain(str(error))
+            print_error(str(error))
             return INTERNAL
 
-    return ended(work) if request.source else _list(request)
+    return exit_code_of(work) if request.source else _list(request)
 
 
 def _list(request: StormRequest) -> int:
-    rows = [choose(found(name), None, {}).playbook for name in presets()]
+    rows = [choose(source_path(name), None, {}).playbook for name in presets()]
     if request.json:
         print_document(to_text([{"name": row.name, "kafka": row.spec.kafka, "title": row.title} for row in rows]))
         return OK
-    table(answers(), ("name", "kafka", "title"), [(row.name, row.spec.kafka, row.title) for row in rows])
+    table(stdout_console(), ("name", "kafka", "title"), [(row.name, row.spec.kafka, row.title) for row in rows])
     return OK
 
 
@@ -264,13 +272,13 @@ def _there(source: str) -> str:
     path, known = Path(source), (*presets(), *names())
     if source not in known and not path.exists() and path.suffix not in SUFFIXES and "/" not in source:
         raise _StormError(f"{source}: no such file or playbook{nearest(source, known)}; see: floodmark storm")
-    return found(source)
+    return source_path(source)
 
 
 def _storm(request: StormRequest) -> int:
     if request.out is not None and request.resume is not None:
         raise _StormError("found --out and --resume together, allowed is one of them")
-    if refused := why_not(
+    if refused := engine_error(
         request.engine, request.master, request.memory, workers="--workers" if request.workers else ""
     ):
         raise _StormError(refused)
@@ -287,13 +295,13 @@ def _storm(request: StormRequest) -> int:
     by_spark = request.engine == SPARK and request.only is None
     campaign = open_campaign(folder, plan, name, rows=not by_spark)
     campaign.keep({"command": _command(request, plan.seed)})
-    console = people()
+    console = stderr_console()
     if request.only is not None:
         for line in only_lines(name, plan, folder, request.only):
-            say(console, line)
+            print_line(console, line)
         return _only(request, plan, campaign, request.only)
     for line in header_lines(name, plan, folder, request.runs):
-        say(console, line)
+        print_line(console, line)
     with ProgressLine(console) as progress_line:
         run = _run_on_spark if by_spark else _run_here
         result = run(request, plan, campaign, progress_line)
@@ -302,18 +310,22 @@ def _storm(request: StormRequest) -> int:
     return _code(result)
 
 
-def _run_here(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, progress_line: ProgressLine) -> Come:
+def _run_here(
+    request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, progress_line: ProgressLine
+) -> CampaignResult:
     return run_campaign(
         campaign,
         plan,
         request.runs,
         workers=request.workers,
         stops=_stops(request),
-        tell=lambda standing: progress_line.tell(lambda: standing_words(standing)),
+        tell=lambda standing: progress_line.tell(lambda: campaign_progress_text(standing)),
     )
 
 
-def _run_on_spark(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, _telling: ProgressLine) -> Come:
+def _run_on_spark(
+    request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, _telling: ProgressLine
+) -> CampaignResult:
     spark = (request.master, request.memory)
     result = run_on_spark(
         campaign.path, plan, request.runs, *spark, stop_on=_pattern(request), quiet=request.json
@@ -338,7 +350,9 @@ def _stops(request: StormRequest) -> Callable[[RunRow], bool]:
     return lambda row: bool(pattern) and any(fnmatchcase(each.key, pattern) for each in row.found)
 
 
-def _keep(plan: FuzzPlan, campaign: CampaignStore, result: Come, progress_line: ProgressLine) -> dict[int, SavedRun]:
+def _keep(
+    plan: FuzzPlan, campaign: CampaignStore, result: CampaignResult, progress_line: ProgressLine
+) -> dict[int, SavedRun]:
     """Record the first run of each finding, unless it is recorded already; return them by run number."""
     return keep_first(
         plan, campaign, result.groups,
@@ -359,7 +373,7 @@ def _only(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, run: i
             *show_lines(plan, run),
             *summary_lines(request.source, plan, totals_of([row]), groups, kept, None),
         ]:
-            say(answers(), line)
+            print_line(stdout_console(), line)
     if row.error:
         return INTERNAL
     return FAILED if row.surprising else OK
@@ -371,7 +385,7 @@ def _show(request: StormRequest, plan: FuzzPlan, run: int) -> int:
         print_document(to_text(swarm.to_json()))
         return OK
     for line in show_lines(plan, run):
-        say(answers(), line)
+        print_line(stdout_console(), line)
     return OK
 
 
@@ -380,7 +394,7 @@ def _answer(
     name: str,
     plan: FuzzPlan,
     campaign: CampaignStore,
-    run_result: Come,
+    run_result: CampaignResult,
     kept: dict[int, SavedRun],
 ) -> None:
     result = document(campaign, plan, run_result.totals, run_result.groups, kept, run_result.coverage)
@@ -391,17 +405,17 @@ def _answer(
         for line in summary_lines(
             request.source, plan, run_result.totals, run_result.groups, kept, run_result.coverage
         ):
-            say(answers(), line)
+            print_line(stdout_console(), line)
     for reason in run_result.lost:
-        complain(reason)
+        print_error(reason)
     if run_result.interrupted:
-        say(
-            people(),
+        print_line(
+            stderr_console(),
             f"stopped after {run_result.totals.runs} of {request.runs} runs of {name}; the same command resumes",
         )
 
 
-def _code(result: Come) -> int:
+def _code(result: CampaignResult) -> int:
     if result.interrupted:
         return INTERRUPTED
     if result.totals.errors or result.lost:

@@ -67,9 +67,9 @@ def sources(incomplete: str) -> list[str]:
 
 def invariants(incomplete: str) -> list[str]:
     """Return matching invariants."""
-    from cluster_model.checker.invariants import PROMISES  # noqa: PLC0415
+    from cluster_model.checker.invariants import DEFINITIONS  # noqa: PLC0415
 
-    return _beginning(PROMISES, incomplete)
+    return _beginning(DEFINITIONS, incomplete)
 
 
 def explorations(incomplete: str) -> list[str]:

@@ -7,7 +7,7 @@ import typer
 
 from playbooks.errors import BAD_INPUT, OK
 from tui.cli.commands import options as known
-from tui.output.console import answers, complain, print_document, say, table
+from tui.output.console import print_document, print_error, print_line, stdout_console, table
 
 if TYPE_CHECKING:
     from cluster_model.checker.invariants import InvariantDefinition
@@ -32,14 +32,14 @@ def register_invariants(app: typer.Typer) -> None:
 
 def invariants(name: str | None, *, json: bool = False) -> int:
     """List the safety invariants that are checked, or show details of one; return the exit code."""
-    from cluster_model.checker.invariants import PROMISES  # noqa: PLC0415
+    from cluster_model.checker.invariants import DEFINITIONS  # noqa: PLC0415
     from playbooks.errors import nearest, shown  # noqa: PLC0415
     from tui.output.command_end import to_text  # noqa: PLC0415
 
-    if name is not None and name not in PROMISES:
-        complain(f"no invariant {shown(name)}{nearest(name, PROMISES)}; there are {', '.join(PROMISES)}")
+    if name is not None and name not in DEFINITIONS:
+        print_error(f"no invariant {shown(name)}{nearest(name, DEFINITIONS)}; there are {', '.join(DEFINITIONS)}")
         return BAD_INPUT
-    chosen = [each for each in PROMISES.values() if name in (None, each.name)]
+    chosen = [each for each in DEFINITIONS.values() if name in (None, each.name)]
     if json:
         entries = [_entry(each) for each in chosen]
         print_document(to_text(entries if name is None else entries[0]))
@@ -51,38 +51,38 @@ def invariants(name: str | None, *, json: bool = False) -> int:
 
 
 def _list(chosen: "list[InvariantDefinition]") -> None:
-    from playbooks.reference_text import promised_words  # noqa: PLC0415
+    from playbooks.reference_text import guaranteed_versions_text  # noqa: PLC0415
 
-    rows = [(each.name, promised_words(each), each.title) for each in chosen]
-    table(answers(), ("invariant", "guaranteed by", "title"), rows)
+    rows = [(each.name, guaranteed_versions_text(each), each.title) for each in chosen]
+    table(stdout_console(), ("invariant", "guaranteed by", "title"), rows)
 
 
 def _tell(promise: "InvariantDefinition") -> None:
-    from playbooks.reference_text import mends_words, promised_words, special_words  # noqa: PLC0415
+    from playbooks.reference_text import fixes_text, guaranteed_versions_text, stricter_guarantees  # noqa: PLC0415
 
-    console = answers()
-    say(console, f"{promise.name}: {promise.title}", "bold")
-    say(console, promise.text)
-    rows = [("guaranteed", f"by {promised_words(promise)}")]
-    rows += [("", f"{where}: {words}") for where, words in special_words(promise)]
-    rows += [("fixed by", text) for text in mends_words(promise)]
+    console = stdout_console()
+    print_line(console, f"{promise.name}: {promise.title}", "bold")
+    print_line(console, promise.text)
+    rows = [("guaranteed", f"by {guaranteed_versions_text(promise)}")]
+    rows += [("", f"{where}: {words}") for where, words in stricter_guarantees(promise)]
+    rows += [("fixed by", text) for text in fixes_text(promise)]
     rows += [("exceptions", promise.exceptions)] if promise.exceptions else []
     rows.append(("source", promise.source))
     before = ""
     for head, text in rows:
-        say(console, f"{head if head != before else '':<11}{text}")
+        print_line(console, f"{head if head != before else '':<11}{text}")
         before = head
 
 
 def _entry(promise: "InvariantDefinition") -> dict[str, Any]:
-    from playbooks.reference_text import PROFILES, known_words, promised_words  # noqa: PLC0415
+    from playbooks.reference_text import PROFILES, guaranteed_versions_text, known_violation_reasons  # noqa: PLC0415
 
-    known = {each.name: known_words(promise, each) for each in PROFILES}
+    known = {each.name: known_violation_reasons(promise, each) for each in PROFILES}
     return {
         "invariant": promise.name,
         "title": promise.title,
         "promise": promise.text,
-        "promised_by": promised_words(promise),
+        "promised_by": guaranteed_versions_text(promise),
         "exceptions": promise.exceptions,
         "source": promise.source,
         "known": {profile: texts for profile, texts in known.items() if texts},
@@ -238,8 +238,8 @@ def settings() -> int:
     from tui.settings.settings_file import read_settings  # noqa: PLC0415
 
     found = read_settings()
-    console = answers()
-    say(console, f"{found.path}{'' if found.there else '  (no such file: all settings have their defaults)'}")
+    console = stdout_console()
+    print_line(console, f"{found.path}{'' if found.there else '  (no such file: all settings have their defaults)'}")
     rows = [
         (f"screen.{each.name}", written(found.settings.value(each.name)), _from(each.name in found.given))
         for each in OPTIONS
@@ -247,9 +247,9 @@ def settings() -> int:
     rows += [(f"keys.{name}", shown(",".join(keys)), _from(True)) for name, keys in found.settings.keys.items()]
     table(console, ("setting", "value", "from"), rows)
     for note in found.notes:
-        say(console, f"note: {note}")
+        print_line(console, f"note: {note}")
     for problem in found.problems:
-        complain(problem)
+        print_error(problem)
     return BAD_INPUT if found.problems else OK
 
 

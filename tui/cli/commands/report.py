@@ -61,14 +61,14 @@ def register_fleet(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
             str | None, typer.Option(metavar="SIZE", help="Heap of the Spark driver, such as 4g.")
         ] = None,
     ) -> None:
-        from tui.cli.runs.spark_jobs import run_to_its_end  # noqa: PLC0415
+        from tui.cli.runs.spark_jobs import run_subprocess  # noqa: PLC0415
 
         given = (("--baseline", baseline), ("--out", out), ("--format", formats), ("--master", master))
         options = [
             word for name, value in (*given, ("--memory", memory)) if value is not None for word in (name, value)
         ]
         command = [sys.executable, "-m", "spark_report.fleet", *paths, *options]
-        end(lambda: run_to_its_end([str(word) for word in command]))
+        end(lambda: run_subprocess([str(word) for word in command]))
 
 
 # ``floodmark report``.
@@ -164,6 +164,6 @@ def register_spark(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
 
 
 def _run(action: str) -> int:
-    from tui.cli.runs.spark_jobs import run_to_its_end  # noqa: PLC0415
+    from tui.cli.runs.spark_jobs import run_subprocess  # noqa: PLC0415
 
-    return run_to_its_end([*command("spark_report.aot_cache"), action])
+    return run_subprocess([*command("spark_report.aot_cache"), action])

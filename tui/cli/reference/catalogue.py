@@ -6,23 +6,31 @@ from typing import Any, Final
 
 from cluster_model.fidelity import Area
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey
-from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, PROFILE_VERSIONS, Flag, Profile, Version, modes_of
+from cluster_model.protocol.versions import (
+    CLIENT_FLAGS,
+    FLAGS,
+    PROFILE_VERSIONS,
+    Profile,
+    ReleaseRule,
+    Version,
+    modes_of,
+)
 from cluster_model.util.quantities import listed
-from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, called, true_name
+from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, alias_names, canonical_name
 from faults.declarations import ACCEPTS, FAMILIES, OPERATIONS, SELECTORS, Fault, Operation, Param
 from playbooks.errors import BAD_INPUT, OK, nearest, shown
 from playbooks.model import Playbook, allowed_text, default_text, example_step
-from playbooks.parser.key_reference import MappingReference, known, taken, told
+from playbooks.parser.key_reference import MappingReference, allowed_values_text, key_mappings, known
 from playbooks.parser.key_reference import text as schema_text
 from playbooks.reference_text import areas_of, changes, document, releases, versions
 from playbooks.units import duration_text
 from tui.keybindings.keymap import ALLOWED, GROUPS, KEYS, KeyBinding, in_file
 from tui.keybindings.scopes import scopes
 from tui.output.command_end import to_text
-from tui.output.console import answers, complain, print_document, say, table
+from tui.output.console import print_document, print_error, print_line, stdout_console, table
 from tui.settings.schema import KEYS as KEY_TABLE
 from tui.settings.schema import OPTIONS, SCREEN, quoted, written
-from tui.terminal.format import taken as accepted_values
+from tui.terminal.format import allowed_values as accepted_values
 
 RULES: Final = {"broker rule": FLAGS, "client rule": CLIENT_FLAGS}
 """The tables of versioned rules by heading."""
@@ -35,17 +43,17 @@ def profile_of(playbook: Playbook) -> str:
 
 def faults(name: str | None, *, family: str | None = None, json: bool = False) -> int:
     """List faults, operations and targets, the faults of a family, or details of one; return the exit code."""
-    if name is not None and true_name(name) not in (*CATALOGUE, *OPERATIONS):
+    if name is not None and canonical_name(name) not in (*CATALOGUE, *OPERATIONS):
         known = (*CATALOGUE, *OPERATIONS)
         hint = nearest(name, (*known, *FAULT_ALIASES, *OPERATION_ALIASES))
-        complain(f"no fault {shown(name)}{hint}; there are {', '.join(known)}")
+        print_error(f"no fault {shown(name)}{hint}; there are {', '.join(known)}")
         return BAD_INPUT
-    name = None if name is None else true_name(name)
+    name = None if name is None else canonical_name(name)
     if family is not None and family not in FAMILIES:
-        complain(f"--family: found {shown(family)}, allowed is {listed(FAMILIES)}{nearest(family, FAMILIES)}")
+        print_error(f"--family: found {shown(family)}, allowed is {listed(FAMILIES)}{nearest(family, FAMILIES)}")
         return BAD_INPUT
     if name is not None and family is not None:
-        complain("found a name and --family together, allowed is one of them")
+        print_error("found a name and --family together, allowed is one of them")
         return BAD_INPUT
     chosen = [fault for fault in CATALOGUE.values() if name in (None, fault.name) and family in (None, fault.family)]
     if json:
@@ -63,29 +71,29 @@ def faults(name: str | None, *, family: str | None = None, json: bool = False) -
 
 
 def _list_faults(chosen: Sequence[Fault], *, whole: bool) -> None:
-    console = answers()
+    console = stdout_console()
     for family in FAMILIES:
         rows = [(each.name, each.letter, each.accepts, each.summary) for each in chosen if each.family == family]
         if rows:
             table(console, (family, "key", "takes", "effect"), [(row[0], f"f {row[1]}", *row[2:]) for row in rows])
-            say(console, "")
+            print_line(console, "")
     if whole:
         operations = [(each.name, f"a {each.letter}", each.summary) for each in OPERATIONS.values()]
         table(console, ("operation", "key", "effect"), operations)
-        say(console, "")
+        print_line(console, "")
         table(console, ("target", "meaning"), [text.split(": ", 1) for text in SELECTORS.values()])
 
 
 def _tell_fault(fault: Fault) -> None:
-    console = answers()
-    say(console, f"{fault.name}: {fault.title}", "bold")
-    say(console, fault.summary)
+    console = stdout_console()
+    print_line(console, f"{fault.name}: {fault.title}", "bold")
+    print_line(console, fault.summary)
     rows = [
         ("family", fault.family),
         ("takes", ACCEPTS[fault.accepts]),
         ("target", fault.target),
         ("mode", f"{fault.mode} only" if fault.mode else ""),
-        ("aliases", ", ".join(called(fault.aliases))),
+        ("aliases", ", ".join(alias_names(fault.aliases))),
         ("real cause", fault.cause),
         ("at risk", fault.may_break),
         ("healing", fault.heals or "nothing to heal"),
@@ -94,12 +102,12 @@ def _tell_fault(fault: Fault) -> None:
     ]
     for head, text in rows:
         if text:
-            say(console, f"{head:<11}{text}")
+            print_line(console, f"{head:<11}{text}")
     _tell_parameters(fault.params)
-    say(console, "")
-    say(console, "as a step of a playbook:")
+    print_line(console, "")
+    print_line(console, "as a step of a playbook:")
     for line in example_step(fault).splitlines():
-        say(console, f"  {line}")
+        print_line(console, f"  {line}")
 
 
 def _lasts(fault: Fault) -> str:
@@ -111,21 +119,21 @@ def _lasts(fault: Fault) -> str:
 
 
 def _tell_operation(operation: Operation) -> None:
-    console = answers()
-    say(console, f"{operation.name}: {operation.title}", "bold")
-    say(console, operation.summary)
+    console = stdout_console()
+    print_line(console, f"{operation.name}: {operation.title}", "bold")
+    print_line(console, operation.summary)
     rows = [("at risk", operation.may_break), ("key", f"a {operation.letter}")]
-    rows += [("aliases", ", ".join(called(operation.aliases)))] if operation.aliases else []
+    rows += [("aliases", ", ".join(alias_names(operation.aliases)))] if operation.aliases else []
     rows += [("since", f"Kafka {operation.since}")] if operation.since else []
     for head, text in rows:
-        say(console, f"{head:<11}{text}")
+        print_line(console, f"{head:<11}{text}")
     _tell_parameters(operation.params)
 
 
 def _tell_parameters(params: Sequence[Param]) -> None:
     if params:
         rows = [(each.name, each.type, allowed_text(each), _default(each), each.doc) for each in params]
-        table(answers(), ("parameter", "type", "allowed", "default", "meaning"), rows)
+        table(stdout_console(), ("parameter", "type", "allowed", "default", "meaning"), rows)
 
 
 def _default(param: Param) -> str:
@@ -185,7 +193,7 @@ def is_modelled(version: str | None) -> bool:
     """Return whether a requested Kafka version is modelled; prints an error if not."""
     if version is None or version in PROFILE_VERSIONS:
         return True
-    complain(
+    print_error(
         f"no Kafka version {shown(version)}{nearest(version, PROFILE_VERSIONS)}; "
         f"there are {', '.join(PROFILE_VERSIONS)}"
     )
@@ -196,7 +204,7 @@ def profiles(version: str | None) -> int:
     """List the modelled Kafka versions, or the rules of one; return the exit code."""
     if not is_modelled(version):
         return BAD_INPUT
-    console = answers()
+    console = stdout_console()
     if version is None:
         rows = [(each, " or ".join(modes_of(each)), ", ".join(_new_in(each))) for each in PROFILE_VERSIONS]
         table(console, ("kafka", "mode", "new rules"), rows)
@@ -205,13 +213,13 @@ def profiles(version: str | None) -> int:
             table(console, (heading, "kafka", "meaning"), rules)
         return OK
     number = Profile.of(version).number
-    say(console, f"{version} with {' or '.join(modes_of(version))}", "bold")
+    print_line(console, f"{version} with {' or '.join(modes_of(version))}", "bold")
     for heading, flags in RULES.items():
         table(console, (heading, "meaning"), [(flag.name, flag.meaning) for flag in _by_age(flags, number)])
     return OK
 
 
-def _by_age(flags: Sequence[Flag], number: Version | None = None) -> list[Flag]:
+def _by_age(flags: Sequence[ReleaseRule], number: Version | None = None) -> list[ReleaseRule]:
     """Return rules in the order of the releases that introduced them: all, or those of one release."""
     return sorted([flag for flag in flags if number is None or flag.holds(number)], key=lambda flag: flag.since)
 
@@ -227,14 +235,14 @@ def _new_in(version: str) -> list[str]:
 def configs(scope: str | None) -> int:
     """List the Kafka configurations that the model supports, all or those of one scope; return the exit code."""
     if scope is not None and scope not in SCOPES:
-        complain(f"no scope {shown(scope)}{nearest(scope, SCOPES)}; there are {', '.join(SCOPES)}")
+        print_error(f"no scope {shown(scope)}{nearest(scope, SCOPES)}; there are {', '.join(SCOPES)}")
         return BAD_INPUT
     for each, keys in SCOPES.items():
         if scope in (None, each):
             rows = [
                 (key.name, f"{key.doc} Takes {accepted_values(key)}.{_told_when(each, key)}") for key in keys.values()
             ]
-            table(answers(), (f"{each} configuration", "meaning"), rows)
+            table(stdout_console(), (f"{each} configuration", "meaning"), rows)
     return OK
 
 
@@ -264,16 +272,16 @@ def print_card(version: str | None, *, json: bool = False) -> int:
 
 
 def _print_area(area: Area) -> None:
-    console = answers()
-    say(console, f"{area.name} ({versions(area)})", "bold")
-    say(console, f"  {area.what}")
-    say(console, f"  sources: {area.sources}")
-    say(console, f"  tests: {', '.join(area.test_ids)}")
+    console = stdout_console()
+    print_line(console, f"{area.name} ({versions(area)})", "bold")
+    print_line(console, f"  {area.what}")
+    print_line(console, f"  sources: {area.sources}")
+    print_line(console, f"  tests: {', '.join(area.test_ids)}")
     for each in area.left_out:
-        say(console, f"  not modelled: {each}")
+        print_line(console, f"  not modelled: {each}")
     if area.flags:
         table(console, ("rule", "kafka", "meaning"), changes(area))
-    say(console, "")
+    print_line(console, "")
 
 
 # ``keys`` and ``schema``: the keys of a playbook.
@@ -281,11 +289,11 @@ def _print_area(area: Area) -> None:
 
 def keys(place: str | None, *, json: bool) -> int:
     """List the keys of a part of a playbook, by default the top level; with ``json`` alone, of all parts."""
-    pages = told()
+    pages = key_mappings()
     if place is not None and known(place) not in pages:
         parts = [path for path in pages if path]
         hint = nearest(place, [*parts, *(path.rpartition(".")[2] for path in parts)])
-        complain(f"no part {shown(place)} in a playbook{hint}; there are {listed(parts, 'and')}")
+        print_error(f"no part {shown(place)} in a playbook{hint}; there are {listed(parts, 'and')}")
         return BAD_INPUT
     chosen = pages[known(place or "")]
     if json:
@@ -295,18 +303,19 @@ def keys(place: str | None, *, json: bool) -> int:
     _print_keys(chosen)
     below = [path for path in pages if path and path.rpartition(".")[0] == chosen.path]
     if below:
-        say(answers(), f"more: floodmark keys {' | '.join(below)}")
+        print_line(stdout_console(), f"more: floodmark keys {' | '.join(below)}")
     return OK
 
 
 def _print_keys(page: MappingReference) -> None:
-    console = answers()
-    say(console, page.heading.rstrip("."), "bold")
+    console = stdout_console()
+    print_line(console, page.heading.rstrip("."), "bold")
     if page.bare:
         table(console, (page.path, "effect"), [(name, key.doc) for name, key in page.keys.items()])
         return
     rows = [
-        (name, taken(key.kind), f"{key.doc}{' Required.' if key.required else ''}") for name, key in page.keys.items()
+        (name, allowed_values_text(key.kind), f"{key.doc}{' Required.' if key.required else ''}")
+        for name, key in page.keys.items()
     ]
     table(console, ("key", "takes", "meaning"), rows)
 
@@ -316,7 +325,12 @@ def _entry(page: MappingReference) -> dict[str, Any]:
         "place": page.path,
         "what": page.heading,
         "keys": [
-            {"name": name, "takes": "" if page.bare else taken(key.kind), "needed": key.required, "doc": key.doc}
+            {
+                "name": name,
+                "takes": "" if page.bare else allowed_values_text(key.kind),
+                "needed": key.required,
+                "doc": key.doc,
+            }
             for name, key in page.keys.items()
         ],
     }

@@ -14,13 +14,21 @@ from playbooks.errors import BAD_INPUT, OK, PlaybookError, Problem, nearest, sho
 from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.library.suffixes import SUFFIXES
-from playbooks.model import Playbook, Step, step_words, timeline, when_words
+from playbooks.model import Playbook, Step, step_text, timeline, trigger_text
 from playbooks.parser.document import is_fragment, walk
 from playbooks.parser.document.field_types import ranges_text
 from playbooks.parser.loader import Fragment, fragment_of, load, read_fragment, read_text
 from tui.cli.reference.catalogue import profile_of
 from tui.output.command_end import to_text
-from tui.output.console import ProgressLine, answers, complain, complain_of, people, print_document, say
+from tui.output.console import (
+    ProgressLine,
+    print_document,
+    print_error,
+    print_line,
+    print_problems,
+    stderr_console,
+    stdout_console,
+)
 from tui.session.playbook_choice import read
 
 # Fragments: those of the library, and validation of a file.
@@ -95,7 +103,7 @@ def library(wanted: LibraryOptions) -> int:
     """List the bundled playbooks, all or those of a tag and version, or show details of one; return the exit code."""
     problem = _problem(wanted)
     if problem:
-        complain(problem)
+        print_error(problem)
         return BAD_INPUT
     if wanted.name in fragment_names() and wanted.name not in names():
         print_fragment(str(wanted.name), json=wanted.json)
@@ -145,53 +153,53 @@ def _fits(playbook: Playbook, wanted: LibraryOptions) -> bool:
 
 
 def _list(chosen: Sequence[Playbook]) -> None:
-    console = answers()
+    console = stdout_console()
     if not chosen:
-        say(people(), "no bundled playbook matches")
+        print_line(stderr_console(), "no bundled playbook matches")
         return
     column = max(len(each.name) for each in chosen) + 2 * GAP
     for theme, doc in THEMES.items():
         found = [each for each in chosen if theme_of(each.tags) == theme]
         if not found:
             continue
-        say(console, f"{heading(theme)} (--tag {theme})", "bold")
+        print_line(console, f"{heading(theme)} (--tag {theme})", "bold")
         for line in _wrapped(doc, _width(console)):
-            say(console, line)
-        say(console, "")
+            print_line(console, line)
+        print_line(console, "")
         for each in found:
             _beside(console, f"{'':{GAP}}{each.name}", each.title, column)
-        say(console, "")
+        print_line(console, "")
 
 
 def _list_fragments() -> None:
     """Print the bundled fragments, with their variables."""
-    console = answers()
+    console = stdout_console()
     found = [bundled(name) for name in fragment_names()]
     if not found:
         return
     column = max(len(each) for each in fragment_names()) + 2 * GAP
-    say(console, "Fragments to include in a playbook", "bold")
-    say(console, "")
+    print_line(console, "Fragments to include in a playbook", "bold")
+    print_line(console, "")
     for name, each in zip(fragment_names(), found, strict=True):
         _beside(console, f"{'':{GAP}}{name}", each.title, column)
         _beside(console, "", f"variables: {variables_text(each) or 'none'}", column)
-    say(console, "")
+    print_line(console, "")
 
 
 def _tell_more() -> None:
     """Print a hint about further commands, on a terminal."""
-    console = answers()
+    console = stdout_console()
     more = "floodmark library NAME shows the steps and expectations of one; floodmark run NAME runs it"
     for line in _wrapped(more, _width(console)) if console.is_terminal else []:
-        say(console, line)
+        print_line(console, line)
 
 
 def _tell(playbook: Playbook) -> None:
-    console = answers()
-    say(console, playbook.name, "bold")
+    console = stdout_console()
+    print_line(console, playbook.name, "bold")
     for text in (playbook.title, "", playbook.story, ""):
         for line in _wrapped(text, _width(console)):
-            say(console, line)
+            print_line(console, line)
     rows = [
         ("source", "; ".join(playbook.origins)),
         ("Kafka", f"{ranges_text(playbook.profiles)}; default {profile_of(playbook)}"),
@@ -200,38 +208,40 @@ def _tell(playbook: Playbook) -> None:
     ]
     for label, text in rows:
         _beside(console, label, text, LABEL)
-    say(console, "")
+    print_line(console, "")
     under = f", under Kafka {playbook.spec.kafka}" if len(playbook.profiles) > 1 else ""
-    say(console, f"steps{under}", "bold")
+    print_line(console, f"steps{under}", "bold")
     if not playbook.steps:
-        say(console, f"{'':{GAP}}none, only load")
+        print_line(console, f"{'':{GAP}}none, only load")
     for when, what in timeline(playbook):
         _beside(console, f"{'':{GAP}}{when}", what, GAP + (5 if playbook.spec.manual else WHEN))
-    say(console, "")
+    print_line(console, "")
     if playbook.grid is not None:
-        say(console, f"grid of {counted(playbook.grid.size, 'cell')} (--no-vary: one run with the defaults)", "bold")
+        print_line(
+            console, f"grid of {counted(playbook.grid.size, 'cell')} (--no-vary: one run with the defaults)", "bold"
+        )
         for line in playbook.grid.lines():
             _beside(console, f"{'':{GAP}}-", line, 2 * GAP)
-        say(console, "")
+        print_line(console, "")
         under = " with the defaults; --yaml shows those of single cells"
-    say(console, f"expectations{under}", "bold")
+    print_line(console, f"expectations{under}", "bold")
     for each in playbook.expectations:
         text = each.text if each.kind != "end" else f"at the end: {each.text}"
         _beside(console, f"{'':{GAP}}-", text, 2 * GAP)
-    say(console, "")
-    say(console, "run it", "bold")
+    print_line(console, "")
+    print_line(console, "run it", "bold")
     for command in _commands(playbook):
-        say(console, f"{'':{GAP}}{command}")
+        print_line(console, f"{'':{GAP}}{command}")
 
 
 def _beside(console: Console, label: str, text: str, column: int) -> None:
     """Print a text beside its label, wrapped at ``column``; a label that is too long gets its own line above."""
     lines = _wrapped(text, max(_width(console) - column, NARROWEST))
     if len(label) >= column:
-        say(console, label)
+        print_line(console, label)
         label = ""
     for line in lines:
-        say(console, f"{label:{column}}{line}".rstrip())
+        print_line(console, f"{label:{column}}{line}".rstrip())
         label = ""
 
 
@@ -280,8 +290,8 @@ def _playbook_entry(playbook: Playbook) -> dict[str, Any]:
 def _step(step: Step) -> dict[str, Any]:
     return {
         "step": step.label or str(step.index + 1),
-        "when": when_words(step.trigger),
-        "what": step_words(step),
+        "when": trigger_text(step.trigger),
+        "what": step_text(step),
         "event": step.event,
         "note": step.note,
         "refused": step.refused,
@@ -317,7 +327,7 @@ def check(paths: Sequence[str], *, json: bool = False) -> int:
     With ``json`` the errors are a list on stdout, which may be empty, and nothing else is printed.
     """
     found = _LibraryCheck()
-    console = people()
+    console = stderr_console()
     files = [each for path in paths for each in _files(path)]
     with ProgressLine(console) as progress_line:
         for each in dict.fromkeys(files):
@@ -326,11 +336,11 @@ def check(paths: Sequence[str], *, json: bool = False) -> int:
             outcome = _check(each, found)
             if not json:
                 progress_line.hide()
-                complain_of(outcome) if isinstance(outcome, PlaybookError) else say(console, outcome)
+                print_problems(outcome) if isinstance(outcome, PlaybookError) else print_line(console, outcome)
     if json:
         print_document(to_text([_problem_entry(problem) for problem in found.problems]))
     elif len(files) > 1:
-        say(console, found.words())
+        print_line(console, found.words())
     return BAD_INPUT if found.problems else OK
 
 

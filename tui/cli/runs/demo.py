@@ -19,8 +19,8 @@ from playbooks.session_format.session_files import read_object, sessions_root
 from tui.cli.runs.session_driver import SessionDriver
 from tui.cli.runs.spark_jobs import Report, report
 from tui.output import command_end
-from tui.output.console import Quiet, answers, say, say_parts
-from tui.output.result import PIPED, STYLES, loss_lines, print_checked, print_result, say_wrapped
+from tui.output.console import SafeConsole, print_line, print_parts, stdout_console
+from tui.output.result import PIPED, STYLES, loss_lines, print_checked, print_result, print_wrapped
 from tui.session.playbook_choice import choose
 
 FORMATS: Final = "html,parquet,json"
@@ -66,21 +66,21 @@ CHAPTERS: Final = (
 def demo(out: Path) -> int:
     """Run the chapters, report on them, and print where to look next; return the worst exit code."""
     text = io.StringIO()
-    console, full = answers(), Quiet(file=text, width=PIPED, highlight=False, soft_wrap=True)
+    console, full = stdout_console(), SafeConsole(file=text, width=PIPED, highlight=False, soft_wrap=True)
     chapters: list[list[SessionResult]] = []
     driver = SessionDriver(full)
     for number, chapter in enumerate(CHAPTERS, start=1):
         for output in (console, full):
             _head(output, f"{number}. {chapter.title}", first=number == 1)
-            say(output, chapter.point)
+            print_line(output, chapter.point)
         chapters.append([])
         for name in chapter.playbooks:
-            say(full, "")
+            print_line(full, "")
             recorder = Recorder(sessions_root())
             try:
                 result = driver.run(choose(name, None, {}), recorder)
             except Exception as error:
-                return command_end.keep(error, recorder)
+                return command_end.report_internal_error(error, recorder)
             print_result(full, result)
             _print_short(console, result, told=[each for each in chapters[-1] if each.losses])
             chapters[-1].append(result)
@@ -88,7 +88,7 @@ def demo(out: Path) -> int:
     console.file.flush()
     of = [result for chapter in chapters for result in chapter]
     code = report(Report([result.session for result in of], out, FORMATS, why=False))
-    if not command_end.write("--out", out / FULL_TEXT, text.getvalue()):
+    if not command_end.write_file("--out", out / FULL_TEXT, text.getvalue()):
         code = code or BAD_INPUT
     if code != OK:
         return code
@@ -99,8 +99,8 @@ def demo(out: Path) -> int:
 
 def _head(console: Console, title: str, *, first: bool = False) -> None:
     if not first:
-        say(console, "")
-    say(console, title, "bold")
+        print_line(console, "")
+    print_line(console, title, "bold")
 
 
 def _print_short(console: Console, result: SessionResult, told: Sequence[SessionResult]) -> None:
@@ -110,18 +110,18 @@ def _print_short(console: Console, result: SessionResult, told: Sequence[Session
     lost = f"{counted(result.ledger.acked_lost, 'acknowledged record')} lost"
     came = f": {held} of {counted(len(result.expectations), 'expectation')} held; {lost}"
     version = result.profile.partition("-")[0]
-    say_parts(console, [(f"{version:<9}", "bold"), (word, STYLES[result.verdict]), (came, "")], _INDENT)
+    print_parts(console, [(f"{version:<9}", "bold"), (word, STYLES[result.verdict]), (came, "")], _INDENT)
     for checked in result.expectations:
         if not checked.ok:
             print_checked(console, checked)
     known = {cause for each in told for cause in loss_lines(each.losses)}
     for cause in loss_lines(result.losses):
-        say_wrapped(console, f"{'because':<9}{'the same cause' if cause in known else cause}", _INDENT)
+        print_wrapped(console, f"{'because':<9}{'the same cause' if cause in known else cause}", _INDENT)
 
 
 def _print_next(console: Console, out: Path, of: Sequence[SessionResult]) -> None:
     command = "floodmark" if shutil.which("floodmark") else shlex.quote(sys.argv[0])
-    say(console, "")
+    print_line(console, "")
     rows = (
         ("summary", str(read_object(out / "report.json").get("headline", ""))),
         ("report", str(out / "report.html")),
@@ -130,17 +130,17 @@ def _print_next(console: Console, out: Path, of: Sequence[SessionResult]) -> Non
         ("TUI", command),
     )
     for what, where in rows:
-        say_parts(console, [(f"{what:<12}", ""), (where, "bold")])
+        print_parts(console, [(f"{what:<12}", ""), (where, "bold")])
 
 
 def _print_moral(console: Console, chapters: Sequence[Sequence[SessionResult]]) -> None:
     """Print the conclusions with the numbers of this run, a line for each chapter."""
-    say(console, "")
-    say(console, "Conclusions", "bold")
+    print_line(console, "")
+    print_line(console, "Conclusions", "bold")
     for chapter, of in zip(CHAPTERS, chapters, strict=True):
         text = chapter.moral.format(
             lost=[each.ledger.acked_lost for each in of],
             acked=[each.ledger.acked for each in of],
             out=[short_seconds(each.unavailable.us) for each in of],
         )
-        say_parts(console, [(f"- {text}", "")], "  ")
+        print_parts(console, [(f"- {text}", "")], "  ")

@@ -20,9 +20,9 @@ from cluster_model.protocol.events import DATA_KINDS, Event, ExpectationChecked
 from cluster_model.spec import INTERNAL
 from cluster_model.util.quantities import counted, time_in_seconds
 from faults.declarations import Action
-from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run, foretell
+from playbooks.engine.dry_run import DryRun, Entry, StepPrediction, TimelineEntry, dry_run, predict_impact
 from playbooks.engine.session import SLICE_US, Session
-from playbooks.engine.session_runner import Next, coming
+from playbooks.engine.session_runner import NextAction, next_action
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
 from playbooks.event_text import line_of
 from playbooks.model import expected_lines
@@ -30,7 +30,7 @@ from playbooks.results.result import SessionResult
 from tui.cli.runs.pace import Pace
 from tui.cli.runs.session_driver import progress
 from tui.output.command_end import to_text
-from tui.output.console import ProgressLine, answers, complain, people, print_document, say
+from tui.output.console import ProgressLine, print_document, print_error, print_line, stderr_console, stdout_console
 from tui.output.result import STYLES as STYLES_RESULT
 from tui.output.result import print_heading
 from tui.session.playbook_choice import PlaybookChoice
@@ -42,20 +42,20 @@ INDENT = " " * 13
 LABEL = 15
 
 
-def foretell_all(chosen: Sequence[PlaybookChoice], until_us: int, *, json: bool) -> int:
+def dry_run_all(chosen: Sequence[PlaybookChoice], until_us: int, *, json: bool) -> int:
     """Dry-run every playbook and print its predicted impact, or with ``json`` one document; return the exit code."""
-    console = people() if json else answers()
+    console = stderr_console() if json else stdout_console()
     documents = []
     for number, each in enumerate(chosen):
         if number:
-            say(console, "")
+            print_line(console, "")
         try:
             documents.append(_foretell(console, each, until_us))
         except ModelError as error:
-            complain(f"{each.playbook.path}: {error}")
+            print_error(f"{each.playbook.path}: {error}")
             return BAD_INPUT
         except KeyboardInterrupt:
-            say(people(), "stopped; nothing was recorded")
+            print_line(stderr_console(), "stopped; nothing was recorded")
             return INTERRUPTED
     if json:
         runs = [each.to_json() for each in documents]
@@ -66,16 +66,16 @@ def foretell_all(chosen: Sequence[PlaybookChoice], until_us: int, *, json: bool)
 def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun:
     playbook = chosen.playbook
     print_heading(console, playbook, chosen.seed, playbook.spec.profile.name)
-    with ProgressLine(people()) as progress_line:
+    with ProgressLine(stderr_console()) as progress_line:
 
         def tell(entry: Entry) -> None:
             progress_line.hide()
-            if isinstance(entry, Foretold):
+            if isinstance(entry, StepPrediction):
                 for line in predicted_lines(entry):
-                    say(console, line)
+                    print_line(console, line)
             else:
                 for line in moment_lines(entry):
-                    say(console, line, _style(entry))
+                    print_line(console, line, _style(entry))
 
         done = dry_run(
             playbook,
@@ -88,7 +88,7 @@ def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun
     return done
 
 
-def predicted_lines(step: Foretold) -> list[str]:
+def predicted_lines(step: StepPrediction) -> list[str]:
     """Return the lines of a fault step: its targets, its expected impact, and the reaction of guards."""
     lines = [f"{time_in_seconds(step.at_us):>12} {step.name}  {step.text}"]
     if step.when:
@@ -108,7 +108,7 @@ def predicted_lines(step: Foretold) -> list[str]:
     return lines
 
 
-def moment_lines(moment: Moment) -> list[str]:
+def moment_lines(moment: TimelineEntry) -> list[str]:
     """Return the lines of an entry that is no fault, such as an expectation or a workload step."""
     at = time_in_seconds(moment.at_us) if moment.at_us >= 0 else "never"
     if not moment.step:
@@ -121,7 +121,7 @@ def moment_lines(moment: Moment) -> list[str]:
     return lines
 
 
-def _style(moment: Moment) -> str:
+def _style(moment: TimelineEntry) -> str:
     if moment.what == "never":
         return "yellow"
     return "red" if moment.what == "expectation" and moment.text.startswith("FAILED") else ""
@@ -140,7 +140,7 @@ def print_end(console: Console, done: DryRun) -> None:
     parts += [f"{skipped} skipped"] if skipped else []
     parts += [f"{counted(len(done.unreached), 'step')} never reached"] if done.unreached else []
     why = f" ({done.reason})" if done.reason else ""
-    say(
+    print_line(
         console,
         f"dry run of {time_in_seconds(done.virtual_us)}, nothing recorded: {', '.join(parts)}; "
         f"a run would end with {done.verdict.upper()}{why}",
@@ -165,7 +165,7 @@ STYLES: Final = {"expected": "cyan", "next": "bold", "fault_healed": "green", "s
 
 
 @dataclass(slots=True)
-class Narrating:
+class LivePrinter:
     """Prints a session live: its pace, its console, and the level of detail."""
 
     pace: Pace
@@ -175,8 +175,8 @@ class Narrating:
     """Whether to print every notable event, and no status line."""
     stopped: bool = field(default=False, init=False)
     """Whether the user stopped it."""
-    _foretold: list[Foretold] = field(default_factory=list, init=False)
-    _marked: tuple[Next | None, float] = field(default=(None, 0.0), init=False)
+    _foretold: list[StepPrediction] = field(default_factory=list, init=False)
+    _marked: tuple[NextAction | None, float] = field(default=(None, 0.0), init=False)
     """The step announced last, and the least seconds left at which it was announced."""
     _live: Live | None = field(default=None, init=False)
 
@@ -230,7 +230,7 @@ class Narrating:
         def before(action: Action) -> None:
             step = session.next_step
             if step is not None:
-                self._foretold.append(foretell(session.board, step, action))
+                self._foretold.append(predict_impact(session.board, step, action))
 
         return before
 
@@ -238,7 +238,7 @@ class Narrating:
 
     def _show(self, session: Session) -> None:
         self._tell(session.drain())
-        following, now = coming(session), session.cluster.now_us
+        following, now = next_action(session), session.cluster.now_us
         if following is None:
             return
         if self._live is not None:
@@ -247,7 +247,7 @@ class Narrating:
         if self._is_due(following, now):
             self._say(time_in_seconds(now), f"next: {following.told(now)}", STYLES["next"])
 
-    def _is_due(self, following: Next, now_us: int) -> bool:
+    def _is_due(self, following: NextAction, now_us: int) -> bool:
         """Return whether to announce the next step: when it changes, and as it comes near."""
         left = self.pace.wall_s(following.at_us - now_us) if following.at_us >= 0 else float("inf")
         known, least = self._marked
@@ -275,7 +275,7 @@ class Narrating:
     def _say(self, at: str, text: str, style: str = "") -> None:
         if self._live is not None:
             self._live.update(Text(), refresh=True)  # both may be on one terminal
-        say(self.console, f"{at:>12}  {text}", style)
+        print_line(self.console, f"{at:>12}  {text}", style)
         self.console.file.flush()
 
     # -- the terminal -----------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class Narrating:
     @contextmanager
     def _status(self) -> Iterator[None]:
         """Show a status line below the others, on a terminal."""
-        moving = people()
+        moving = stderr_console()
         if self.everything or not moving.is_terminal:
             yield
             return

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tui.output.console import complain
+from tui.output.console import print_error
 from tui.session.playbook_choice import PlaybookChoice
 
 FRAME_S: Final = 0.1
@@ -16,7 +16,7 @@ SLOWEST: Final = 0.01
 FASTEST: Final = 1_000.0
 
 
-def can_be_told(speed: float, chosen: Sequence[PlaybookChoice], files: int, jobs: int | None, *, dry: bool) -> bool:
+def speed_is_valid(speed: float, chosen: Sequence[PlaybookChoice], files: int, jobs: int | None, *, dry: bool) -> bool:
     """Return whether ``--speed`` is valid with the other options; prints each conflict."""
     wrong = []
     if not SLOWEST <= speed <= FASTEST:
@@ -33,7 +33,7 @@ def can_be_told(speed: float, chosen: Sequence[PlaybookChoice], files: int, jobs
         if each.playbook.spec.manual
     ]
     for each in wrong:
-        complain(f"--speed: {each}")
+        print_error(f"--speed: {each}")
     return not wrong
 
 

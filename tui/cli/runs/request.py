@@ -11,8 +11,8 @@ from playbooks.errors import PlaybookError, Problem, nearest, shown
 from playbooks.model import SEED, Grid, GridAxis, Playbook
 from playbooks.parser.document import (
     MAX_CELLS,
+    ErrorNotes,
     GridNodes,
-    Notes,
     Scalar,
     check_size,
     compose,
@@ -25,9 +25,9 @@ from playbooks.parser.settings import SettingError, cell_text, check_cells
 from playbooks.results.baseline import Baseline, BaselineError, read_baseline
 from playbooks.session_format.filesystem import Fsync
 from playbooks.units import UnitError, duration_us
-from tui.cli.runs.pace import can_be_told
-from tui.cli.runs.spark_jobs import why_not
-from tui.output.console import complain, complain_of
+from tui.cli.runs.pace import speed_is_valid
+from tui.cli.runs.spark_jobs import engine_error
+from tui.output.console import print_error, print_problems
 from tui.session.playbook_choice import PlaybookChoice, choose, read, settings_of
 
 # Axes from the command line (``--vary``, ``--repeat``), and options that conflict with a grid.
@@ -47,7 +47,7 @@ def with_axes(chosen: PlaybookChoice, options: Sequence[str]) -> PlaybookChoice:
     root, _problems = compose(playbook.source, playbook.path)
     if not options or not isinstance(root, YamlMapping):
         return chosen
-    notes = Notes("--vary", root=root, variables=playbook.variables)
+    notes = ErrorNotes("--vary", root=root, variables=playbook.variables)
     grid = playbook.grid or Grid(())
     whole = Scalar(1, 1, "", True, 0)
     places = GridNodes(
@@ -71,7 +71,9 @@ def _cell(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
     return loads(text, playbook.path, playbook.fragments)
 
 
-def _joined(grid: Grid, places: GridNodes, added: tuple[GridAxis, GridNodes], notes: Notes) -> tuple[Grid, GridNodes]:
+def _joined(
+    grid: Grid, places: GridNodes, added: tuple[GridAxis, GridNodes], notes: ErrorNotes
+) -> tuple[Grid, GridNodes]:
     axis, where = added
     if any(axis.name == name for case in grid.cases for name, _value in case):
         notes.problem(where.whole, axis.name, "found an axis that the playbook's cases set already; allowed is another")
@@ -203,7 +205,7 @@ def checked(request: RunRequest) -> CheckedRequest | None:
     try:
         settings = settings_of(request.settings)
     except SettingError as error:
-        complain(str(error))
+        print_error(str(error))
         return None
     found, good = _words(request.files)
     words: list[str] = []
@@ -217,9 +219,9 @@ def checked(request: RunRequest) -> CheckedRequest | None:
                 known += tags  # a playbook that does not run need not accept the settings
                 continue
             if isinstance(error, PlaybookError):
-                complain_of(error)
+                print_problems(error)
             else:
-                complain(f"{word}: {error}")
+                print_error(f"{word}: {error}")
             good = False
             continue
         known += each.playbook.tags
@@ -231,7 +233,7 @@ def checked(request: RunRequest) -> CheckedRequest | None:
     good = _tags_known(request, known) and good
     good = _fits_together(request, chosen) and good
     if request.speed is not None:
-        good = can_be_told(request.speed, chosen, len(found), request.jobs, dry=request.dry_run) and good
+        good = speed_is_valid(request.speed, chosen, len(found), request.jobs, dry=request.dry_run) and good
     good = _grids_fit(request, chosen) and good
     good = _can_be_written(request) and good
     baseline = None
@@ -239,12 +241,12 @@ def checked(request: RunRequest) -> CheckedRequest | None:
         try:
             baseline = read_baseline(request.baseline)
         except BaselineError as error:
-            complain(f"--baseline: {error}")
+            print_error(f"--baseline: {error}")
             good = False
     if not good or until_us is None:
         return None
     if not chosen:
-        complain(f"--tag and --skip-tag select none of {counted(len(found), 'playbook')}")
+        print_error(f"--tag and --skip-tag select none of {counted(len(found), 'playbook')}")
         return None
     return CheckedRequest(chosen, words, len(found) > 1 or [*request.files] != found, until_us, baseline)
 
@@ -264,7 +266,7 @@ def _words(files: Sequence[str]) -> tuple[list[str], bool]:
         try:
             found = playbooks_under(Path(text))
         except PlaybookError as error:
-            complain_of(error)
+            print_problems(error)
             good = False
             continue
         for path in found:
@@ -283,24 +285,24 @@ def _until(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> int | None:
         until_us = duration_us(request.until)
     except UnitError as error:
         allowed = f"allowed is {error}" if str(error).startswith("a ") else str(error)
-        complain(f"--until: found {request.until!r}, {allowed}")
+        print_error(f"--until: found {request.until!r}, {allowed}")
         until_us = None
     manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
     for path in manual:
-        complain(f"--until: {path}: a manual playbook has no clock, so it cannot be stopped at a time")
+        print_error(f"--until: {path}: a manual playbook has no clock, so it cannot be stopped at a time")
     return None if manual else until_us
 
 
 def _fits_together(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     """Return whether no option conflicts with another; prints the first conflict."""
     if request.plain and (request.jobs or 1) > 1:
-        complain(
+        print_error(
             f"found --plain and --jobs {request.jobs} together, allowed is --plain with one job: "
             "it prints the events of one session at a time"
         )
         return False
     if request.json and request.markdown == STDOUT:
-        complain("found --json and --markdown - together, allowed is one of them on stdout")
+        print_error("found --json and --markdown - together, allowed is one of them on stdout")
         return False
     return not request.dry_run or _can_be_dry(request, chosen)
 
@@ -321,12 +323,12 @@ def _grids_fit(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
         request.engine is not None,
     )
     messages = refusals(given, chosen)
-    refused = why_not(request.engine, request.master, request.memory, workers="--jobs" if request.jobs else "")
+    refused = engine_error(request.engine, request.master, request.memory, workers="--jobs" if request.jobs else "")
     messages += [refused] if refused else []
     if request.engine is not None and request.fail_fast:
         messages.append("found --engine and --fail-fast together, allowed is one of them: a campaign runs every cell")
     for line in messages:
-        complain(line)
+        print_error(line)
     return not messages
 
 
@@ -342,10 +344,10 @@ def _can_be_dry(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     }
     given = [option for option, is_given in beside.items() if is_given]
     for option in given:
-        complain(f"found --dry-run and {option} together, allowed is one of them: a dry run records nothing")
+        print_error(f"found --dry-run and {option} together, allowed is one of them: a dry run records nothing")
     manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
     for path in manual:
-        complain(f"--dry-run: {path}: a manual playbook injects no faults, so there is no impact to predict")
+        print_error(f"--dry-run: {path}: a manual playbook injects no faults, so there is no impact to predict")
     return not given and not manual
 
 
@@ -358,7 +360,7 @@ def _can_be_written(request: RunRequest) -> bool:
             continue
         if path.is_dir() or not path.parent.is_dir():
             why = "it is a directory" if path.is_dir() else "no such directory"
-            complain(f"{option}: cannot write {path}: {why}")
+            print_error(f"{option}: cannot write {path}: {why}")
             good = False
     return good
 
@@ -381,7 +383,7 @@ def _tags_known(request: RunRequest, tags: Sequence[str]) -> bool:
     unknown += [("--skip-tag", tag) for tag in request.skip_tags if tag not in known]
     there = f"there are {listed(known, 'and')}" if known else "they have no tags"
     for option, tag in unknown:
-        complain(f"{option}: found {shown(tag)}, which no playbook here has{nearest(tag, known)}; {there}")
+        print_error(f"{option}: found {shown(tag)}, which no playbook here has{nearest(tag, known)}; {there}")
     return not unknown
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from playbooks.diagnosis.why import Why
-from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, PlaybookJob, carried_out, cores
+from playbooks.diagnosis.why import LossExplanation
+from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, PlaybookJob, cores, executed
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED
 from playbooks.recording.recorder import Recorder
 from playbooks.results.baseline import unused
@@ -20,9 +20,9 @@ from tui.cli.runs.pace import Pace
 from tui.cli.runs.request import CheckedRequest, RunRequest, checked
 from tui.cli.runs.session_driver import SessionDriver
 from tui.cli.runs.suite import PlaybookOutcome, print_suite
-from tui.cli.runs.summary_documents import hand_over
+from tui.cli.runs.summary_documents import write_documents
 from tui.output import command_end
-from tui.output.console import answers, complain, people, say
+from tui.output.console import print_error, print_line, stderr_console, stdout_console
 from tui.output.result import print_result
 from tui.session.playbook_choice import PlaybookChoice
 
@@ -33,24 +33,24 @@ def run(request: RunRequest) -> int:
     if asked is None:
         return BAD_INPUT
     if request.dry_run:
-        from tui.cli.runs.narration import foretell_all  # noqa: PLC0415 - it prints documents as this does
+        from tui.cli.runs.narration import dry_run_all  # noqa: PLC0415 - it prints documents as this does
 
-        return foretell_all(asked.chosen, asked.until_us, json=request.json)
+        return dry_run_all(asked.chosen, asked.until_us, json=request.json)
     if len(asked.chosen) == 1 and asked.chosen[0].playbook.grid is not None and not request.no_vary:
         if request.engine is not None:
-            from tui.cli.runs.sweep import run_kept  # noqa: PLC0415
+            from tui.cli.runs.sweep import run_campaign_grid  # noqa: PLC0415
 
-            return run_kept(request, asked)
-        from tui.cli.runs.sweep import run_alone  # noqa: PLC0415 - most playbooks have no grid
+            return run_campaign_grid(request, asked)
+        from tui.cli.runs.sweep import run_grid  # noqa: PLC0415 - most playbooks have no grid
 
-        return run_alone(request, asked)
-    console = answers(document=request.document)
+        return run_grid(request, asked)
+    console = stdout_console(document=request.document)
     out = request.out or sessions_root()
     names: list[str] = []
     for each in asked.chosen:
         names.append(unused(each.playbook.name, names))
     jobs = [_job(each, out, asked.until_us, request.fsync) for each in asked.chosen]
-    explained: list[Why] = []
+    explained: list[LossExplanation] = []
     if asked.is_suite and request.jobs != 1 and not request.plain and request.speed is None:
         from tui.cli.runs.suite import run_suite  # noqa: PLC0415 - a single playbook needs none of it
 
@@ -64,7 +64,7 @@ def run(request: RunRequest) -> int:
     ]
     if asked.is_suite:
         print_suite(console, ended)
-    return hand_over(console, request, asked, ended)
+    return write_documents(console, request, asked, ended)
 
 
 def _again(word: str, chosen: PlaybookChoice, request: RunRequest) -> str:
@@ -81,15 +81,16 @@ def _job(chosen: PlaybookChoice, out: Path, until_us: int, fsync: Fsync) -> Play
 
 
 def _one_after_other(
-    console: Console, request: RunRequest, asked: CheckedRequest, jobs: list[PlaybookJob], explained: list[Why]
+    console: Console, request: RunRequest, asked: CheckedRequest, jobs: list[PlaybookJob], explained:
+    list[LossExplanation]
 ) -> list[JobOutcome]:  # fmt: skip
     """Run all in this process and print each result; ``explained`` gets the explanation of losses."""
     driver = SessionDriver(console, asked.until_us)
-    events = people() if request.document else console
+    events = stderr_console() if request.document else console
     if request.speed is not None:
-        from tui.cli.runs.narration import Narrating  # noqa: PLC0415 - most runs print no events
+        from tui.cli.runs.narration import LivePrinter  # noqa: PLC0415 - most runs print no events
 
-        driver.narrating = Narrating(Pace(request.speed), events, request.plain)
+        driver.narrating = LivePrinter(Pace(request.speed), events, request.plain)
     elif request.plain:
         driver.events = events
     outcomes: list[JobOutcome] = []
@@ -98,7 +99,7 @@ def _one_after_other(
     alone = None if len(jobs) > 1 or (brief and not request.why) else explain
     for number, (each, job) in enumerate(zip(asked.chosen, jobs, strict=True)):
         if number:
-            say(console, "")
+            print_line(console, "")
         outcome = _run_one(driver, each, job, alone=alone)
         outcomes.append(outcome)
         if outcome.code == INTERRUPTED or (request.fail_fast and outcome.code != 0):
@@ -108,8 +109,8 @@ def _one_after_other(
 
 
 def _explain(
-    console: Console, request: RunRequest, asked: CheckedRequest, explained: list[Why], chosen: PlaybookChoice,
-    result: SessionResult
+    console: Console, request: RunRequest, asked: CheckedRequest, explained: list[LossExplanation], chosen:
+    PlaybookChoice, result: SessionResult
 ) -> None:  # fmt: skip
     """Explain the losses of a single session, after its verdict."""
     from tui.cli.runs.why import after_run  # noqa: PLC0415 - most sessions lose nothing
@@ -129,13 +130,13 @@ def _run_one(
         print_result(driver.console, result)
         return result
 
-    outcome = carried_out(job, drive)
+    outcome = executed(job, drive)
     if outcome.code == INTERNAL:
-        command_end.tell(outcome.error, outcome.session, outcome.account)
+        command_end.print_internal_error(outcome.error, outcome.session, outcome.account)
     elif outcome.code == INTERRUPTED and outcome.session:
-        say(people(), outcome.error)
+        print_line(stderr_console(), outcome.error)
     elif outcome.code == BAD_INPUT:
-        complain(outcome.error)
+        print_error(outcome.error)
     if outcome.result is not None and driver.narrating is not None and driver.narrating.stopped:
         return replace(outcome, code=INTERRUPTED)
     if outcome.result is not None and alone is not None:

@@ -14,12 +14,12 @@ from playbooks.engine.session_runner import stage, start_session
 from playbooks.engine.worker_pool import SLICE_US
 from playbooks.recording.recorder import Recorder
 from playbooks.results.result import SessionResult
-from tui.output.console import ProgressLine, people
+from tui.output.console import ProgressLine, stderr_console
 from tui.output.result import print_events, print_heading, print_shown, print_trace
 from tui.session.playbook_choice import PlaybookChoice
 
 if TYPE_CHECKING:
-    from tui.cli.runs.narration import Narrating
+    from tui.cli.runs.narration import LivePrinter
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class SessionDriver:
     until_us: int = -1
     events: Console | None = None
     """Console for a line per notable event; None: events are not printed."""
-    narrating: "Narrating | None" = None
+    narrating: "LivePrinter | None" = None
     """Prints the session live at a pace; None: it runs as fast as possible."""
     _rows: int = field(default=0, init=False)
     """Rows of a manual session's step table that have been printed."""
@@ -47,7 +47,7 @@ class SessionDriver:
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
         if self.narrating is not None and isinstance(session, Session):
             return self.narrating.run(session)
-        with ProgressLine(people()) as progress_line:
+        with ProgressLine(stderr_console()) as progress_line:
             if isinstance(session, ManualSession):
                 session.on_show = self._shower(progress_line, session)
             self._rows = 0

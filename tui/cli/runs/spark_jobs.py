@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from cluster_model.util.quantities import counted, elapsed
-from playbooks.campaign.runner import CampaignProgress, Come, take_come
+from playbooks.campaign.runner import CampaignProgress, CampaignResult, take_result
 from playbooks.campaign.store import CampaignWorkload
 from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, PlaybookError, nearest
@@ -18,7 +18,7 @@ from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError, has_scheme, sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.version import VERSION
-from tui.output.console import ProgressLine, complain, people, say
+from tui.output.console import ProgressLine, print_error, print_line, stderr_console
 from tui.terminal import self_command
 
 # Explains sessions that lost records before a report, so that it has remedies for each loss.
@@ -46,12 +46,12 @@ def explain_losses(paths: Sequence[str], *, wanted: bool | None) -> None:
     asked = explained = 0
     for asked, path in enumerate(chosen, 1):
         count = f" ({asked} of {len(chosen)})" if wanted and len(chosen) > 1 else ""
-        say(people(), f"explaining the losses of {path.name}{count}; --no-why skips this", "dim")
+        print_line(stderr_console(), f"explaining the losses of {path.name}{count}; --no-why skips this", "dim")
         explained += _explain(path)
         if not wanted and explained == MOST_SESSIONS:
             break
     if left := len(lossy) - asked:
-        say(people(), f"{counted(left, 'session')} with losses not explained; --why explains all", "dim")
+        print_line(stderr_console(), f"{counted(left, 'session')} with losses not explained; --why explains all", "dim")
 
 
 def _explain(path: Path) -> bool:
@@ -65,11 +65,11 @@ def _explain(path: Path) -> bool:
     from playbooks.export.playbook_writer import ExportError  # noqa: PLC0415
 
     try:
-        with ProgressLine(people()) as progress_line:
+        with ProgressLine(stderr_console()) as progress_line:
             why = explain_recorded(path, tell=lambda text: progress_line.tell(lambda: text))
         keep(path, why)
     except (WhyError, PlaybookError, ExportError, ReplayMismatchError, session_files.SessionError, OSError) as error:
-        say(people(), f"no remedies for {path.name}: {error}", "yellow")
+        print_line(stderr_console(), f"no remedies for {path.name}: {error}", "yellow")
         return False
     return True
 
@@ -134,28 +134,28 @@ def report(request: Report) -> int:
         try:
             sessions.append(_found(text))
         except SessionError as error:
-            complain(str(error))
+            print_error(str(error))
             good = False
     baseline = None
     if request.baseline is not None:
         try:
             baseline = _found(request.baseline)
         except SessionError as error:
-            complain(f"--baseline: {error}")
+            print_error(f"--baseline: {error}")
             good = False
     if not good:
         return BAD_INPUT
     try:
         explain_losses([*sessions, *([baseline] if baseline else [])], wanted=request.why)
     except KeyboardInterrupt:
-        say(people(), "stopped; an earlier report is unchanged", "yellow")
+        print_line(stderr_console(), "stopped; an earlier report is unchanged", "yellow")
         return INTERRUPTED
     command = [*self_command.command("spark_report"), *sessions]
     given = (("--out", request.out), ("--format", request.formats), ("--master", request.master))
     for option, value in (*given, ("--memory", request.memory), ("--baseline", baseline)):
         if value is not None:
             command += [option, str(value)]
-    return run_to_its_end(command)
+    return run_subprocess(command)
 
 
 def _found(text: str) -> str:
@@ -172,16 +172,16 @@ def _formats_known(text: str | None) -> bool:
     if names and unknown is None:
         return True
     found = "nothing" if unknown is None else repr(unknown)
-    complain(f"--format: found {found}, allowed are {', '.join(FORMATS)}")
+    print_error(f"--format: found {found}, allowed are {', '.join(FORMATS)}")
     return False
 
 
-def run_to_its_end(command: list[str]) -> int:
+def run_subprocess(command: list[str]) -> int:
     """Run a command and return its exit code. Ctrl-C also reaches the command, and its exit code counts."""
     try:
         process = subprocess.Popen(command, env=self_command.environment())
     except OSError as error:
-        complain(f"cannot start Spark: {error.strerror}")
+        print_error(f"cannot start Spark: {error.strerror}")
         return INTERNAL
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -206,7 +206,7 @@ class EngineError(Exception):
         self.code = code
 
 
-def why_not(engine: str | None, master: str | None, memory: str | None, *, workers: str = "") -> str:
+def engine_error(engine: str | None, master: str | None, memory: str | None, *, workers: str = "") -> str:
     """Return the error in the options of an engine, empty if they are valid.
 
     ``workers`` is the name of the given option for the number of processes, empty if none is given.
@@ -233,14 +233,14 @@ def run_on_spark(
     *,
     stop_on: str = "",
     quiet: bool = False,
-) -> Come:
+) -> CampaignResult:
     """Run the missing runs on Spark, and return their totals. ``quiet`` prints no fleet report.
 
     Raises:
         EngineError: Spark failed; rows written so far are kept.
     """
     write_plan(folder, work)
-    take_come(folder)
+    take_result(folder)
     command: Sequence[object] = (
         *(sys.executable, "-m", "spark_report.campaigns", folder, "--runs", runs),
         *(("--stop-on", stop_on) if stop_on else ()),
@@ -248,10 +248,10 @@ def run_on_spark(
         *(("--memory", memory) if memory is not None else ()),
         *(("--quiet",) if quiet else ()),
     )
-    code = run_to_its_end([str(word) for word in command])
-    result = take_come(folder)
+    code = run_subprocess([str(word) for word in command])
+    result = take_result(folder)
     if result is None and code == INTERRUPTED:
-        say(people(), "stopped; the same command resumes")
+        print_line(stderr_console(), "stopped; the same command resumes")
     if result is None or code not in (0, INTERRUPTED):
         raise EngineError(code or INTERNAL)
     result.interrupted = result.interrupted or code == INTERRUPTED  # at least the fleet report is missing
@@ -261,7 +261,7 @@ def run_on_spark(
 # The progress of a campaign, in one line.
 
 
-def standing_words(standing: CampaignProgress) -> str:
+def campaign_progress_text(standing: CampaignProgress) -> str:
     """Return ``40 of 200 runs, 8.1/s, 0:00:20 left: 3 found, 1 surprising``, and the coverage of a storm."""
     left = f", {elapsed(round(standing.left_s))} left" if standing.left_s >= 0 else ""
     covered = f"; {standing.reached} of {standing.pairs} pairs of fault and state covered" if standing.pairs else ""

@@ -11,11 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Column
 
 from cluster_model.util.quantities import counted, seconds_to_the_millisecond, time_in_seconds
-from playbooks.diagnosis.why import Why
+from playbooks.diagnosis.why import LossExplanation
 from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, JobProgress, PlaybookJob, run_all
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
 from playbooks.results.baseline import BaselineChange, BaselineDifference, BaselineEntry, entry_of
-from tui.output.console import people, say, say_parts, table
+from tui.output.console import print_line, print_parts, stderr_console, table
 from tui.output.result import CAUSES_SHOWN, loss_expected, print_checked
 
 # Verdicts of several playbooks as text, shared by the table, the Markdown and the JUnit document.
@@ -43,7 +43,7 @@ class PlaybookOutcome:
     """The playbook's own name; ``name`` has a number if several have the same."""
     command: str
     """Command that runs only this one again."""
-    why: Why | None = None
+    why: LossExplanation | None = None
     """Explanation of its losses, if requested."""
 
     @property
@@ -170,7 +170,7 @@ class Display:
             verdict = verdict_of(outcome)
             count = f"{self._done:>{width}}/{len(self._names)}  "
             parts = [(count, ""), (f"{verdict:<12}  ", STYLES[verdict]), (f"{self._names[number]}{_why(outcome)}", "")]
-            say_parts(self._console, parts, " " * len(count))
+            print_parts(self._console, parts, " " * len(count))
 
 
 def _bars(console: Console) -> tuple[Progress, Progress]:
@@ -205,7 +205,7 @@ def run_suite(
     jobs: Sequence[PlaybookJob], names: Sequence[str], *, workers: int, fail_fast: bool
 ) -> list[JobOutcome]:  # fmt: skip
     """Run all with progress on stderr; return the outcomes in order."""
-    with Display(people(), names) as display:
+    with Display(stderr_console(), names) as display:
         return run_all(
             jobs,
             workers=workers,
@@ -233,24 +233,24 @@ def print_suite(console: Console, all_ended: Sequence[PlaybookOutcome]) -> None:
     if console.quiet:
         _print_unended(all_ended)
         return
-    say(console, "")
+    print_line(console, "")
     heads, rows = fitting(HEADS, [row(each) for each in all_ended], console.width if console.is_terminal else None)
     table(console, heads, rows)
     for each in all_ended:
         if each.outcome.code not in (OK, NOT_RUN):
-            say(console, "")
+            print_line(console, "")
             _print_failed(console, each)
-    say(console, "")
-    say(console, tally(all_ended), "bold")
+    print_line(console, "")
+    print_line(console, tally(all_ended), "bold")
 
 
 def _print_unended(all_ended: Sequence[PlaybookOutcome]) -> None:
     """Print playbooks without a result on stderr, because a document on stdout does not show them to the user."""
     broken = [each for each in all_ended if each.outcome.result is None and each.outcome.code != NOT_RUN]
     for each in broken:
-        _print_failed(people(), each)
+        _print_failed(stderr_console(), each)
     if broken:
-        say(people(), tally(all_ended), "bold")
+        print_line(stderr_console(), tally(all_ended), "bold")
 
 
 def fitting(
@@ -270,38 +270,38 @@ def _print_failed(console: Console, ended: PlaybookOutcome) -> None:
     outcome, result = ended.outcome, ended.outcome.result
     reason = outcome.error or (result.reason if result else "")
     head = f"{ended.verdict.upper()}  {ended.name}" + (f": {reason}" if reason else "")
-    say(console, head, STYLES[ended.verdict])
+    print_line(console, head, STYLES[ended.verdict])
     failed = [each for each in result.expectations if not each.ok] if result is not None else []
     for checked in failed[:SHOWN]:
         print_checked(console, checked)
     if len(failed) > SHOWN:
-        say(console, f"         and {counted(len(failed) - SHOWN, 'more expectation')}")
+        print_line(console, f"         and {counted(len(failed) - SHOWN, 'more expectation')}")
     causes = cause_lines(ended)
     for cause in causes[:CAUSES_SHOWN]:
-        say(console, f"cause    {cause}", "red")
+        print_line(console, f"cause    {cause}", "red")
     if len(causes) > CAUSES_SHOWN:
-        say(console, f"         and {counted(len(causes) - CAUSES_SHOWN, 'more cause')}", "red")
+        print_line(console, f"         and {counted(len(causes) - CAUSES_SHOWN, 'more cause')}", "red")
     if outcome.session:
-        say(console, f"session  {outcome.session}")
+        print_line(console, f"session  {outcome.session}")
     if outcome.account:
-        say(console, f"log      {outcome.account}")
-    say(console, f"rerun    {ended.command}")
+        print_line(console, f"log      {outcome.account}")
+    print_line(console, f"rerun    {ended.command}")
 
 
 def print_differences(console: Console, path: str, differences: Sequence[BaselineDifference]) -> None:
     """Print the differences to the baseline at ``path``, and the playbooks with a regression."""
     changed = [each for each in differences if each.changes]
-    say(console, "")
+    print_line(console, "")
     if not changed:
-        say(console, f"baseline {path}: no difference in {counted(len(differences), 'playbook')}")
+        print_line(console, f"baseline {path}: no difference in {counted(len(differences), 'playbook')}")
         return
-    say(console, f"baseline {path}: {counted(sum(len(each.changes) for each in changed), 'difference')}")
+    print_line(console, f"baseline {path}: {counted(sum(len(each.changes) for each in changed), 'difference')}")
     for each in changed:
         for change in each.changes:
             _print_change(console, each.playbook, change)
     regressed = [each.playbook for each in changed if each.regression]
     if regressed:
-        say(console, regression_words(regressed), "bold red")
+        print_line(console, regression_words(regressed), "bold red")
 
 
 def regression_words(playbooks: Sequence[str]) -> str:
@@ -313,4 +313,4 @@ def _print_change(console: Console, playbook: str, change: BaselineChange) -> No
     word, style = TREND[change.trend]
     if change.regression:
         style = "bold red"
-    say_parts(console, [(f"{word:<9}", style), (f"{playbook}  {change}", "")], " " * 9)
+    print_parts(console, [(f"{word:<9}", style), (f"{playbook}  {change}", "")], " " * 9)

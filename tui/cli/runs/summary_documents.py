@@ -28,9 +28,9 @@ from tui.cli.runs.suite import (
     row,
     tally,
 )
-from tui.output.command_end import to_text, write
-from tui.output.console import complain, people, print_document
-from tui.output.result import CAUSES_SHOWN, ledger_words
+from tui.output.command_end import to_text, write_file
+from tui.output.console import print_document, print_error, stderr_console
+from tui.output.result import CAUSES_SHOWN, ledger_text
 
 MICROSECONDS = 1_000_000
 COUNTS = (("tests", ""), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
@@ -124,7 +124,7 @@ def _judge(case: Element, ended: PlaybookOutcome, checked: ExpectationResult, *,
 
 def _output(ended: PlaybookOutcome) -> list[str]:
     result = ended.outcome.result
-    lines = [f"ledger: {ledger_words(result)}"] if result is not None else []
+    lines = [f"ledger: {ledger_text(result)}"] if result is not None else []
     return lines + ([f"session: {ended.outcome.session}"] if ended.outcome.session else [])
 
 
@@ -190,7 +190,7 @@ def _failed(ended: PlaybookOutcome) -> str:
     if len(causes) > CAUSES_SHOWN:
         lines.append(f"- and {counted(len(causes) - CAUSES_SHOWN, 'more cause')}")
     if result is not None:
-        lines.append(f"- ledger: {escaped(ledger_words(result))}")
+        lines.append(f"- ledger: {escaped(ledger_text(result))}")
     lines.append(f"- run it again: {code(ended.command)}")
     count = f", {counted(len(failed), 'failed expectation')}" if failed else ""
     head = f"<details><summary>{escaped(ended.name)}: {ended.verdict}{count}</summary>"
@@ -216,7 +216,7 @@ Summary = Callable[[Sequence[PlaybookOutcome], Sequence[BaselineDifference] | No
 """Function that returns the Markdown of the outcomes and of the differences to a baseline, if any."""
 
 
-def hand_over(
+def write_documents(
     console: Console,
     request: RunRequest,
     checked: CheckedRequest,
@@ -236,7 +236,7 @@ def hand_over(
             checked.baseline,
             [(each.playbook, each.entry()) for each in ended if each.outcome.code != NOT_RUN],
         )
-        print_differences(people() if request.document else console, checked.baseline.path, differences)
+        print_differences(stderr_console() if request.document else console, checked.baseline.path, differences)
         if any(each.regression for each in differences):
             code = worst([code, FAILED])
     if not _write_all(request, ended, differences if checked.baseline is not None else None, summary):
@@ -256,13 +256,13 @@ def _write_all(
     """Write the files; return whether all could be written."""
     good = True
     if request.junit is not None:
-        good = write("--junit", request.junit, junit(ended))
+        good = write_file("--junit", request.junit, junit(ended))
     if request.markdown is not None:
         text = summary(ended, differences)
         if request.markdown == STDOUT:
             print_document(text)
         else:
-            good = write("--markdown", request.markdown, text) and good
+            good = write_file("--markdown", request.markdown, text) and good
     if request.save_baseline is not None:
         good = _save_baseline(request.save_baseline, ended) and good
     return good
@@ -273,7 +273,7 @@ def _save_baseline(path: Path, ended: Sequence[PlaybookOutcome]) -> bool:
     for each in ended:
         entry = each.entry()
         if entry is None:
-            complain(f"--save-baseline: {path} is not written: {each.name} has no verdict")
+            print_error(f"--save-baseline: {path} is not written: {each.name} has no verdict")
             return False
         entries.append(entry)
-    return write("--save-baseline", path, to_text(saved(entries)) + "\n")
+    return write_file("--save-baseline", path, to_text(saved(entries)) + "\n")

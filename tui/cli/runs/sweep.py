@@ -12,13 +12,13 @@ from rich.console import Console
 
 from cluster_model.util.quantities import counted
 from playbooks.campaign.run_rows import RunRow
-from playbooks.campaign.runner import Come, keep_first, run_campaign
+from playbooks.campaign.runner import CampaignResult, keep_first, run_campaign
 from playbooks.campaign.store import SESSIONS, CampaignError, CampaignStore, SavedRun, kept_in, open_campaign, rows_kept
 from playbooks.campaign.workloads.fuzz_workload import write_plan
-from playbooks.campaign.workloads.grid_workload import GridPlan, Varying, jobs_of, matrix_of, plan_of, run_jobs
+from playbooks.campaign.workloads.grid_workload import GridPlan, GridRun, jobs_of, matrix_of, plan_of, run_jobs
 from playbooks.engine.worker_pool import JobOutcome, cores
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, worst
-from playbooks.model import SEED, Cell, Grid, cell_words
+from playbooks.model import SEED, Cell, Grid, cell_label
 from playbooks.recording.recorder import RecordingError
 from playbooks.results.sweep_matrix import (
     SweepMatrix,
@@ -33,11 +33,19 @@ from playbooks.results.sweep_matrix import (
 from playbooks.session_format.session_files import sessions_root
 from playbooks.text import command_of
 from tui.cli.runs.request import CheckedRequest, RunRequest
-from tui.cli.runs.spark_jobs import SPARK, EngineError, run_on_spark, standing_words
+from tui.cli.runs.spark_jobs import SPARK, EngineError, campaign_progress_text, run_on_spark
 from tui.cli.runs.suite import PlaybookOutcome, run_suite
-from tui.cli.runs.summary_documents import grid_markdown, hand_over
+from tui.cli.runs.summary_documents import grid_markdown, write_documents
 from tui.output.command_end import to_text
-from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
+from tui.output.console import (
+    ProgressLine,
+    print_document,
+    print_error,
+    print_line,
+    stderr_console,
+    stdout_console,
+    table,
+)
 from tui.session.playbook_choice import PlaybookChoice
 
 # Fits a matrix to a terminal: headings are wrapped at dots, and if that is not enough, settings are listed above the
@@ -104,33 +112,33 @@ def _letter(number: int) -> str:
 FAILURES_SHOWN = 12
 
 
-def run_alone(request: RunRequest, asked: CheckedRequest) -> int:
+def run_grid(request: RunRequest, asked: CheckedRequest) -> int:
     """Run the grid of one playbook, print its matrix, and write the documents; return the exit code."""
-    console, (chosen,) = answers(document=request.document), asked.chosen
+    console, (chosen,) = stdout_console(document=request.document), asked.chosen
     playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
     out = request.out or sessions_root()
-    varying = Varying(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us, fsync=request.fsync)
-    say_what_runs(console, chosen, grid)
-    names = [cell_words(cell) for cell, _job in jobs_of(varying)]
+    varying = GridRun(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us, fsync=request.fsync)
+    print_grid_heading(console, chosen, grid)
+    names = [cell_label(cell) for cell, _job in jobs_of(varying)]
     run = partial(
         run_suite, names=names, workers=request.jobs or cores(), fail_fast=request.fail_fast
     )  # fmt: skip
     matrix, outcomes = run_jobs(varying, run)
     print_matrix(console, matrix)
-    say(console, f"sessions under {out}", "dim")
-    return hand_over_grid(console, request, asked, matrix, outcomes)
+    print_line(console, f"sessions under {out}", "dim")
+    return write_grid_documents(console, request, asked, matrix, outcomes)
 
 
-def say_what_runs(console: Console, chosen: PlaybookChoice, grid: Grid) -> None:
+def print_grid_heading(console: Console, chosen: PlaybookChoice, grid: Grid) -> None:
     """Print the playbook, and the number of cells with the names of the axes."""
     playbook = chosen.playbook
     seeds = "" if SEED in grid.names else f"  seed {chosen.seed}"
-    say(console, f"{playbook.name}  {counted(grid.size, 'cell')} of {', '.join(grid.names)}{seeds}", "bold")
+    print_line(console, f"{playbook.name}  {counted(grid.size, 'cell')} of {', '.join(grid.names)}{seeds}", "bold")
     if playbook.title != playbook.name:
-        say(console, playbook.title, "italic")
+        print_line(console, playbook.title, "italic")
 
 
-def hand_over_grid(
+def write_grid_documents(
     console: Console, request: RunRequest, asked: CheckedRequest, matrix: SweepMatrix, outcomes: Sequence[JobOutcome]
 ) -> int:  # fmt: skip
     """The cells as a suite for what compares and judges suites, the matrix for what shows it."""
@@ -139,7 +147,7 @@ def hand_over_grid(
     (chosen,), (word,) = asked.chosen, asked.words
     ended = [_ended(chosen, word, request, row.cell, outcome)
              for row, outcome in zip(matrix.rows, outcomes, strict=True)]  # fmt: skip
-    code = hand_over(
+    code = write_documents(
         console, replace(request, json=False), replace(asked, is_suite=True), ended,
         summary=lambda _ended, differences: grid_markdown(matrix, differences),
     )  # fmt: skip
@@ -150,7 +158,7 @@ def hand_over_grid(
 
 
 def _ended(chosen: PlaybookChoice, word: str, request: RunRequest, cell: Cell, outcome: JobOutcome) -> PlaybookOutcome:
-    name = f"{chosen.playbook.name} [{cell_words(cell)}]"
+    name = f"{chosen.playbook.name} [{cell_label(cell)}]"
     made = [f"{path}={value}" for path, value in outcome.job.settings.items()]
     command = command_of(word, outcome.job.seed or 0, made, request.until)
     if outcome.result is not None:  # baselines and documents distinguish cells by name
@@ -164,18 +172,18 @@ def print_matrix(console: Console, matrix: SweepMatrix) -> None:
         if each is not None:
             _print_table(console, each)
     for line in failure_lines(matrix):
-        say(console, line, "red")
+        print_line(console, line, "red")
     for line in _first(error_lines(matrix.rows)):
-        say(console, line, "yellow")
+        print_line(console, line, "yellow")
     text = advice(matrix)
     if text:
-        say(console, text, "bold")
+        print_line(console, text, "bold")
 
 
 def failure_lines(matrix: SweepMatrix) -> list[str]:
     """Return the failed expectations by cell; of many the first."""
     return _first([
-        f"{cell_words(row.cell) or matrix.playbook}: failed: {checked.text}"
+        f"{cell_label(row.cell) or matrix.playbook}: failed: {checked.text}"
         + (f"  ({checked.detail})" if checked.detail else "")
         for row in matrix.rows
         if row.result is not None and row.verdict == "fail"
@@ -193,11 +201,11 @@ def _first(lines: list[str]) -> list[str]:
 def _print_table(console: Console, printed: SweepTable) -> None:
     if console.is_terminal:
         for line in fitted(printed, console.width):
-            say(console, line)
+            print_line(console, line)
     else:
         table(console, printed.heads, printed.rows)
     for note in printed.notes:
-        say(console, note, "dim")
+        print_line(console, note, "dim")
 
 
 GRIDS: Final = Path("grids")
@@ -205,12 +213,12 @@ GRIDS: Final = Path("grids")
 REPORT: Final = Path("fleet", "fleet.html")
 
 
-def run_kept(request: RunRequest, asked: CheckedRequest) -> int:
+def run_campaign_grid(request: RunRequest, asked: CheckedRequest) -> int:
     """Run a grid as a campaign: missing cells, then the matrix of all and the documents; return the exit code."""
     try:
         return _run(request, asked)
     except (CampaignError, RecordingError) as error:
-        complain(str(error))
+        print_error(str(error))
         return BAD_INPUT
     except EngineError as error:
         return error.code
@@ -218,40 +226,40 @@ def run_kept(request: RunRequest, asked: CheckedRequest) -> int:
 
 def _run(request: RunRequest, asked: CheckedRequest) -> int:
     (chosen,), (word,) = asked.chosen, asked.words
-    console = answers(document=request.document)
+    console = stdout_console(document=request.document)
     playbook, grid = chosen.playbook, chosen.playbook.grid
     assert grid is not None
-    varying = Varying(playbook, grid, chosen.seed, chosen.settings, None, asked.until_us)
+    varying = GridRun(playbook, grid, chosen.seed, chosen.settings, None, asked.until_us)
     plan = plan_of(varying)
     folder = request.out or GRIDS / f"{playbook.name}-{chosen.seed}"
     campaign = open_campaign(folder, plan, playbook.name, rows=request.engine != SPARK)
     write_plan(folder, plan)
     campaign.keep({"command": _command(request, word, plan), "word": word})
-    say_what_runs(console, chosen, grid)
-    say(console, f"campaign in {folder}", "dim")
+    print_grid_heading(console, chosen, grid)
+    print_line(console, f"campaign in {folder}", "dim")
     run = _on_spark if request.engine == SPARK else _here
     result = run(request, plan, campaign)
     if result.interrupted:
         done = f"{result.totals.runs} of {grid.size} runs of {playbook.name}"
-        say(people(), f"stopped after {done}; the same command resumes")
+        print_line(stderr_console(), f"stopped after {done}; the same command resumes")
         return INTERRUPTED
     outcomes = _outcomes(plan, rows_kept(folder), campaign.kept, result.lost)
     matrix = matrix_of(varying, outcomes)
     campaign.keep({"runs": len(outcomes), "exit_code": matrix.code})
     print_matrix(console, matrix)
     for line in _where(folder, campaign.kept):
-        say(console, line, "dim")
-    return hand_over_grid(console, request, asked, matrix, outcomes)
+        print_line(console, line, "dim")
+    return write_grid_documents(console, request, asked, matrix, outcomes)
 
 
-def _here(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Come:
-    with ProgressLine(people()) as progress_line:
+def _here(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> CampaignResult:
+    with ProgressLine(stderr_console()) as progress_line:
         result = run_campaign(
             campaign,
             plan,
             plan.grid.size,
             workers=request.jobs or cores(),
-            tell=lambda standing: progress_line.tell(lambda: standing_words(standing)),
+            tell=lambda standing: progress_line.tell(lambda: campaign_progress_text(standing)),
         )
         if not result.interrupted:
             keep_first(
@@ -261,7 +269,7 @@ def _here(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Come:
     return result
 
 
-def _on_spark(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Come:
+def _on_spark(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> CampaignResult:
     result = run_on_spark(campaign.path, plan, plan.grid.size, request.master, request.memory, quiet=True)
     campaign.kept |= kept_in(campaign.path)
     return result

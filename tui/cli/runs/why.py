@@ -12,8 +12,8 @@ from cluster_model.checker.root_cause import LOST
 from playbooks.diagnosis.remedies import SEEDS, Remedy
 from playbooks.diagnosis.why import (
     FindingDiagnosis,
+    LossExplanation,
     SessionCase,
-    Why,
     WhyError,
     at_the_end,
     case_of,
@@ -34,9 +34,9 @@ from playbooks.session_format.session_files import sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.cli.runs.spark_jobs import MOST_EVENTS
-from tui.output.command_end import ended, to_text
-from tui.output.console import ProgressLine, answers, complain, people, print_document, say
-from tui.output.result import FINDINGS_SHOWN, say_wrapped
+from tui.output.command_end import exit_code_of, to_text
+from tui.output.console import ProgressLine, print_document, print_error, print_line, stderr_console, stdout_console
+from tui.output.result import FINDINGS_SHOWN, print_wrapped
 from tui.session.playbook_choice import PlaybookChoice, choose, settings_of
 
 # The answer of ``floodmark why`` as lines: findings, points of no return, and remedies.
@@ -50,10 +50,10 @@ _NAMED = 6
 """Remedies without effect that are named one by one; the rest is counted."""
 
 
-def print_why(console: Console, why: Why, *, above: int = 0) -> None:
+def print_why(console: Console, why: LossExplanation, *, above: int = 0) -> None:
     """Print a paragraph for each finding; the sentences of the first ``above`` findings are printed already."""
     if not why.explained:
-        say(console, NOTHING, "green")
+        print_line(console, NOTHING, "green")
     printed: tuple[Remedy, ...] = ()
     for each in why.explained:
         _print_finding(console, each, above=each.number <= above)
@@ -66,31 +66,31 @@ def _print_finding(console: Console, explained: FindingDiagnosis, *, above: bool
     finding = explained.finding
     label = f"finding {explained.number}"
     heading = f"{label} (above)" if above else f"{label:<{LABEL}}{finding.kind}: {finding.sentence}"
-    say_wrapped(console, heading, _INDENT, "red")
+    print_wrapped(console, heading, _INDENT, "red")
     if explained.no_return is not None:
         for name, text in no_return_words(explained.no_return):
-            say_wrapped(console, f"{name:<{LABEL}}{text}", _INDENT)
+            print_wrapped(console, f"{name:<{LABEL}}{text}", _INDENT)
     elif finding.kind == LOST:
         hint = f"not computed: use --finding {explained.number}"
-        say_wrapped(console, f"{NO_RETURN:<{LABEL}}{hint}", _INDENT)
+        print_wrapped(console, f"{NO_RETURN:<{LABEL}}{hint}", _INDENT)
     else:
-        say_wrapped(console, f"{NO_RETURN:<{LABEL}}only for losses", _INDENT)
+        print_wrapped(console, f"{NO_RETURN:<{LABEL}}only for losses", _INDENT)
 
 
 def _print_remedies(console: Console, remedies: Sequence[Remedy]) -> None:
     good = [each for each in remedies if each.verdict in ("saves", "helps")]
     if good:
-        say(console, f"{'remedies':<{LABEL}}same seed, one setting changed per run")
+        print_line(console, f"{'remedies':<{LABEL}}same seed, one setting changed per run")
         for each in good:
-            say_wrapped(console, f"  {remedy_words(each)}", " " * 4)
+            print_wrapped(console, f"  {remedy_words(each)}", " " * 4)
             for option in each.change.options:
-                say(console, f"      --set {shlex.quote(option)}")
+                print_line(console, f"      --set {shlex.quote(option)}")
     else:
-        say(console, f"{'remedies':<{LABEL}}none of the tried changes prevents it", "yellow")
+        print_line(console, f"{'remedies':<{LABEL}}none of the tried changes prevents it", "yellow")
     for verdict in ("inconclusive", "would not have helped", "refused"):
         rest = [each for each in remedies if each.verdict == verdict]
         if rest:
-            say_wrapped(console, f"{verdict}: {', '.join(map(_named, rest[:_NAMED]))}{_more(rest)}", "  ", "dim")
+            print_wrapped(console, f"{verdict}: {', '.join(map(_named, rest[:_NAMED]))}{_more(rest)}", "  ", "dim")
 
 
 def _more(rest: Sequence[Remedy]) -> str:
@@ -120,17 +120,17 @@ class WhyRequest:
 def run_why(request: WhyRequest) -> int:
     """Explain a session or a playbook; return 0 with any answer, also when nothing was lost."""
     try:
-        return ended(lambda: _why(request))
+        return exit_code_of(lambda: _why(request))
     except (SettingError, WhyError) as error:
-        complain(str(error))
+        print_error(str(error))
         return BAD_INPUT
     except ExportError as error:
-        complain(str(error))
+        print_error(str(error))
         return FAILED
 
 
 def _why(request: WhyRequest) -> int:
-    console = people()
+    console = stderr_console()
     with ProgressLine(console) as progress_line:
         case = _case(request, console, progress_line)
         progress_line.tell(lambda: f"running {case.playbook.name}")
@@ -145,8 +145,8 @@ def _why(request: WhyRequest) -> int:
     if request.json:
         print_document(to_text(why.to_json()))
         return OK
-    lines = answers()
-    say(lines, f"{result.playbook}  {result.profile}  seed {result.seed}", "bold")
+    lines = stdout_console()
+    print_line(lines, f"{result.playbook}  {result.profile}  seed {result.seed}", "bold")
     print_why(lines, why)
     return OK
 
@@ -182,7 +182,7 @@ def _case(request: WhyRequest, console: Console, progress_line: ProgressLine) ->
             raise WhyError("found --seed or --set with a recorded session, allowed only with a playbook")
         recorded = read_session(find_session(request.source, root))
         for note in recorded.notes:
-            say(console, f"note: {note}", "yellow")
+            print_line(console, f"note: {note}", "yellow")
         return case_of(recorded, lambda text: progress_line.tell(lambda: text), at_us=_at(request.at))
     if request.at is not None:
         raise WhyError("found --at with a playbook, allowed only with a recorded session")
@@ -192,7 +192,7 @@ def _case(request: WhyRequest, console: Console, progress_line: ProgressLine) ->
 
 def after_run(
     console: Console, chosen: PlaybookChoice, result: SessionResult, *, wanted: bool | None, until_us: int
-) -> Why | None:
+) -> LossExplanation | None:
     """Explain losses after the verdict of ``floodmark run``.
 
     ``wanted`` is the option; with None a manual session is explained, which is quick, and on a terminal a short timed
@@ -203,14 +203,14 @@ def after_run(
         return None
     short = chosen.playbook.spec.manual or (console.is_terminal and result.events <= MOST_EVENTS)
     if not (wanted or short):
-        say(console, f"why      {_command(chosen, result)}", "dim")
+        print_line(console, f"why      {_command(chosen, result)}", "dim")
         return None
     case = SessionCase(chosen.playbook, chosen.seed, until_us)
     try:
-        with ProgressLine(people()) as progress_line:
+        with ProgressLine(stderr_console()) as progress_line:
             why = explain(case, result, tell=lambda text: progress_line.tell(lambda: text))
     except KeyboardInterrupt:
-        say(people(), f"why      stopped; run again with: {_command(chosen, result)}", "yellow")
+        print_line(stderr_console(), f"why      stopped; run again with: {_command(chosen, result)}", "yellow")
         return None
     print_why(console, why, above=FINDINGS_SHOWN)
     if result.session:

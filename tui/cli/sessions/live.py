@@ -20,17 +20,17 @@ from cluster_model.observation import ClusterView
 from cluster_model.protocol.events import Event
 from cluster_model.util.quantities import clock, compact_duration, listed
 from faults.declarations import Action, FaultError
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, nearest, shown
 from playbooks.recording.recorder import RecordingError
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
 from playbooks.timetravel.branches import Branch, Branches
-from playbooks.timetravel.history_view import LookingBack
+from playbooks.timetravel.history_view import HistoryView
 from tui.cli.runs.pace import FASTEST, SLOWEST, Pace
-from tui.output.command_end import keep
-from tui.output.console import answers, complain, say
-from tui.output.session_end import let_go, seal_all
+from tui.output.command_end import report_internal_error
+from tui.output.console import print_error, print_line, stdout_console
+from tui.output.session_end import close_unsealed, seal_all
 from tui.session.destination import SANDBOX
 from tui.session.playbook_choice import begin_live
 from tui.session.typed_commands import (
@@ -50,7 +50,7 @@ from tui.viewmodel.timeline.event_feed import Feed
 # Common to commands that print a session line by line.
 
 
-class Teller:
+class LinePrinter:
     """Prints lines, each with its virtual time."""
 
     def __init__(self, console: Console) -> None:
@@ -58,7 +58,7 @@ class Teller:
 
     def line(self, at: str, text: str) -> None:
         """Print one line with the time ``at``."""
-        say(self._console, f"{at}  {text}")
+        print_line(self._console, f"{at}  {text}")
         self._console.file.flush()
 
     def say(self, cluster: Cluster, *texts: str) -> None:
@@ -75,7 +75,7 @@ class Teller:
                 self.line(line.at, line.text)
 
 
-def standing(view: ClusterView, board: FaultBoard) -> Iterable[str]:
+def status_lines(view: ClusterView, board: FaultInjector) -> Iterable[str]:
     """Yield the counts of records so far, and the active faults."""
     ledger = view.ledger
     yield f"acknowledged {ledger.acked}, missing now {ledger.missing}, lost {ledger.acked_lost}"
@@ -100,7 +100,7 @@ PRESENT: Final = "at the present"
 Say = Callable[[str], None]
 
 
-class Travel:
+class TimeTravel:
     """Time travel and branches of a session; ``say`` prints one line."""
 
     def __init__(self, branches: Branches, say: Say) -> None:
@@ -120,7 +120,7 @@ class Travel:
         """Word → what it does."""
 
     @property
-    def session(self) -> LookingBack:
+    def session(self) -> HistoryView:
         """The current branch, at the time that is shown."""
         return self.branches.current.session
 
@@ -252,22 +252,22 @@ Lines = SimpleQueue[str | None]
 def open_plain(playbook: str | None, *, seed: int | None, out: Path | None, speed: float, fsync: Fsync) -> int:
     """Print a live session until stdin ends or ``quit``; return 0 sealed, 2 bad input, 70 internal, 130 interrupted."""
     if not SLOWEST <= speed <= FASTEST:
-        complain(f"--speed: found {speed:g}, allowed are {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
+        print_error(f"--speed: found {speed:g}, allowed are {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
         return BAD_INPUT
     session = begin_live(playbook or SANDBOX, seed=seed, parent=out or sessions_root(), fsync=fsync)
     if session is None:
         return BAD_INPUT
     branches = Branches(session)
     try:
-        interrupted = LiveSession(Pace(speed), Teller(answers()), lines_of(sys.stdin)).run(branches)
+        interrupted = LiveSession(Pace(speed), LinePrinter(stdout_console()), lines_of(sys.stdin)).run(branches)
         sealed = seal_all(branches)
     except RecordingError as error:
         for branch in branches:
-            let_go(branch)
-        complain(str(error))
+            close_unsealed(branch)
+        print_error(str(error))
         return BAD_INPUT
     except Exception as error:
-        return keep(error, branches.current.recorder)
+        return report_internal_error(error, branches.current.recorder)
     return sealed or (INTERRUPTED if interrupted else OK)
 
 
@@ -292,16 +292,16 @@ class LiveSession:
     """Prints a live session, and executes typed commands."""
 
     pace: Pace
-    teller: Teller
+    teller: LinePrinter
     lines: Lines
     paused: bool = field(default=False, init=False)
     left: bool = field(default=False, init=False)
     """Whether to quit."""
-    travel: Travel = field(init=False)
+    travel: TimeTravel = field(init=False)
 
     def run(self, branches: Branches) -> bool:
         """Run until the user quits; return whether that was by an interrupt."""
-        self.travel = Travel(branches, self._say)
+        self.travel = TimeTravel(branches, self._say)
         live = branches.current.live
         self._say(f"{live.playbook.name}, seed {live.cluster.seed}; help lists the commands")
         self._begin()
@@ -316,7 +316,7 @@ class LiveSession:
         return False
 
     @property
-    def _session(self) -> LookingBack:
+    def _session(self) -> HistoryView:
         """The current branch's session."""
         return self.travel.session
 
@@ -441,7 +441,7 @@ class LiveSession:
         under = sum(each.under_replicated for each in everything)
         offline = sum(each.offline for each in everything)
         self._say(f"{', '.join(states)}; under-replicated {under}, offline {offline}")
-        self._say(*standing(view, session.board))
+        self._say(*status_lines(view, session.board))
 
     def _help(self) -> None:
         self._say(*HELP)

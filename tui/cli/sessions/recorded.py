@@ -8,7 +8,7 @@ from typing import Any
 
 from cluster_model.cluster import Cluster
 from cluster_model.coordinators.group import MISSING, GroupState, Table, warning
-from cluster_model.log import Lineages
+from cluster_model.log import BatchStore
 from cluster_model.protocol.errors import ModelError
 from cluster_model.spec import INTERNAL
 from cluster_model.util.quantities import counted, listed
@@ -17,7 +17,7 @@ from playbooks.engine.replay import Recovered, ReplayMismatchError, recover, rep
 from playbooks.engine.session import Session
 from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, nearest, shown
 from playbooks.export.playbook_writer import Exported, ExportError, export
-from playbooks.model.record_contents import Peeked, peek
+from playbooks.model.record_contents import PeekedRecord, inspect_record
 from playbooks.parser.document.field_types import NAME, NAME_PATTERN
 from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.recording.recorder import RecordingError
@@ -28,8 +28,17 @@ from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.units import duration_us
-from tui.output.command_end import ended, to_text
-from tui.output.console import ProgressLine, answers, complain, complain_of, people, print_document, say, table
+from tui.output.command_end import exit_code_of, to_text
+from tui.output.console import (
+    ProgressLine,
+    print_document,
+    print_error,
+    print_line,
+    print_problems,
+    stderr_console,
+    stdout_console,
+    table,
+)
 from tui.viewmodel.record_inspector import RECORD_LABEL, heading, rows
 
 
@@ -48,38 +57,38 @@ def run_export(request: Export) -> int:
     """Export a session as a playbook or bundle; return 0 if exported, 1 if the playbook's digest differs."""
     refused = _refused(request)
     if refused:
-        complain(refused)
+        print_error(refused)
         return BAD_INPUT
     if request.bundle:
         return run_bundle(request.session, request.out, force=request.force)
-    return ended(lambda: _export(request))
+    return exit_code_of(lambda: _export(request))
 
 
 def _export(request: Export) -> int:
-    console = people()
+    console = stderr_console()
     recorded = read_session(find_session(request.session, sessions_root()))
     for note in recorded.notes:
-        say(console, f"note: {note}", "yellow")
+        print_line(console, f"note: {note}", "yellow")
     try:
         with ProgressLine(console) as progress_line:
             exported = export(recorded, name=request.name or "", tell=lambda text: progress_line.tell(lambda: text))
     except ExportError as error:
-        complain(str(error))
+        print_error(str(error))
         return FAILED
     if request.out is None:
         print_document(exported.text)
-        say(console, told(exported))
+        print_line(console, export_summary(exported))
         return OK
     try:
         put_in_place(request.out, exported.text)
     except OSError as error:
-        complain(f"cannot write {request.out}: {error.strerror}")
+        print_error(f"cannot write {request.out}: {error.strerror}")
         return BAD_INPUT
-    say(console, f"{request.out}: {told(exported)}")
+    print_line(console, f"{request.out}: {export_summary(exported)}")
     return OK
 
 
-def told(exported: Exported) -> str:
+def export_summary(exported: Exported) -> str:
     """Return the contents of an exported playbook in one line."""
     mine = f", {exported.operator} of them by the operator" if exported.operator else ""
     added = counted(exported.inferred, "expectation")
@@ -106,22 +115,22 @@ def _refused(request: Export) -> str:
 
 def run_bundle(text: str, out: Path | None, *, force: bool) -> int:
     """Write a session as one file, by default ``<session id>.floodmark``, and print its path; return the exit code."""
-    console = people()
+    console = stderr_console()
     try:
         session = find_session(text, sessions_root())
         with ProgressLine(console) as progress_line:
             progress_line.tell(lambda: f"reading {session}")
             recorded = read_session(session)
             for note in recorded.notes:
-                say(console, f"note: {note}", "yellow")
+                print_line(console, f"note: {note}", "yellow")
             file = out or Path(f"{recorded.start.session_id}{SUFFIX}")
             progress_line.tell(lambda: f"writing {file}")
             digest = write_bundle(session, file, force=force)
     except SessionError as error:
-        complain(str(error))
+        print_error(str(error))
         return BAD_INPUT
-    say(answers(), str(file))
-    say(console, f"{file.stat().st_size} bytes, SHA-256 {digest}")
+    print_line(stdout_console(), str(file))
+    print_line(console, f"{file.stat().st_size} bytes, SHA-256 {digest}")
     return OK
 
 
@@ -134,13 +143,13 @@ def run_import(files: Sequence[Path], out: Path | None) -> int:
                 raise BundleError(f"{file}: no such file", code="file_missing")
             session = open_bundle(file, out or sessions_root())
         except BundleError as error:
-            complain(str(error))
+            print_error(str(error))
             code = BAD_INPUT
             continue
         torn = "" if (session / session_files.MANIFEST).exists() else " (torn: its recording was cut short)"
-        say(answers(), str(session))
+        print_line(stdout_console(), str(session))
         if torn:
-            say(people(), f"note: {session.name}{torn}", "yellow")
+            print_line(stderr_console(), f"note: {session.name}{torn}", "yellow")
     return code
 
 
@@ -152,9 +161,11 @@ def run_peek(text: str, partition: str, offset: int, *, at: str | None, records:
 
     def work() -> int:
         at_us = -1 if at is None else duration_us(at)
-        session = run_again(read_session(find_session(text, sessions_root())), at_us)
+        session = rerun_session(read_session(find_session(text, sessions_root())), at_us)
         _check_partition(session, partition)
-        found = [each for at in range(offset, offset + records) for each in peek(session.cluster, partition, at)]
+        found = [
+            each for at in range(offset, offset + records) for each in inspect_record(session.cluster, partition, at)
+        ]
         if json:
             print_document(to_text([each.to_json() for each in found]))
         else:
@@ -162,17 +173,17 @@ def run_peek(text: str, partition: str, offset: int, *, at: str | None, records:
                 _print_peeked(each)
         if not found:
             end = _log_end(session.cluster.world.lineages[partition])
-            complain(f"no record was ever written at offset {offset} of {partition}; its log end offset is {end}")
+            print_error(f"no record was ever written at offset {offset} of {partition}; its log end offset is {end}")
         return OK if found else FAILED
 
-    return ended(work, at)
+    return exit_code_of(work, at)
 
 
-def run_again(recorded: RecordedSession, at_us: int) -> Session | ManualSession:
+def rerun_session(recorded: RecordedSession, at_us: int) -> Session | ManualSession:
     """Replay the session up to a virtual time (-1: its end), and compare it with its recording."""
-    console = people()
+    console = stderr_console()
     for note in recorded.notes:
-        say(console, f"note: {note}", "yellow")
+        print_line(console, f"note: {note}", "yellow")
     with ProgressLine(console) as progress_line:
         return rerun(
             recorded,
@@ -192,15 +203,15 @@ def _check_partition(session: Session | ManualSession, partition: str) -> None:
         )
 
 
-def _log_end(lineages: Lineages) -> int:
+def _log_end(lineages: BatchStore) -> int:
     return max((lineage.end for lineage in lineages.by_id), default=0)
 
 
-def _print_peeked(peeked: Peeked) -> None:
-    console = answers()
-    say(console, heading(peeked), "bold")
+def _print_peeked(peeked: PeekedRecord) -> None:
+    console = stdout_console()
+    print_line(console, heading(peeked), "bold")
     for name, text in rows(peeked):
-        say(console, f"  {name:<{RECORD_LABEL}}{text}")
+        print_line(console, f"  {name:<{RECORD_LABEL}}{text}")
 
 
 # ``floodmark groups``: consumer groups of a recorded session, as ``kafka-consumer-groups.sh`` shows them.
@@ -214,29 +225,29 @@ def run_groups(text: str, group: str | None, *, at: str | None, show: str, json:
 
     def work() -> int:
         at_us = -1 if at is None else duration_us(at)
-        session = run_again(read_session(find_session(text, sessions_root())), at_us)
+        session = rerun_session(read_session(find_session(text, sessions_root())), at_us)
         if not isinstance(session, Session):
             raise ModelError("this is a manual session: it has no consumer groups", code="no_consumer_groups")
         return _print_groups(session.cluster, group, show=show, json=json)
 
-    return ended(work, at)
+    return exit_code_of(work, at)
 
 
 def _print_groups(cluster: Cluster, group: str | None, *, show: str, json: bool) -> int:
     if group is None:
         rows = consumer_groups.states(cluster)
         if not rows:
-            say(people(), "no consumer groups")
+            print_line(stderr_console(), "no consumer groups")
     else:
         described = consumer_groups.describe_group(cluster, group)
         text = warning(described)
         if text:
-            say(people(), text)
+            print_line(stderr_console(), text)
         rows = [] if described.state == GroupState.DEAD else SHOWN[show](cluster, described)
     if json:
         print_document(to_text(_documents(rows)))
     elif rows[1:]:
-        table(answers(), rows[0], rows[1:])
+        table(stdout_console(), rows[0], rows[1:])
     return OK if rows else FAILED
 
 
@@ -272,32 +283,34 @@ def _one(text: str) -> int:
                 f"{text} is a bundle, which is read-only; unpack it first with: floodmark import {text}",
                 code="is_a_bundle",
             )
-        with ProgressLine(people()) as progress_line:
+        with ProgressLine(stderr_console()) as progress_line:
             done = recover(
                 session,
                 lambda at, total: progress_line.tell(lambda: f"{session.name}: replaying: {at} of {total} events"),
             )
     except (SessionError, RecordingError) as error:
-        complain(str(error))
+        print_error(str(error))
         return BAD_INPUT
     except PlaybookError as error:
-        complain_of(error)
+        print_problems(error)
         return BAD_INPUT
     except ReplayMismatchError as error:
-        complain(f"{text} is left unchanged: {error}")
+        print_error(f"{text} is left unchanged: {error}")
         return FAILED
     _print_recovered(done)
     return OK
 
 
 def _print_recovered(done: Recovered) -> None:
-    say(answers(), str(done.path))
+    print_line(stdout_console(), str(done.path))
     torn = (
         f"; {counted(done.dropped, 'byte')} of an incomplete line moved to a file beside the log"
         if done.dropped
         else ""
     )
-    say(people(), f"recovered: {counted(done.events, 'event')}, verdict {done.manifest['verdict']}{torn}")
+    print_line(
+        stderr_console(), f"recovered: {counted(done.events, 'event')}, verdict {done.manifest['verdict']}{torn}"
+    )
 
 
 # ``floodmark replay``: replays a recorded session and compares it with the recording.
@@ -305,24 +318,24 @@ def _print_recovered(done: Recovered) -> None:
 
 def run_replay(text: str, *, json: bool) -> int:
     """Replay the session at a path or with an id; return 0 if every event is the same, 1 if not."""
-    console = people()
+    console = stderr_console()
     try:
         recorded = read_session(find_session(text, sessions_root()))
         for note in recorded.notes:
-            say(console, f"note: {note}", "yellow")
+            print_line(console, f"note: {note}", "yellow")
         with ProgressLine(console) as progress_line:
             replayed = replay(
                 recorded,
                 lambda done, total: progress_line.tell(lambda: f"replaying: {done} of {total} events are the same"),
             )
     except SessionError as error:
-        complain(str(error))
+        print_error(str(error))
         return BAD_INPUT
     except PlaybookError as error:
-        complain_of(error)
+        print_problems(error)
         return BAD_INPUT
     except ReplayMismatchError as error:
-        complain(str(error))
+        print_error(str(error))
         return FAILED
     if json:
         document = {
@@ -333,5 +346,5 @@ def run_replay(text: str, *, json: bool) -> int:
         }
         print_document(to_text(document))
     digest = f", digest {replayed.digest}" if replayed.digest else "; a torn session has no digest to compare"
-    say(console, f"the same: {counted(replayed.events, 'event')}{digest}")
+    print_line(console, f"the same: {counted(replayed.events, 'event')}{digest}")
     return OK

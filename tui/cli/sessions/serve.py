@@ -24,11 +24,11 @@ from playbooks.parser.steps import facts_in
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
-from tui.cli.sessions.live import Teller, lines_of, standing
-from tui.output.command_end import keep
-from tui.output.console import answers, complain, complain_of, people, say
-from tui.output.session_end import farewell, seal
-from tui.screen_choice import ScreenChoice, UnusableError, check
+from tui.cli.sessions.live import LinePrinter, lines_of, status_lines
+from tui.output.command_end import report_internal_error
+from tui.output.console import print_error, print_line, print_problems, stderr_console, stdout_console
+from tui.output.session_end import seal, verdict_text
+from tui.screen_choice import ScreenChoice, ScreenChoiceError, check
 from tui.session.playbook_choice import read
 from tui.session.typed_commands import Act, CommandContext, Press, TypedError, facts_now, read_line
 
@@ -67,27 +67,29 @@ def serve(
     try:
         chosen = changed(_read(playbook), settings)
         if chosen.spec.manual:
-            complain(f"{chosen.path}: a manual playbook has no clock to serve clients by; run it with: floodmark run")
+            print_error(
+                f"{chosen.path}: a manual playbook has no clock to serve clients by; run it with: floodmark run"
+            )
             return BAD_INPUT
         _check_host(host)
         screen = check(None, None, None) if tui else None
         session = Session.start(chosen, seed=seed, recorder=recorder, open_ended=True)
         if screen is None:
-            interrupted = asyncio.run(GatewaySession(session, answers()).run(host, port))
+            interrupted = asyncio.run(GatewaySession(session, stdout_console()).run(host, port))
         else:
             interrupted = _on_screen(session, screen, host, port)
         print(_goodbye(session))
     except PlaybookError as error:
-        complain_of(error)
-    except (ModelError, RecordingError, UnusableError, ValueError) as error:
-        complain(str(error))
+        print_problems(error)
+    except (ModelError, RecordingError, ScreenChoiceError, ValueError) as error:
+        print_error(str(error))
     except OSError as error:
-        complain(f"--port {port}: cannot listen on {host}: {error.strerror or error}")
+        print_error(f"--port {port}: cannot listen on {host}: {error.strerror or error}")
     except KeyboardInterrupt:
-        complain("sealing interrupted; the events recorded so far can be read")
+        print_error("sealing interrupted; the events recorded so far can be read")
         return INTERRUPTED
     except Exception as error:
-        return keep(error, recorder)
+        return report_internal_error(error, recorder)
     else:
         return INTERRUPTED if interrupted else OK
     with suppress(RecordingError):
@@ -120,14 +122,14 @@ def _check_host(host: str) -> None:
     except ValueError:
         raise ValueError(f"--host: found {host}, allowed is an address such as 127.0.0.1") from None
     if not address.is_loopback:
-        say(
-            people(),
+        print_line(
+            stderr_console(),
             f"warning: {host} is open to the network without authentication; clients have full access",
         )
 
 
 def _goodbye(session: Session) -> str:
-    text = farewell(seal(session))
+    text = verdict_text(seal(session))
     return "\n".join(line for line in text.splitlines() if not line.startswith("export "))
 
 
@@ -136,7 +138,7 @@ class GatewaySession:
 
     def __init__(self, session: Session, console: Console) -> None:
         self._session = session
-        self._teller = Teller(console)
+        self._teller = LinePrinter(console)
         self._left = asyncio.Event()
         self._interrupted = False
         self._complaints: Counter[int] = Counter()
@@ -240,7 +242,7 @@ class GatewaySession:
         view = self._session.cluster.view()
         states = ", ".join(f"broker {each.id} {each.state}" for each in view.brokers)
         connections = f"{self._gateway.doors.count} connections"
-        self._say(states, connections, *standing(view, self._session.board))
+        self._say(states, connections, *status_lines(view, self._session.board))
 
     def _help(self) -> None:
         self._say(*HELP)

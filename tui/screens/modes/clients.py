@@ -7,10 +7,10 @@ from textual.widget import Widget
 
 from cluster_model.broker import topic_of
 from cluster_model.clients.consumer.record_handler import SUFFIX
-from playbooks.results.client_stats import summed_up
+from playbooks.results.client_stats import summarize
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import Filtering, ModeScreen
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, side_panes
@@ -38,7 +38,7 @@ class ClientsScreen(ModeScreen, Filtering):
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("clients")
 
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
+    def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__(look, bridge)
         self._table = SidePane(look, "clients-table")
         self._table.teller = tooltips.of_side(self._table, bridge)
@@ -65,7 +65,7 @@ class ClientsScreen(ModeScreen, Filtering):
     def _built(self, width: int = 0) -> ClientTable:
         """Return the table of the clients that match the filter."""
         bridge = self.bridge
-        summed = side_panes.fitting(summed_up(bridge.session.client_books, bridge.view), self._words)
+        summed = side_panes.fitting(summarize(bridge.session.client_books, bridge.view), self._words)
         return side_panes.build(summed, bridge.view, bridge.rates, width or self._table.size.width, self._words)
 
     def under_cursor(self) -> tuple[str, str]:

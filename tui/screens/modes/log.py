@@ -8,11 +8,11 @@ from textual.widget import Widget
 
 from cluster_model.cluster import Cluster
 from cluster_model.inspection.log_inspector import copies, inspect
-from cluster_model.observation import PartitionView, fetch_wires
-from playbooks.model.record_contents import peek
+from cluster_model.observation import PartitionView, inflight_fetches
+from playbooks.model.record_contents import inspect_record
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ModeScreen
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, log_view, record_inspector
@@ -25,7 +25,7 @@ from tui.widgets.panes import Pane, SidePane
 LEGEND: Final = (
     f"{glyphs.ABOVE_HW} above its HW {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked,"
     f" missing {glyphs.NOTHING} {glyphs.HOLE} compacted {glyphs.NOTHING} {glyphs.CONTROL} control record"
-    f" {glyphs.NOTHING} {glyphs.OPENED}{glyphs.UNENDED} open transaction"
+    f" {glyphs.NOTHING} {glyphs.OPENED}{glyphs.CLOSED} open transaction"
 )
 
 
@@ -42,7 +42,7 @@ class LogScreen(ModeScreen):
     )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("microscope")
 
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
+    def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__(look, bridge)
         self.microscope = Microscope(look)
         self.microscope.teller = tooltips.of_log(self.microscope, bridge)
@@ -98,7 +98,7 @@ class LogScreen(ModeScreen):
         if self._beside.display:
             size = self._epochs.size
             self._epochs.show(log_view.build_epochs(partition, broker, size.width, size.height))
-            found = fetch_wires(cluster, partition.name)
+            found = inflight_fetches(cluster, partition.name)
             self._wires.show(log_view.build_fetches(found, partition, bridge.view)[: max(1, self._wires.size.height)])
 
     def _legend(self) -> str:
@@ -134,7 +134,7 @@ class LogScreen(ModeScreen):
         name, book, now_us = partition.name, self.bridge.log_book, self.bridge.view.now_us
         known = inspect(cluster.world, cluster.checker, name, offset)
         seen = []
-        for peeked, each in zip(peek(cluster, name, offset), known, strict=True):
+        for peeked, each in zip(inspect_record(cluster, name, offset), known, strict=True):
             acked_us = book.acked_us(name, each.log_branch, offset)
             seen.append(record_inspector.InspectedRecord(peeked, each, acked_us if acked_us <= now_us else -1))
         handed = cluster.checker.readings.handed_to(name, offset, offset + 1)

@@ -10,15 +10,15 @@ from textual.widgets import Input
 
 from playbooks.errors import PlaybookError
 from playbooks.library.bundled import path_of
-from playbooks.library.index import shelf
+from playbooks.library.index import library_entries
 from playbooks.model import Playbook
 from playbooks.parser.loader import load
 from playbooks.session_format.session_files import sessions_root
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ModeScreen
-from tui.session.destination import Wish
-from tui.session.destination_check import DestinationError, playbook_wish, session_wish, shown
-from tui.session.session_controller import SimBridge
+from tui.session.destination import Destination
+from tui.session.destination_check import DestinationError, playbook_destination, session_destination, shown
+from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import playbook_pages
@@ -52,7 +52,7 @@ class PlaybooksScreen(ModeScreen):
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("playbooks")
 
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
+    def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__(look, bridge)
         self._list, self._about = Rows(look, "plays-list"), Rows(look, "plays-about")
         self._text, self._expected = Rows(look, "plays-text"), Rows(look, "plays-expected")
@@ -73,7 +73,7 @@ class PlaybooksScreen(ModeScreen):
         """First line of the text shown, -1: follow the steps."""
         self._loaded: dict[str, Playbook | str] = {}
         self._own: tuple[Playbook, Playbook] | None = None
-        self._shelf = shelf()
+        self._shelf = library_entries()
 
     def body(self) -> list[Widget]:
         """Return the list, three panes beside it, and the prompt."""
@@ -106,7 +106,7 @@ class PlaybooksScreen(ModeScreen):
 
     def marked(self, entries: tuple[PlaybookListEntry, ...]) -> PlaybookListEntry | None:
         """Return the selected entry, None without any."""
-        at = playbook_pages.moved(entries, self._chosen[self._which], 0)
+        at = playbook_pages.next_selectable(entries, self._chosen[self._which], 0)
         self._chosen[self._which] = max(0, at)
         return entries[at] if at >= 0 else None
 
@@ -192,10 +192,11 @@ class PlaybooksScreen(ModeScreen):
         if runs:
             session = self.bridge.session.instant
             stands = tuple(
-                playbook_pages.standing(watch, session.cluster.query, session.healed_us) for watch in session.watches
+                playbook_pages.expectation_status(watch, session.cluster.query, session.healed_us)
+                for watch in session.watches
             )
         else:
-            stands = tuple(playbook_pages.unasked(each) for each in playbook.expectations)
+            stands = tuple(playbook_pages.idle_expectation(each) for each in playbook.expectations)
         title = f"{Path(playbook.path).name} {glyphs.NOTHING} running" if runs else Path(playbook.path).name
         return about, text[first:], title, (playbook_pages.title(stands, runs=runs), playbook_pages.rows(stands))
 
@@ -250,7 +251,9 @@ class PlaybooksScreen(ModeScreen):
 
     def action_move(self, lines: int) -> None:
         """Select another playbook or session."""
-        self._chosen[self._which] = max(0, playbook_pages.moved(self.entries(), self._chosen[self._which], lines))
+        self._chosen[self._which] = max(
+            0, playbook_pages.next_selectable(self.entries(), self._chosen[self._which], lines)
+        )
         self._down = -1
         self._say("")
         self.present()
@@ -314,7 +317,7 @@ class PlaybooksScreen(ModeScreen):
         """Open the typed playbook or session, or keep the filter."""
         if self._asks == "open":
             text = message.value.strip()
-            self._go(lambda: session_wish(Path(text)) if Path(text).is_dir() else playbook_wish(text))
+            self._go(lambda: session_destination(Path(text)) if Path(text).is_dir() else playbook_destination(text))
         else:
             self._close_prompt()
 
@@ -359,15 +362,15 @@ class PlaybooksScreen(ModeScreen):
             if path == self._here:
                 self._say("this is the current session")
             else:
-                self._go(lambda: session_wish(path))
+                self._go(lambda: session_destination(path))
         elif entry.key == playbook_pages.RUNNING:
             self._say("already running; select it in the library below to start it again")
         else:
-            self._go(lambda: playbook_wish(entry.key))
+            self._go(lambda: playbook_destination(entry.key))
 
     def action_back(self) -> None:
         """Return to the previous session of this program run."""
-        back: Wish | None = getattr(self.app, "back", None)
+        back: Destination | None = getattr(self.app, "back", None)
         if back is None:
             self._say("no previous session to go back to")
         else:
@@ -381,7 +384,7 @@ class PlaybooksScreen(ModeScreen):
             return
         self._leave_for(wish)
 
-    def _leave_for(self, wish: Wish) -> None:
+    def _leave_for(self, wish: Destination) -> None:
         leave = getattr(self.app, "leave_for", None)
         if leave is not None:
             leave(wish)

@@ -5,11 +5,11 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from playbooks.engine.session_runner import SoFar
+from playbooks.engine.session_runner import PreliminaryResult
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ModeScreen, led_by
+from tui.screens.base import ModeScreen, leader_of
 from tui.session.background_tasks import recording_of
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, report_page, side_panes
@@ -33,14 +33,14 @@ class ReportScreen(ModeScreen):
     HINTS = ("{pause} pause", "{help} help", "esc cluster", "{fault} fault", "{report_export} export", "{undo} undo")
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("report")
 
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
+    def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__(look, bridge)
         self._table = SidePane(look, "report-page")
         self._pane = Pane(self._table, look, title="Report", id="report-pane")
         self._first = 0
         self.marked = 0
         """Number of the finding under the cursor; 0: none."""
-        self._known: SoFar | None = None
+        self._known: PreliminaryResult | None = None
         self._laid: tuple[tuple[int, int, int], report_page.ReportPage] | None = None
         self._looks = 0
         """Number of updates."""
@@ -60,14 +60,14 @@ class ReportScreen(ModeScreen):
         self._table.show(side_panes.window(page.rows, self._first, height))
         self._pane.caption(report_page.summary(so_far), self.keyed(KEYS_WORDS))
 
-    def _page(self, so_far: SoFar, width: int) -> report_page.ReportPage:
+    def _page(self, so_far: PreliminaryResult, width: int) -> report_page.ReportPage:
         """Return the page, built again only when something has changed."""
         state = (self._looks, width, self.marked)
         if self._laid is None or self._laid[0] != state:
             self._laid = (state, report_page.build(so_far, self._session(), width, self.marked))
         return self._laid[1]
 
-    def so_far(self) -> SoFar:
+    def so_far(self) -> PreliminaryResult:
         """Return the state of the session: current if paused, else at most a moment old."""
         bridge = self.bridge
         now_s, now_us = bridge.clock.now(), bridge.view.now_us
@@ -110,7 +110,7 @@ class ReportScreen(ModeScreen):
         """Return the leader of the marked finding's partition."""
         if not self.marked:
             return super().chosen()
-        return led_by(self.bridge.view, self.partition_name(), super().chosen())
+        return leader_of(self.bridge.view, self.partition_name(), super().chosen())
 
     def action_move(self, lines: int) -> None:
         """Scroll the page."""

@@ -11,7 +11,7 @@ from tui.keybindings.scopes import LANES as LANE_KEYS
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ModeScreen
 from tui.session.background_tasks import findings_so_far, recording_of
-from tui.session.session_controller import Railing, SimBridge, reach_us
+from tui.session.session_controller import RailCache, SessionController, reach_us
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text
@@ -77,7 +77,7 @@ class TimelineScreen(ModeScreen):
     )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("timeline")
 
-    def __init__(self, look: Look, bridge: SimBridge) -> None:
+    def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__(look, bridge)
         self._ends: tuple[Ends, Ends] | None = None
         """Fixed end and moving end of the selected span."""
@@ -100,7 +100,7 @@ class TimelineScreen(ModeScreen):
         """Letter of the branch whose rail is selected, empty for none."""
         self._told: tuple[tuple[object, ...], list[MarkFinding]] | None = None
         self._branch = bridge.branches.current
-        self._railing = Railing()
+        self._railing = RailCache()
         self._rails: tuple[Rail, ...] = ()
         self.lanes.teller = tooltips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
 
@@ -116,7 +116,7 @@ class TimelineScreen(ModeScreen):
         """Return the summary of the span, counted again only when it changes."""
         events = self.bridge.happened(span.start_us, span.end_us - 1, selection.COUNTED + 1)
         if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), selection.COUNTED)):
-            self._tally = selection.tally(span, events, self.bridge.tape.load)
+            self._tally = selection.summarise_span(span, events, self.bridge.tape.load)
         return selection.build_span(self._tally, events, room)
 
     def action_span(self) -> None:
@@ -281,7 +281,7 @@ class TimelineScreen(ModeScreen):
             lines = self.bridge.feed.lines(height, width)
             return tuple(selection.event_row(line) for line in lines)
         happened = self.bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
-        events = selection.of_stop(happened, stop)
+        events = selection.events_of_stop(happened, stop)
         later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
         key = key_of("finding", self.main.keys)
         rows = selection.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
@@ -301,7 +301,7 @@ class TimelineScreen(ModeScreen):
         still_us = bridge.view.now_us if bridge.paused else -1
         state = (stop.lane, stop.first_us, stop.times, still_us, bridge.chronicle.losses)
         if self._told is None or self._told[0] != state:
-            self._told = (state, selection.told_by(findings_so_far(bridge), events))
+            self._told = (state, selection.findings_about(findings_so_far(bridge), events))
         return self._told[1]
 
     def _is_there(self, stop: LaneColumn) -> bool:
@@ -314,7 +314,7 @@ class TimelineScreen(ModeScreen):
         if stop is None:
             return "", ""
         happened = self.bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
-        events = selection.of_stop(happened, stop)
+        events = selection.events_of_stop(happened, stop)
         rows = selection.build_mark(stop, events, self._findings_of(stop, events), [], clipboard_text.CELLS)
         return "the mark", clipboard_text.plain_text(rows)
 
@@ -429,7 +429,7 @@ class TimelineScreen(ModeScreen):
         if stop is not None:
             events = self.bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
             named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.main.operator.targets()}
-            nodes = nodes_of(selection.of_stop(events, stop), named)
+            nodes = nodes_of(selection.events_of_stop(events, stop), named)
         return nodes[0] if len(nodes) == 1 else self.main.broker_under_cursor
 
     def arrive(self) -> None:

@@ -255,7 +255,7 @@ def _style(rail: Rail, column: int, shown: TimelineView) -> tuple[str, str]:
     if rail.branch.shown:
         return glyphs.PASSED, "strong"
     dropped = rail.dropped and column > shown.window.column(rail.dropped_us)
-    return (glyphs.AHEAD, "faint") if dropped else (glyphs.EDGE, "calm")
+    return (glyphs.FUTURE, "faint") if dropped else (glyphs.EDGE, "calm")
 
 
 def _draw(canvas: Canvas, line: int, rail: Rail, shown: TimelineView) -> None:
@@ -366,6 +366,6 @@ def _row(label: str, both: list[str]) -> TextRow:
     return TextRow(((f"{label:<{LABEL}}", "quiet"), *numbers, ("  differs" if differs else "", "warning")))
 
 
-def not_so_far(letter: str, at_us: int, come_us: int) -> str:
+def ends_before(letter: str, at_us: int, come_us: int) -> str:
     """Return why nothing is shown of a branch."""
     return f"branch {letter} ends at {clock(come_us)}, before {clock(at_us)}"

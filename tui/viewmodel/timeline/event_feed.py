@@ -1,7 +1,7 @@
 """The event feed, the tape of marks by lane for the timeline, and records per virtual second.
 
-The tape keeps at most :data:`MOST` bins per lane: when there are more, bins become twice as wide. Before that each
-time has its own bin. The tape takes each event once, in order, and keeps no reference to the trace.
+The tape keeps at most :data:`MOST` bins per lane: when there are more, bins become twice as wide. Before
+that each time has its own bin. The tape takes each event once, in order, and keeps no reference to the trace.
 """
 
 from bisect import bisect_left, bisect_right
@@ -40,7 +40,7 @@ MERGE_BACK: Final = 8
 FOLD_US: Final = 30_000_000
 """A line repeated within this much virtual time is shown once, as the newest line with the number of repeats."""
 
-TOLD_AGAIN: Final = 2_000
+REBUILT: Final = 2_000
 """Number of rare events that the feed of a past time is built from: more lines than any terminal has."""
 INDENT: Final = 15
 """Cells that time and glyph take before the text."""
@@ -231,7 +231,7 @@ def _lines(entry: FeedEntry, width: int) -> list[FeedLine]:
     return [first, *(FeedLine("", "", entry.role, text) for text in texts[1:])]
 
 
-class Happened:
+class NotableEvents:
     """All notable events so far, kept so that the feed of any past time can be built again."""
 
     def __init__(self) -> None:
@@ -250,7 +250,7 @@ class Happened:
         """Return the feed as it was after ``count`` events of the trace."""
         upto = bisect_right(self._numbers, count)
         then = Feed()
-        then.take(self._events[max(0, upto - TOLD_AGAIN) : upto])
+        then.take(self._events[max(0, upto - REBUILT) : upto])
         return then
 
     def before(self, at_us: int, count: int) -> int:

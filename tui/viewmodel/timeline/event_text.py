@@ -99,7 +99,7 @@ def describe_liveness(event: Any) -> tuple[str, str, tuple[object, ...], Callabl
     where = f" of {event.partition}" if event.partition else ""
     text = f"deadline missed: {event.property}{where}: {event.detail}"
     role = "warning" if event.known else "alarm"
-    return glyphs.BROKEN, role, (event.property, event.partition, event.broker), lambda _entry: text
+    return glyphs.VIOLATION, role, (event.property, event.partition, event.broker), lambda _entry: text
 
 
 # Operations of an administrator in the feed.
@@ -185,7 +185,7 @@ class FeedEntry:
         return few_names(self.partitions)
 
 
-Said = tuple[str, str, tuple[object, ...], Callable[[FeedEntry], str]]
+EventText = tuple[str, str, tuple[object, ...], Callable[[FeedEntry], str]]
 
 
 def own_action(event: Any) -> bool:
@@ -193,7 +193,7 @@ def own_action(event: Any) -> bool:
     return bool(event.kind == "step_taken" and event.by == "operator")
 
 
-def describe_event(event: Any) -> Said:
+def describe_event(event: Any) -> EventText:
     """Return glyph, role, the key that must be equal for two events to merge, and the function that writes the line."""
     describe = _DESCRIBERS.get(event.kind)
     if describe is None:
@@ -210,7 +210,7 @@ def _isr_text(isr: tuple[int, ...]) -> str:
     return f"{{{','.join(map(str, isr))}}}"
 
 
-def _node_down(event: Any) -> Said:
+def _node_down(event: Any) -> EventText:
     texts = {
         "power_loss": "lost power, page cache lost" if event.broker >= 0 else "lost power",
         "disk_loss": "lost its disk and halted",
@@ -223,19 +223,19 @@ def _node_down(event: Any) -> Said:
     return glyphs.DOWN, "down", (event.node,), lambda e: f"{node_name(e.event)} {text}"
 
 
-def _node_up(event: Any) -> Said:
+def _node_up(event: Any) -> EventText:
     return glyphs.IN_SYNC, "calm", (event.node,), lambda e: f"{node_name(e.event)} started"
 
 
-def _node_paused(event: Any) -> Said:
+def _node_paused(event: Any) -> EventText:
     return glyphs.PAUSED, "warning", (event.node,), lambda e: f"{node_name(e.event)} paused, does not respond"
 
 
-def _node_resumed(event: Any) -> Said:
+def _node_resumed(event: Any) -> EventText:
     return glyphs.IN_SYNC, "calm", (event.node,), lambda e: f"{node_name(e.event)} resumed"
 
 
-def _registered(event: Any) -> Said:
+def _registered(event: Any) -> EventText:
     return (
         glyphs.IN_SYNC,
         "calm",
@@ -244,7 +244,7 @@ def _registered(event: Any) -> Said:
     )
 
 
-def _controller(event: Any) -> Said:
+def _controller(event: Any) -> EventText:
     return (
         glyphs.IN_SYNC,
         "calm",
@@ -253,7 +253,7 @@ def _controller(event: Any) -> Said:
     )
 
 
-def _fenced(event: Any) -> Said:
+def _fenced(event: Any) -> EventText:
     return (
         glyphs.LAGGING,
         "warning",
@@ -262,7 +262,7 @@ def _fenced(event: Any) -> Said:
     )
 
 
-def _injected(event: Any) -> Said:
+def _injected(event: Any) -> EventText:
     how = parameters(event.fault, event.detail)
     tail = f" ({how})" if how else ""
     return (
@@ -273,7 +273,7 @@ def _injected(event: Any) -> Said:
     )
 
 
-def _healed(event: Any) -> Said:
+def _healed(event: Any) -> EventText:
     return (
         glyphs.MORE_ABOVE,
         "calm",
@@ -282,18 +282,18 @@ def _healed(event: Any) -> Said:
     )
 
 
-def _guarded(event: Any) -> Said:
+def _guarded(event: Any) -> EventText:
     what = f" {event.fault.replace('_', ' ')} on {event.target}" if event.fault else " all faults"
     text = f"safety guard {event.rule} {event.detail}{what}: {event.cause}"
     return glyphs.FENCED, "warning", (event.at_us, event.rule), lambda _entry: text
 
 
-def _skipped(event: Any) -> Said:
+def _skipped(event: Any) -> EventText:
     text = f"{event.fault.replace('_', ' ')} on {event.target} skipped: {event.detail}"
     return glyphs.MORE_RIGHT, "quiet", (event.at_us, event.fault, event.target), lambda _entry: text
 
 
-def _elected(event: Any) -> Said:
+def _elected(event: Any) -> EventText:
     how = "" if event.clean else "UNCLEAN election: "
     return (
         glyphs.LEADER,
@@ -306,24 +306,24 @@ def _elected(event: Any) -> Said:
     )
 
 
-def _partition_created(event: Any) -> Said:
+def _partition_created(event: Any) -> EventText:
     return glyphs.IN_SYNC, "calm", (event.leader,), lambda e: f"{e.where()} created, leader b{e.event.leader}"
 
 
-def _partition_deleted(_event: Any) -> Said:
+def _partition_deleted(_event: Any) -> EventText:
     return glyphs.DOWN, "warning", (), lambda e: f"{e.where()} deleted with all its records"
 
 
-def _replica_deleted(event: Any) -> Said:
+def _replica_deleted(event: Any) -> EventText:
     return glyphs.DOWN, "quiet", (event.broker, event.by), lambda e: f"b{e.event.broker} deleted its log of {e.where()}"
 
 
-def _configured(event: Any) -> Said:
+def _configured(event: Any) -> EventText:
     owner = f"topic {event.target}" if event.kind == "topic_config_changed" else f"b{event.broker}"
     return glyphs.MORE_RIGHT, "quiet", (owner, event.detail), lambda _e: f"{owner} config: {event.detail or 'defaults'}"
 
 
-def _offline(event: Any) -> Said:
+def _offline(event: Any) -> EventText:
     return (
         glyphs.DOWN,
         "alarm",
@@ -332,7 +332,7 @@ def _offline(event: Any) -> Said:
     )
 
 
-def _isr_changed(event: Any) -> Said:
+def _isr_changed(event: Any) -> EventText:
     out = sorted(set(event.previous_isr) - set(event.isr))
     back = sorted(set(event.isr) - set(event.previous_isr))
     change = " ".join([f"{glyphs.MINUS}b{each}" for each in out] + [f"+b{each}" for each in back]) or "unchanged"
@@ -346,7 +346,7 @@ def _isr_changed(event: Any) -> Said:
     )
 
 
-def _elr_changed(event: Any) -> Said:
+def _elr_changed(event: Any) -> EventText:
     return (
         glyphs.BULLET,
         "calm",
@@ -355,17 +355,17 @@ def _elr_changed(event: Any) -> Said:
     )
 
 
-def _recovery_changed(event: Any) -> Said:
+def _recovery_changed(event: Any) -> EventText:
     word = "recovering from" if event.recovering else "recovered from"
     return glyphs.BULLET, "calm", (word,), lambda e: f"{e.where()} {word} an unclean election"
 
 
-def _assigned(event: Any) -> Said:
+def _assigned(event: Any) -> EventText:
     word = "reassigning: replicas" if event.adding or event.removing else "replicas"
     return glyphs.BULLET, "calm", (word, event.replicas), lambda e: f"{e.where()} {word} {_isr_text(e.event.replicas)}"
 
 
-def _rolled(event: Any) -> Said:
+def _rolled(event: Any) -> EventText:
     return (
         glyphs.MORE_RIGHT,
         "quiet",
@@ -374,7 +374,7 @@ def _rolled(event: Any) -> Said:
     )
 
 
-def _cleaned(event: Any) -> Said:
+def _cleaned(event: Any) -> EventText:
     return (
         glyphs.MORE_RIGHT,
         "quiet",
@@ -383,7 +383,7 @@ def _cleaned(event: Any) -> Said:
     )
 
 
-def _start_moved(event: Any) -> Said:
+def _start_moved(event: Any) -> EventText:
     return (
         glyphs.MORE_RIGHT,
         "quiet",
@@ -392,7 +392,7 @@ def _start_moved(event: Any) -> Said:
     )
 
 
-def _recovered(event: Any) -> Said:
+def _recovered(event: Any) -> EventText:
     return (
         glyphs.IN_SYNC,
         "calm",
@@ -401,7 +401,7 @@ def _recovered(event: Any) -> Said:
     )
 
 
-def _truncated(event: Any) -> Said:
+def _truncated(event: Any) -> EventText:
     gone = event.end_offset - event.log_offset
     if gone <= 0:
         return glyphs.TRUNCATING, "quiet", (event.broker, event.rule), lambda e: f"b{e.event.broker}: no truncation"
@@ -416,7 +416,7 @@ def _truncated(event: Any) -> Said:
     )
 
 
-def _failed(event: Any) -> Said:
+def _failed(event: Any) -> EventText:
     return (
         glyphs.DOWN,
         "warning",
@@ -425,7 +425,7 @@ def _failed(event: Any) -> Said:
     )
 
 
-def _unknown(event: Any) -> Said:
+def _unknown(event: Any) -> EventText:
     return (
         glyphs.LAGGING,
         "warning",
@@ -439,7 +439,7 @@ def _reset_text(event: Any) -> str:
     return f"{start} {'at' if event.end_offset < 0 else 'to'} offset {event.log_offset}"
 
 
-def _reset(event: Any) -> Said:
+def _reset(event: Any) -> EventText:
     return (
         glyphs.TRUNCATING,
         "warning",
@@ -454,7 +454,7 @@ def _cause_or_count(entry: FeedEntry) -> str:
     return cause or f"{records(entry.records, 'acked')} on {entry.where()}"
 
 
-def _missing(event: Any) -> Said:
+def _missing(event: Any) -> EventText:
     return (
         glyphs.LOST,
         "alarm",
@@ -463,7 +463,7 @@ def _missing(event: Any) -> Said:
     )
 
 
-def _lost(event: Any) -> Said:
+def _lost(event: Any) -> EventText:
     return (
         glyphs.LOST,
         "lost",
@@ -472,9 +472,9 @@ def _lost(event: Any) -> Said:
     )
 
 
-def _violated(event: Any) -> Said:
+def _violated(event: Any) -> EventText:
     return (
-        glyphs.BROKEN,
+        glyphs.VIOLATION,
         "alarm",
         (event.invariant,),
         lambda e: (
@@ -483,33 +483,33 @@ def _violated(event: Any) -> Said:
     )
 
 
-def _step(event: Any) -> Said:
+def _step(event: Any) -> EventText:
     refused = f", failed: {event.error}" if event.error else ""
     text = f"{event.by}: {event.detail}{refused}"
     return glyphs.MORE_RIGHT, "warning" if refused else "quiet", (event.by, event.at_us), lambda _entry: text
 
 
-def _operation(event: Any) -> Said:
+def _operation(event: Any) -> EventText:
     glyph, role, key, text = describe_operation(event)
     return glyph, role, key, lambda _entry: text
 
 
-def _group(event: Any) -> Said:
+def _group(event: Any) -> EventText:
     glyph, role, key, text = describe_client(event)
     return glyph, role, key, lambda _entry: text
 
 
-def _transaction(event: Any) -> Said:
+def _transaction(event: Any) -> EventText:
     glyph, role, key, text = describe_transaction(event)
     return glyph, role, key, lambda _entry: text
 
 
-def _damage(event: Any) -> Said:
+def _damage(event: Any) -> EventText:
     glyph, role, key, text = describe_damage(event)
     return glyph, role, key, lambda _entry: text
 
 
-def _checked(event: Any) -> Said:
+def _checked(event: Any) -> EventText:
     glyph, role = (glyphs.OK, "calm") if event.ok else (glyphs.DOWN, "alarm")
     return (
         glyph,
@@ -519,18 +519,18 @@ def _checked(event: Any) -> Said:
     )
 
 
-def _asked(event: Any) -> Said:
+def _asked(event: Any) -> EventText:
     how = f" {event.detail}" if event.detail else ""
     text = f"{event.by}: {event.operation.replace('_', ' ')}{how} (operation #{event.operation_id})"
     return glyphs.MORE_RIGHT, "text", (event.operation_id,), lambda _entry: text
 
 
-def _went_on(event: Any) -> Said:
+def _went_on(event: Any) -> EventText:
     text = f"operation #{event.operation_id} {event.operation.replace('_', ' ')}: {event.detail}"
     return glyphs.BULLET, "quiet", (event.operation_id, event.at_us), lambda _entry: text
 
 
-def _answered(event: Any) -> Said:
+def _answered(event: Any) -> EventText:
     name = f"operation #{event.operation_id} {event.operation.replace('_', ' ')}"
     more = f", {event.detail}" if event.detail else ""
     if event.error:
@@ -538,7 +538,7 @@ def _answered(event: Any) -> Said:
     return glyphs.OK, "calm", (event.operation_id,), lambda _entry: f"{name} done{more}"
 
 
-_DESCRIBERS: Final[dict[str, Callable[[Any], Said]]] = {
+_DESCRIBERS: Final[dict[str, Callable[[Any], EventText]]] = {
     "node_down": _node_down,
     "node_up": _node_up,
     "node_paused": _node_paused,
@@ -596,7 +596,7 @@ LANES: Final = (FAULTS, CLUSTER, CLIENTS, SAFETY)
 """Names of the lanes, from top to bottom."""
 
 
-class Sort(NamedTuple):
+class EventNoun(NamedTuple):
     """Lane of a kind of events, and its noun in singular and plural."""
 
     lane: str
@@ -604,11 +604,11 @@ class Sort(NamedTuple):
     many: str
 
 
-def _sorts(lane: str, *nouns: tuple[str, str, str]) -> dict[str, Sort]:
-    return {kind: Sort(lane, one, many) for kind, one, many in nouns}
+def _sorts(lane: str, *nouns: tuple[str, str, str]) -> dict[str, EventNoun]:
+    return {kind: EventNoun(lane, one, many) for kind, one, many in nouns}
 
 
-SORTS: Final[dict[str, Sort]] = {
+EVENT_NOUNS: Final[dict[str, EventNoun]] = {
     **_sorts(
         FAULTS,
         ("fault_injected", "fault", "faults"),
@@ -695,14 +695,14 @@ def in_records(kind: str) -> bool:
 
 def lane_of(kind: str) -> str:
     """Return the lane of a kind; the cluster's lane for a kind without an entry."""
-    sort = SORTS.get(kind)
+    sort = EVENT_NOUNS.get(kind)
     return sort.lane if sort is not None else CLUSTER
 
 
 def mark_label(event: Any, times: int, records: int, role: str) -> str:
     """Return the label of a mark for ``times`` events, ``event`` the first of them, and for ``records`` records."""
     kind = event.kind
-    sort = SORTS.get(kind) or Sort(CLUSTER, kind.replace("_", " "), kind.replace("_", " "))
+    sort = EVENT_NOUNS.get(kind) or EventNoun(CLUSTER, kind.replace("_", " "), kind.replace("_", " "))
     if kind in _IN_RECORDS:
         return f"{compact_count(records)} {sort.one}"
     if times == 1:
@@ -728,11 +728,11 @@ def _election_label(event: Any) -> str:
 
 
 def _group_label(event: Any) -> str:
-    return f"{SORTS[event.kind].one} {event.group_id}"
+    return f"{EVENT_NOUNS[event.kind].one} {event.group_id}"
 
 
 def _client(event: Any) -> str:
-    return f"{event.client} {SORTS[event.kind].one}"
+    return f"{event.client} {EVENT_NOUNS[event.kind].one}"
 
 
 _SHORT: Final[dict[str, Callable[[Any], str]]] = {

@@ -9,10 +9,10 @@ from cluster_model.checker.root_cause import ChainEvent, Finding
 from cluster_model.util.quantities import clock, counted, minutes_and_seconds
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
-from tui.viewmodel.finding_page import said
+from tui.viewmodel.finding_page import in_present_tense
 from tui.viewmodel.row import Row
 from tui.viewmodel.timeline.event_feed import INDENT, Feed, FeedLine, Load
-from tui.viewmodel.timeline.event_text import LANES, SORTS, brokers_of, lane_of, partitions_of
+from tui.viewmodel.timeline.event_text import EVENT_NOUNS, LANES, brokers_of, lane_of, partitions_of
 from tui.viewmodel.timeline.timeline_rows import LaneColumn
 
 # Details of one mark of the timeline.
@@ -37,12 +37,12 @@ class MarkFinding(NamedTuple):
     finding: Finding
 
 
-def of_stop(events: Sequence[Any], stop: LaneColumn) -> list[Any]:
+def events_of_stop(events: Sequence[Any], stop: LaneColumn) -> list[Any]:
     """Return the events that belong to the lane of a stop."""
     return [event for event in events if lane_of(event.kind) == stop.lane]
 
 
-def told_by(findings: Sequence[Finding], events: Sequence[Any]) -> list[MarkFinding]:
+def findings_about(findings: Sequence[Finding], events: Sequence[Any]) -> list[MarkFinding]:
     """Return the findings that have one of these events in their chain, or that are about records an event names."""
     happened = {_key(event) for event in events}
     records = {(event.partition, event.client, event.sequence) for event in events if event.kind in _RECORDS}
@@ -121,11 +121,11 @@ def _causes(events: Sequence[Any], width: int) -> list[Row]:
 
 def _finding(each: MarkFinding, happened: set[tuple[int, str, str]], width: int) -> list[Row]:
     finding = each.finding
-    rows = _mark_rows(f"finding {each.number}  ", said(finding.sentence, finding.kind), "strong", width)
+    rows = _mark_rows(f"finding {each.number}  ", in_present_tense(finding.sentence, finding.kind), "strong", width)
     for link in finding.chain:
         here = _link_key(link) in happened
         mark = (f"  {glyphs.MARKER if here else ' '} ", "key")
-        texts = wrap(said(link.words, finding.kind), max(20, width - 16)) or [""]
+        texts = wrap(in_present_tense(link.words, finding.kind), max(20, width - 16)) or [""]
         rows.append(
             Row((mark, (clock(link.at_us).ljust(11), "quiet"), (texts[0], "strong" if here else "text")))
         )  # fmt: skip
@@ -190,13 +190,13 @@ class SpanSummary:
     """Whether there are more events than were counted."""
 
 
-def tally(span: Span, events: Sequence[Any], load: Load) -> SpanSummary:
+def summarise_span(span: Span, events: Sequence[Any], load: Load) -> SpanSummary:
     """Return the summary of a span; ``events`` are its notable events, at most one more than :data:`COUNTED`."""
     taken = events[:COUNTED]
     found = Counter(event.kind for event in taken)
-    order = list(SORTS)
+    order = list(EVENT_NOUNS)
     kinds = sorted(
-        found, key=lambda kind: (LANES.index(lane_of(kind)), order.index(kind) if kind in SORTS else -1, kind)
+        found, key=lambda kind: (LANES.index(lane_of(kind)), order.index(kind) if kind in EVENT_NOUNS else -1, kind)
     )
     acked, exact = load.within(span.start_us, span.end_us)
     outcomes = tuple(
@@ -227,7 +227,7 @@ def build_span(summary: SpanSummary, events: Sequence[Any], room: tuple[int, int
 
 def kind_words(kind: str, times: int) -> str:
     """Return a count of events of a kind as text: ``12 ISR changes``."""
-    sort = SORTS.get(kind)
+    sort = EVENT_NOUNS.get(kind)
     name = kind.replace("_", " ") if sort is None else sort.one if times == 1 else sort.many
     return f"{times} {name}"
 

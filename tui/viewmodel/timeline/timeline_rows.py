@@ -418,13 +418,13 @@ def time_row(shown: TimelineView) -> TimeRow:
     looked, present = window.column(shown.now_us), window.column(shown.present_us)
     for column in range(window.columns):
         glyph, role = (glyphs.PASSED, "calm") if column <= looked else (glyphs.EDGE, "quiet")
-        canvas.put(0, column, glyph if column <= present else glyphs.AHEAD, role if column <= present else "faint")
+        canvas.put(0, column, glyph if column <= present else glyphs.FUTURE, role if column <= present else "faint")
     if present != looked and 0 <= present < window.columns:
         canvas.put(0, present, glyphs.PLAY, "text")
     if 0 <= looked < window.columns:
         canvas.put(0, looked, glyphs.IN_SYNC, "strong")
     if shown.span is not None:
-        for at, glyph in zip(shown.span, (glyphs.OPENED, glyphs.UNENDED), strict=True):
+        for at, glyph in zip(shown.span, (glyphs.OPENED, glyphs.CLOSED), strict=True):
             if 0 <= at < window.columns:
                 canvas.put(0, at, glyph, "key")
         canvas.cover(0, shown.span)

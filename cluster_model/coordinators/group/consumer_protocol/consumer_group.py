@@ -1,6 +1,6 @@
 """A group of the consumer protocol (``ConsumerGroup``, KIP-848): its patterns, records, commits and settings.
 
-It changes only by :meth:`ModernGroup.replay`, whether a record has just been written or is read by a new coordinator.
+It changes only by :meth:`ConsumerGroup.replay`, whether a record has just been written or is read by a new coordinator.
 Deadlines are not written: a new coordinator gives every member a full session, and its full rebalance timeout for
 revocations.
 """
@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from cluster_model.protocol.config_defaults import Configured
+from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import OffsetCommitRequest, OffsetFetchRequest, TxnOffsetCommitRequest
@@ -70,7 +70,7 @@ CONSUMER = "consumer"
 
 
 @dataclass(frozen=True, slots=True)
-class ModernConfig:
+class ConsumerGroupConfig:
     """Settings of the consumer protocol, with the defaults of the version."""
 
     enabled: bool
@@ -84,10 +84,10 @@ class ModernConfig:
     """Longest wait of a response for the in-sync replicas, in µs."""
 
     @staticmethod
-    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ModernConfig":
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ConsumerGroupConfig":
         """Return the settings of a profile; ``config`` overrides them by Kafka's names."""
-        own = Configured("broker", profile.number, config)
-        return ModernConfig(
+        own = EffectiveConfig("broker", profile.number, config)
+        return ConsumerGroupConfig(
             enabled=enabled(profile, config),
             session_us=own.us("group.consumer.session.timeout.ms"),
             heartbeat_us=own.us("group.consumer.heartbeat.interval.ms"),
@@ -99,7 +99,7 @@ class ModernConfig:
 
 def enabled(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
     """Whether a cluster's coordinators support this protocol (KRaft only, since 3.7)."""
-    own = Configured("broker", profile.number, config)
+    own = EffectiveConfig("broker", profile.number, config)
     protocols = _listed(own.text("group.coordinator.rebalance.protocols"))
     return profile.kraft and profile.consumer_protocol and CONSUMER in protocols
 
@@ -160,7 +160,7 @@ class CurrentValue(NamedTuple):
     """Partitions to be revoked, which it still counts as owning."""
 
 
-class ModernRecord(NamedTuple):
+class ConsumerGroupRecord(NamedTuple):
     """A record of a group; ``member_id`` is empty for records of the whole group."""
 
     kind: int
@@ -169,12 +169,12 @@ class ModernRecord(NamedTuple):
     value: Any = None
 
 
-def is_modern(text: str) -> bool:
+def is_consumer_group_record(text: str) -> bool:
     """Whether a record is of the consumer protocol, not an offset or a classic group."""
     return int(text[1 : text.index(",")]) >= EPOCH
 
 
-def encode(record: ModernRecord) -> str:
+def encode(record: ConsumerGroupRecord) -> str:
     """Encode a record as text."""
     key: list[Any] = [record.kind, record.group_id]
     if record.kind in _OF_MEMBERS:
@@ -182,12 +182,14 @@ def encode(record: ModernRecord) -> str:
     return f"{_text(key)}={'' if record.value is None else _text(record.value)}"
 
 
-def decode(text: str) -> ModernRecord:
+def decode(text: str) -> ConsumerGroupRecord:
     """Undo of :func:`encode`."""
     key_text, _sign, value_text = text.partition("=")
     kind, group_id, *member = json.loads(key_text)
     value = json.loads(value_text) if value_text else None
-    return ModernRecord(kind, group_id, member[0] if member else "", None if value is None else _value(kind, value))
+    return ConsumerGroupRecord(
+        kind, group_id, member[0] if member else "", None if value is None else _value(kind, value)
+    )
 
 
 def _value(kind: int, value: Any) -> Any:
@@ -210,7 +212,7 @@ def _text(value: Any) -> str:
 UNSEEN: Final = (-1, -1)
 
 
-class ModernState(StrEnum):
+class ConsumerGroupState(StrEnum):
     """State of a group of the consumer protocol."""
 
     EMPTY = "Empty"
@@ -219,7 +221,7 @@ class ModernState(StrEnum):
     STABLE = "Stable"
 
 
-class ModernGroup:
+class ConsumerGroup:
     """State of one group of the consumer protocol (``ConsumerGroup``)."""
 
     __slots__ = (
@@ -250,20 +252,20 @@ class ModernGroup:
         """Version of the broker's metadata that the group has seen."""
 
     @property
-    def state(self) -> ModernState:
+    def state(self) -> ConsumerGroupState:
         """State of the group (``maybeUpdateGroupState``)."""
         if not self.members:
-            return ModernState.EMPTY
+            return ConsumerGroupState.EMPTY
         if self.epoch > self.target_epoch:
-            return ModernState.ASSIGNING
+            return ConsumerGroupState.ASSIGNING
         reconciled = all(
             member.state == STABLE and member.epoch == self.target_epoch for member in self.current.values()
         )  # fmt: skip
-        return ModernState.STABLE if reconciled else ModernState.RECONCILING
+        return ConsumerGroupState.STABLE if reconciled else ConsumerGroupState.RECONCILING
 
     # -- records ----------------------------------------------------------------------------------------------------
 
-    def replay(self, record: ModernRecord) -> None:
+    def replay(self, record: ConsumerGroupRecord) -> None:
         """Apply a record."""
         kind, _group_id, member_id, value = record
         if kind == EPOCH:
@@ -347,7 +349,7 @@ class ModernGroup:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ModernGroup":
+    def loaded(cls, saved: tuple[Any, ...]) -> "ConsumerGroup":
         """Restore the state that :meth:`save` returned."""
         (
             group_id, serial, epoch, target_epoch, topics, members, target, current, owners, instances, sessions,
@@ -369,7 +371,7 @@ KNOWS_EPOCHS: Final = 9
 """First version of OffsetCommit that carries the member epoch of this protocol."""
 
 
-def may_commit(group: ModernGroup | None, request: OffsetCommitRequest) -> KafkaError | None:
+def check_commit(group: ConsumerGroup | None, request: OffsetCommitRequest) -> KafkaError | None:
     """Check a commit of a member; None: no such group.
 
     A member that sends the version of its request has to use one with member epochs (since 3.8).
@@ -384,7 +386,7 @@ def may_commit(group: ModernGroup | None, request: OffsetCommitRequest) -> Kafka
     return _check_epoch(group, member_id, epoch)
 
 
-def may_commit_in_transaction(group: ModernGroup | None, request: TxnOffsetCommitRequest) -> KafkaError | None:
+def may_commit_in_transaction(group: ConsumerGroup | None, request: TxnOffsetCommitRequest) -> KafkaError | None:
     """Check a commit in a transaction: a request that names a member must come from it; None: no such group."""
     if group is None:
         return None
@@ -395,19 +397,19 @@ def may_commit_in_transaction(group: ModernGroup | None, request: TxnOffsetCommi
     return KafkaError.ILLEGAL_GENERATION if error is KafkaError.STALE_MEMBER_EPOCH else error
 
 
-def may_fetch(group: ModernGroup | None, request: OffsetFetchRequest) -> KafkaError:
+def may_fetch(group: ConsumerGroup | None, request: OffsetFetchRequest) -> KafkaError:
     """Check a fetch of committed offsets: allowed without a member id; otherwise the member must be current."""
     if group is None or (request.member_epoch < 0 and not request.member_id):
         return KafkaError.NONE
     return _check_epoch(group, request.member_id, request.member_epoch)
 
 
-def unknown(version: int) -> KafkaError:
+def unknown_group_error(version: int) -> KafkaError:
     """Error of a commit by a member of an unknown group (``OffsetMetadataManager``)."""
     return KafkaError.GROUP_ID_NOT_FOUND if version >= KNOWS_EPOCHS else KafkaError.ILLEGAL_GENERATION
 
 
-def _check_epoch(group: ModernGroup, member_id: str, epoch: int) -> KafkaError:
+def _check_epoch(group: ConsumerGroup, member_id: str, epoch: int) -> KafkaError:
     current = group.current.get(member_id)
     if current is None:
         return KafkaError.UNKNOWN_MEMBER_ID

@@ -19,11 +19,11 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     TOPICS,
     UNRELEASED,
     UNREVOKED,
+    ConsumerGroup,
+    ConsumerGroupConfig,
+    ConsumerGroupRecord,
     CurrentValue,
     MemberValue,
-    ModernConfig,
-    ModernGroup,
-    ModernRecord,
     PatternCompiler,
     compiles,
 )
@@ -53,7 +53,7 @@ from cluster_model.spec.cluster_spec import INTERNAL
 Partitions = tuple[str, ...]
 
 
-def reconciled(
+def reconcile(
     current: CurrentValue, target_epoch: int, target: Partitions, owned: Partitions | None, taken: Container[str]
 ) -> CurrentValue:
     """Return a member's next state. ``owned``: partitions that it reports, None for none; ``taken``: of any member."""
@@ -113,7 +113,7 @@ class HeartbeatResult(NamedTuple):
     """Response to a heartbeat, and the records that must be written before it."""
 
     response: ConsumerGroupHeartbeatResponse
-    records: tuple[ModernRecord, ...] = ()
+    records: tuple[ConsumerGroupRecord, ...] = ()
     assigned: bool = False
     """Whether the records hold a new target assignment."""
 
@@ -135,12 +135,12 @@ class _HeartbeatSender(NamedTuple):
     """Former id of a static member that rejoined, empty for none."""
 
 
-class Heartbeats:
+class HeartbeatRules:
     """Rules of heartbeats with one coordinator's settings."""
 
     __slots__ = ("_compile_pattern", "_config", "_uuid")
 
-    def __init__(self, config: ModernConfig, uuid: Callable[[], str], compile_pattern: PatternCompiler) -> None:
+    def __init__(self, config: ConsumerGroupConfig, uuid: Callable[[], str], compile_pattern: PatternCompiler) -> None:
         """``uuid`` makes the id of a member without one; ``compile_pattern`` compiles subscription patterns."""
         self._compile_pattern = compile_pattern
         self._config = config
@@ -166,7 +166,7 @@ class Heartbeats:
         return KafkaError.NONE
 
     def heartbeat(
-        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
+        self, group: ConsumerGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
     ) -> HeartbeatResult:
         """Handle a valid request of node ``source``."""
         try:
@@ -178,41 +178,43 @@ class Heartbeats:
 
     # -- leaving ----------------------------------------------------------------------------------------------------
 
-    def _leave(self, group: ModernGroup, request: ConsumerGroupHeartbeatRequest, known: TopicsImage) -> HeartbeatResult:
+    def _leave(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
+    ) -> HeartbeatResult:
         member_id, instance = request.member_id, request.group_instance_id
         _check_holder(group, member_id, instance)
         response = ConsumerGroupHeartbeatResponse(request.correlation, KafkaError.NONE, member_id, request.member_epoch)
         if request.member_epoch == LEAVE:
             return HeartbeatResult(response, self.without(group, member_id, known))
         current = group.current[member_id]._replace(epoch=LEAVE_FOR_NOW, revoking=())
-        return HeartbeatResult(response, (ModernRecord(CURRENT, group.group_id, member_id, current),))
+        return HeartbeatResult(response, (ConsumerGroupRecord(CURRENT, group.group_id, member_id, current),))
 
-    def without(self, group: ModernGroup, member_id: str, known: TopicsImage) -> tuple[ModernRecord, ...]:
+    def without(self, group: ConsumerGroup, member_id: str, known: TopicsImage) -> tuple[ConsumerGroupRecord, ...]:
         """Return the records that remove a member (``consumerGroupFenceMember``); its partitions are free at once."""
         remaining = {known_id: metadata for known_id, metadata in group.members.items() if known_id != member_id}
         topics = self._subscribed(remaining, known.sizes)
         records = list(_tombstones(group, member_id))
         if topics != group.topics:
-            records.append(ModernRecord(TOPICS, group.group_id, "", topics))
-        return (*records, ModernRecord(EPOCH, group.group_id, "", group.epoch + 1))
+            records.append(ConsumerGroupRecord(TOPICS, group.group_id, "", topics))
+        return (*records, ConsumerGroupRecord(EPOCH, group.group_id, "", group.epoch + 1))
 
     # -- joining and staying ----------------------------------------------------------------------------------------
 
     def _stay(
-        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
+        self, group: ConsumerGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
     ) -> HeartbeatResult:
         if len(group.members) >= self._config.max_size and request.member_id not in group.members:
             raise _HeartbeatError(KafkaError.GROUP_MAX_SIZE_REACHED)
         found = self._find(group, request)
         member_id = found.member_id
         metadata = _updated(found.says, source, request)
-        records: list[ModernRecord] = []
+        records: list[ConsumerGroupRecord] = []
         if found.replaced:
             target = group.target.get(found.replaced, ())
-            inherited = ModernRecord(TARGET, group.group_id, member_id, target)
+            inherited = ConsumerGroupRecord(TARGET, group.group_id, member_id, target)
             records += (*_tombstones(group, found.replaced), inherited)
         if metadata != group.members.get(member_id):
-            records.append(ModernRecord(MEMBER, group.group_id, member_id, metadata))
+            records.append(ConsumerGroupRecord(MEMBER, group.group_id, member_id, metadata))
         members = {
             known_id: known_metadata for known_id, known_metadata in group.members.items() if known_id != found.replaced
         }
@@ -223,10 +225,10 @@ class Heartbeats:
         if assigns:
             target_epoch = epoch
             target = self._assign(group, members, topics, found, records)[member_id]
-            records.append(ModernRecord(TARGET_EPOCH, group.group_id, "", epoch))
-        current = reconciled(found.current, target_epoch, target, request.owned, group.owners)
+            records.append(ConsumerGroupRecord(TARGET_EPOCH, group.group_id, "", epoch))
+        current = reconcile(found.current, target_epoch, target, request.owned, group.owners)
         if current != group.current.get(member_id):
-            records.append(ModernRecord(CURRENT, group.group_id, member_id, current))
+            records.append(ConsumerGroupRecord(CURRENT, group.group_id, member_id, current))
         sends_assignment = request.full or current.assigned != found.current.assigned
         response = ConsumerGroupHeartbeatResponse(
             request.correlation, KafkaError.NONE, member_id, current.epoch, self._config.heartbeat_us,
@@ -236,11 +238,11 @@ class Heartbeats:
 
     def _update_epoch(
         self,
-        group: ModernGroup,
+        group: ConsumerGroup,
         found: _HeartbeatSender,
         members: Mapping[str, MemberValue],
         known: TopicsImage,
-        records: list[ModernRecord],
+        records: list[ConsumerGroupRecord],
     ) -> tuple[int, tuple[tuple[str, int], ...]]:
         """Return the group's epoch and topics: a new epoch if a subscription or a subscribed topic has changed."""
         before, metadata = found.says, members[found.member_id]
@@ -249,13 +251,13 @@ class Heartbeats:
             return group.epoch, group.topics
         topics = self._subscribed(members, known.sizes)
         if topics != group.topics:
-            records.append(ModernRecord(TOPICS, group.group_id, "", topics))
+            records.append(ConsumerGroupRecord(TOPICS, group.group_id, "", topics))
         elif not changed:
             return group.epoch, topics
-        records.append(ModernRecord(EPOCH, group.group_id, "", group.epoch + 1))
+        records.append(ConsumerGroupRecord(EPOCH, group.group_id, "", group.epoch + 1))
         return group.epoch + 1, topics
 
-    def _find(self, group: ModernGroup, request: ConsumerGroupHeartbeatRequest) -> _HeartbeatSender:
+    def _find(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> _HeartbeatSender:
         """Find the member, and check its instance id and its epoch."""
         joins = request.member_epoch == JOIN
         instance, member_id = request.group_instance_id, request.member_id
@@ -276,11 +278,11 @@ class Heartbeats:
 
     def _assign(
         self,
-        group: ModernGroup,
+        group: ConsumerGroup,
         members: Mapping[str, MemberValue],
         topics: tuple[tuple[str, int], ...],
         found: _HeartbeatSender,
-        records: list[ModernRecord],
+        records: list[ConsumerGroupRecord],
     ) -> dict[str, tuple[str, ...]]:
         """Compute the new target assignment, as balanced as the assignor makes it and as sticky as possible."""
         names = [topic for topic, _count in topics]
@@ -295,11 +297,11 @@ class Heartbeats:
             )
             for member_id, metadata in members.items()
         ]
-        assignor = SERVER_ASSIGNORS[preferred(members, self._config.assignors[0])]
+        assignor = SERVER_ASSIGNORS[preferred_assignor(members, self._config.assignors[0])]
         found_shares = assignor.assign(known, Topics(dict(topics)))
         shares = {member_id: ordered(tuple(map(str, share))) for member_id, share in found_shares.items()}
         records += [
-            ModernRecord(TARGET, group.group_id, member_id, share)
+            ConsumerGroupRecord(TARGET, group.group_id, member_id, share)
             for member_id, share in shares.items()
             if share != group.target.get(member_id)
         ]
@@ -326,7 +328,7 @@ class Heartbeats:
         return bool(metadata.pattern) and topic not in INTERNAL and self._compile_pattern(metadata.pattern)(topic)
 
 
-def preferred(members: Mapping[str, MemberValue], default: str) -> str:
+def preferred_assignor(members: Mapping[str, MemberValue], default: str) -> str:
     """Return the assignor that most members name, the first of equals; the default if no member names any."""
     votes: dict[str, int] = {}
     for metadata in members.values():
@@ -364,7 +366,7 @@ def _epoch_is_valid(current: CurrentValue, request: ConsumerGroupHeartbeatReques
     return is_previous and owned is not None and all(partition in current.assigned for partition in owned)
 
 
-def _check_holder(group: ModernGroup, member_id: str, instance: str) -> None:
+def _check_holder(group: ConsumerGroup, member_id: str, instance: str) -> None:
     holder = group.instances.get(instance, "") if instance else member_id
     if not holder or (not instance and member_id not in group.members):
         raise _HeartbeatError(KafkaError.UNKNOWN_MEMBER_ID)
@@ -372,16 +374,16 @@ def _check_holder(group: ModernGroup, member_id: str, instance: str) -> None:
         raise _HeartbeatError(KafkaError.FENCED_INSTANCE_ID)
 
 
-def _tombstones(group: ModernGroup, member_id: str) -> tuple[ModernRecord, ...]:
+def _tombstones(group: ConsumerGroup, member_id: str) -> tuple[ConsumerGroupRecord, ...]:
     """Tombstones of a member."""
-    return tuple([ModernRecord(kind, group.group_id, member_id) for kind in (CURRENT, TARGET, MEMBER)])
+    return tuple([ConsumerGroupRecord(kind, group.group_id, member_id) for kind in (CURRENT, TARGET, MEMBER)])
 
 
 # Description of a group of the consumer protocol. Kafka has ConsumerGroupDescribe for it, which its admin client sends
 # before DescribeGroups; the model's administrators need only the latter, which describes such a group like any other.
 
 
-def described(group: ModernGroup, assignor: str) -> DescribedGroup:
+def described(group: ConsumerGroup, assignor: str) -> DescribedGroup:
     """Describe a group in any state: current assignments, with member epochs as generations of the subscriptions."""
     members = tuple(
         [
@@ -396,11 +398,11 @@ def described(group: ModernGroup, assignor: str) -> DescribedGroup:
             for member_id, says in group.members.items()
         ]
     )
-    assignor = preferred(group.members, assignor)
+    assignor = preferred_assignor(group.members, assignor)
     return DescribedGroup(group.group_id, KafkaError.NONE, group.state, CONSUMER_PROTOCOL, assignor, members)
 
 
-def described_in_full(group: ModernGroup, assignor: str) -> DescribedConsumerGroup:
+def describe_consumer_group(group: ConsumerGroup, assignor: str) -> DescribedConsumerGroup:
     """Describe a group with all epochs and targets (``ConsumerGroup.asDescribedGroup``)."""
     members = tuple(
         [
@@ -413,5 +415,5 @@ def described_in_full(group: ModernGroup, assignor: str) -> DescribedConsumerGro
     )  # fmt: skip
     return DescribedConsumerGroup(
         group.group_id, KafkaError.NONE, group.state, group.epoch, group.target_epoch,
-        preferred(group.members, assignor), members,
+        preferred_assignor(group.members, assignor), members,
     )  # fmt: skip

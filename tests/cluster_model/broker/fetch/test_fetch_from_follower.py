@@ -9,7 +9,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ConsumerReset, RecordsRead
 from cluster_model.protocol.messages import (
-    NOBODY,
+    NO_LEADER,
     FetchData,
     FetchRequest,
     FetchResponse,
@@ -71,8 +71,8 @@ def test_a_leader_sends_a_consumer_to_a_follower_of_its_rack_that_has_the_offset
     assert sent_to(rig, 4) == 3
     assert sent_to(rig, 2) == 2, "broker 3 begins at 3"
     assert sent_to(rig, 5) == 3
-    assert sent_to(rig, 6) == NOBODY, "nobody else has 6"
-    assert sent_to(rig, 4, "a") == sent_to(rig, 4, "") == sent_to(rig, 4, "elsewhere") == NOBODY
+    assert sent_to(rig, 6) == NO_LEADER, "nobody else has 6"
+    assert sent_to(rig, 4, "a") == sent_to(rig, 4, "") == sent_to(rig, 4, "elsewhere") == NO_LEADER
 
 
 def test_whoever_is_sent_on_gets_no_records_and_no_error() -> None:
@@ -90,7 +90,7 @@ def test_followers_outside_the_isr_are_no_candidates() -> None:
     rig = LeaderRig(broker=AWARE, isr=(1,))
     rig.append(10)
     rig.fetch(2, 4)
-    assert sent_to(rig, 1) == NOBODY
+    assert sent_to(rig, 1) == NO_LEADER
 
 
 def test_followers_that_do_not_live_are_no_candidates() -> None:
@@ -107,7 +107,7 @@ def test_without_a_selector_or_before_2_4_the_leader_serves(kafka: str, broker: 
     rig = led(kafka, broker=broker)
     data = rig.read(0, rack="b")
     assert data is not None
-    assert (data.preferred, data.records.end) == (NOBODY, 5)
+    assert (data.preferred, data.records.end) == (NO_LEADER, 5)
 
 
 # --- reads from a follower --------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_a_follower_never_sends_anybody_on() -> None:
     rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
     data = rig.read(0, rack="b")
     assert data is not None
-    assert data.preferred == NOBODY
+    assert data.preferred == NO_LEADER
 
 
 def test_a_consumers_fetch_waits_at_a_follower_until_the_hw_moves() -> None:
@@ -200,7 +200,7 @@ def rig_sent_to(broker: int, **options: Any) -> ConsumerRig:
     return rig
 
 
-def answer(rig: ConsumerRig, broker: int, error: KafkaError = E.NONE, *, preferred: int = NOBODY) -> None:
+def answer(rig: ConsumerRig, broker: int, error: KafkaError = E.NONE, *, preferred: int = NO_LEADER) -> None:
     position = rig.consumer.positions["t-0"]
     empty = Slice(position, position, ())
     data = FetchData("t-0", position, error, 0, 0, 0, empty, preferred=preferred)

@@ -11,7 +11,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import FetchRequest
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again
-from tests.support.breadth import met
+from tests.support.breadth import covering_cases
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +123,7 @@ def test_each_thread_has_one_request_under_way_and_a_session_of_its_own(
     assert len(set(sessions.values())) == 6
 
 
-@pytest.mark.parametrize(("fetchers", "kafka"), met([1, 3], ["0.9", "2.0", "2.6", "3.9"]))
+@pytest.mark.parametrize(("fetchers", "kafka"), covering_cases([1, 3], ["0.9", "2.0", "2.6", "3.9"]))
 def test_replication_is_the_same_through_crashes_and_pauses(kafka: str, fetchers: int) -> None:
     found = cluster(fetchers, partitions=6, kafka=kafka, each_us=60_000)
     found.run(SECOND)

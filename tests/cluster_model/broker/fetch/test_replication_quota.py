@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.fetch.replication_quota import SAMPLES, SimpleRate, Throttle, names_replica, slice_bytes
+from cluster_model.broker.fetch.replication_quota import (
+    SAMPLES,
+    ReplicationQuota,
+    SimpleRate,
+    names_replica,
+    slice_bytes,
+)
 from cluster_model.cluster import Cluster
-from cluster_model.log.batch_store import Lineages
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.protocol.config_defs import LONG_MAX
 from cluster_model.protocol.records import Batch, Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -93,13 +99,13 @@ def test_replicas_are_named_by_partition_and_broker(throttled: str, partition: s
 
 
 def test_no_limit_is_no_quota_and_neither_is_one_before_0_10_1() -> None:
-    assert not Throttle(LONG_MAX, exists=True).active
-    assert not Throttle(10, exists=False).active
-    assert Throttle(10, exists=True).active
+    assert not ReplicationQuota(LONG_MAX, exists=True).active
+    assert not ReplicationQuota(10, exists=False).active
+    assert ReplicationQuota(10, exists=True).active
 
 
 def test_the_bytes_of_a_fetch_are_those_of_its_batches() -> None:
-    lineages = Lineages()
+    lineages = BatchStore()
     first, second = lineages.begin(1, 0, 0), lineages.begin(2, 1, 4)
     for base, size in ((0, 10), (2, 20), (4, 80)):
         first.append(Batch(base, 2, size, 0, "p", -1, 0, 1))

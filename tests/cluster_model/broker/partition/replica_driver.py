@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 
 from cluster_model.broker.fetch.fetch_reads import epoch_end, serve_fetch
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.controller.committed_state import Committed
-from cluster_model.controller.immediate_controller import Decider
-from cluster_model.kernel.rng import Stream
-from cluster_model.log.batch_store import Lineages
+from cluster_model.controller.committed_state import CommittedState
+from cluster_model.controller.immediate_controller import ImmediateController
+from cluster_model.kernel.rng import RandomStream
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import (
     ALL,
     CONSUMER,
-    NOBODY,
+    NO_LEADER,
     AlterPartitionRequest,
     AlterPartitionResponse,
     EpochEnd,
@@ -60,12 +60,12 @@ class Protocol:
         """Broker → its own epoch as it knows it."""
         self.up = dict.fromkeys(BROKERS, True)
         self.lives = dict.fromkeys(BROKERS, 0)
-        self.committed = Committed(self._emit)
-        self.decider = Decider(self.committed, profile, elr=False)
+        self.committed = CommittedState(self._emit)
+        self.decider = ImmediateController(self.committed, profile, elr=False)
         topic = TopicConfig.of(profile, {}, {"min.insync.replicas": 2, "unclean.leader.election.enable": False})
         self.committed.create(P, BROKERS, topic, self.live)
         self.record = self.committed.records[P]
-        self.lineages = Lineages()
+        self.lineages = BatchStore()
         self.metadata = {broker: BrokerMetadata() for broker in BROKERS}
         config = BrokerConfig.of(profile, {})
         self.replicas = {
@@ -146,7 +146,7 @@ class Protocol:
         replica = self.replicas[follower]
         following = replica.following
         link = (follower, replica.leader)
-        if following is None or following.failed or replica.leader == NOBODY or link in self._flights:
+        if following is None or following.failed or replica.leader == NO_LEADER or link in self._flights:
             return False
         if replica.leader not in self.metadata[follower].live:
             return False
@@ -369,7 +369,7 @@ LOSSY = (*CALM, *_acts(power_loss=1))
 def walk(profile: Profile, number: int, steps: int, *, lossy: bool = False) -> Protocol:
     """Run a random walk, determined by its number; invariants are checked after every action."""
     protocol = Protocol(profile)
-    draw = Stream(number, "walk")
+    draw = RandomStream(number, "walk")
     acts = LOSSY if lossy else CALM
     while steps:
         name, *arguments = acts[draw.below(len(acts))]

@@ -4,7 +4,7 @@ import pytest
 
 from cluster_model.broker.partition.replication_rules import (
     LONG_AGO,
-    Remote,
+    RemoteReplicaState,
     caught_up,
     may_join_isr,
     out_of_sync,
@@ -20,15 +20,15 @@ LAG = 10_000_000
 MESSAGES = 4_000
 
 
-def follower(version: str, *fetches: tuple[int, int, int]) -> Remote:
+def follower(version: str, *fetches: tuple[int, int, int]) -> RemoteReplicaState:
     """Return a leader's state of a follower after fetches of (offset, the leader's end, time)."""
-    remote = Remote(0)
+    remote = RemoteReplicaState(0)
     for offset, leader_leo, now in fetches:
         remote.fetched(Profile.of(version), offset, leader_leo, now)
     return remote
 
 
-def is_out(version: str, remote: Remote, leader_leo: int, now: int) -> bool:
+def is_out(version: str, remote: RemoteReplicaState, leader_leo: int, now: int) -> bool:
     return out_of_sync(Profile.of(version), remote, leader_leo, now, LAG, MESSAGES)
 
 

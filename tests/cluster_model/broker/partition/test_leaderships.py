@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.broker.partition.partition import FetcherAction, FollowerState
-from cluster_model.broker.partition.replication_rules import LONG_AGO, UNKNOWN_LEO, Remote
+from cluster_model.broker.partition.replication_rules import LONG_AGO, UNKNOWN_LEO, RemoteReplicaState
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import EpochEnd, PartitionState
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
@@ -27,7 +27,7 @@ def renewed(kafka: str, *, isr: tuple[int, ...] = (1, 2, 3)) -> LeaderRig:
     return rig
 
 
-def remote(rig: LeaderRig, broker: int) -> Remote:
+def remote(rig: LeaderRig, broker: int) -> RemoteReplicaState:
     assert rig.replica.leadership is not None
     return rig.replica.leadership.remotes[broker]
 

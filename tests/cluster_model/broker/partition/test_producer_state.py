@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.broker.partition.producer_state_manager import REMEMBERED, ProducerMemory
-from cluster_model.log.batch_store import Lineages
+from cluster_model.broker.partition.producer_state_manager import REMEMBERED, ProducerStateManager
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.records import Batch
@@ -21,9 +21,9 @@ TAKEN = (E.NONE, -1)
 OUT_OF_ORDER = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
 
 
-def remembering(*batches: tuple[int, int], epoch: int = 0, now: int = 0) -> ProducerMemory:
+def remembering(*batches: tuple[int, int], epoch: int = 0, now: int = 0) -> ProducerStateManager:
     """Return the state after batches of (first sequence, records), appended consecutively from offset 100."""
-    memory = ProducerMemory(EXPIRY)
+    memory = ProducerStateManager(EXPIRY)
     base = 100
     for sequence, count in batches:
         memory.note(PID, epoch, sequence, count, base, now)
@@ -32,7 +32,7 @@ def remembering(*batches: tuple[int, int], epoch: int = 0, now: int = 0) -> Prod
 
 
 def said(
-    memory: ProducerMemory,
+    memory: ProducerStateManager,
     first: int,
     count: int,
     *,
@@ -129,7 +129,7 @@ def test_who_writes_again_is_remembered_from_then_on() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), max_size=20))
 def test_memory_is_the_last_five_of_each_producer(appends: list[tuple[int, int]]) -> None:
-    memory, plain = ProducerMemory(), {producer: deque[tuple[int, int, int]](maxlen=5) for producer in (1, 2, 3)}
+    memory, plain = ProducerStateManager(), {producer: deque[tuple[int, int, int]](maxlen=5) for producer in (1, 2, 3)}
     sequences = dict.fromkeys((1, 2, 3), 0)
     base = 0
     for producer, count in appends:
@@ -140,14 +140,14 @@ def test_memory_is_the_last_five_of_each_producer(appends: list[tuple[int, int]]
         base += count
     for producer, kept in plain.items():
         assert [said(memory, *entry[:2], pid=producer)[1] for entry in kept] == [entry[2] for entry in kept]
-    again = ProducerMemory()
+    again = ProducerStateManager()
     again.load(memory.save())
     assert again.save() == memory.save()
 
 
 def log_of(*batches: tuple[int, int, int]) -> ReplicaLog:
     """Return a log with batches of (producer id, first sequence, records)."""
-    log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True)
+    log = ReplicaLog(BatchStore(), uses_epochs=True, replaces=True)
     lineage = log.lineages.begin(1, 0, 0)
     for producer, sequence, count in batches:
         epoch = -1 if producer < 0 else 0
@@ -168,7 +168,7 @@ def test_a_new_leader_reads_epochs_and_kafkas_own_sequences() -> None:
     log = log_of((PID, 0, 3))
     lineage = log.lineages.begin(1, 1, 3)
     log.append_batch(lineage, Batch(3, 2, 10, 0, "p", PID, 3, -1, (), 0, 0, 1, 3))
-    memory = ProducerMemory()
+    memory = ProducerStateManager()
     memory.rebuild(log)
     assert said(memory, 0, 2, epoch=1) == (E.NONE, 3)
     assert said(memory, 2, 1, epoch=1) == TAKEN
@@ -177,7 +177,7 @@ def test_a_new_leader_reads_epochs_and_kafkas_own_sequences() -> None:
 
 def test_a_snapshot_file_keeps_the_last_batch_of_each_producer_only() -> None:
     log = log_of((PID, 0, 1), (8, 0, 1), (PID, 1, 1), (8, 1, 1), (PID, 2, 1))
-    memory = ProducerMemory()
+    memory = ProducerStateManager()
     memory.rebuild(log, 4)
     assert [said(memory, first, 1)[1] for first in range(3)] == [-1, 2, 4]
     assert [said(memory, first, 1, pid=8)[1] for first in range(2)] == [-1, 3]
@@ -188,7 +188,7 @@ def test_a_snapshot_file_keeps_the_last_batch_of_each_producer_only() -> None:
 def test_what_was_truncated_is_forgotten() -> None:
     log = log_of((PID, 0, 3), (PID, 3, 2))
     log.truncate(3)
-    memory = ProducerMemory()
+    memory = ProducerStateManager()
     memory.rebuild(log)
     assert said(memory, 3, 2) == TAKEN
 
@@ -198,7 +198,7 @@ def test_a_batch_of_which_a_part_is_gone_is_not_remembered() -> None:
     log.truncate(5)
     other = log.lineages.begin(2, 1, 5)
     log.append_batch(other, Batch(5, 6, 10, 0, "q", 9, 0, -1, (), 0, 0, 0))
-    memory = ProducerMemory()
+    memory = ProducerStateManager()
     memory.rebuild(log)
     assert said(memory, 3, 4) == TAKEN
     assert said(memory, 0, 6, pid=9) == (E.NONE, 5)

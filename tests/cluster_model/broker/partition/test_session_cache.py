@@ -6,8 +6,8 @@ from cluster_model.broker.partition.fetch_sessions import (
     EVICTION_US,
     FULL,
     SESSIONLESS,
+    FetchSessionHandler,
     SessionCache,
-    SessionHandle,
     next_epoch,
 )
 from cluster_model.broker.request_handler import RequestHandler
@@ -165,7 +165,7 @@ def test_a_cache_is_restored_as_it_was() -> None:
 
 
 def test_a_handle_counts_on_and_starts_anew_when_it_must() -> None:
-    handle = SessionHandle(uses_sessions=True)
+    handle = FetchSessionHandler(uses_sessions=True)
     assert (handle.id, handle.epoch) == (0, FULL)
     assert handle.answered(FetchResponse(1, (), 0, 7))
     assert (handle.id, handle.epoch) == (7, 1)
@@ -182,14 +182,14 @@ def test_a_handle_counts_on_and_starts_anew_when_it_must() -> None:
 
 
 def test_without_room_every_fetch_is_a_full_one() -> None:
-    handle = SessionHandle(uses_sessions=True)
+    handle = FetchSessionHandler(uses_sessions=True)
     for _fetch in range(3):
         assert handle.answered(FetchResponse(1, (), 0, 0))
         assert (handle.id, handle.epoch) == (0, FULL)
 
 
 def test_before_1_1_there_are_none() -> None:
-    handle = SessionHandle(uses_sessions=False)
+    handle = FetchSessionHandler(uses_sessions=False)
     handle.answered(FetchResponse(1, (), 0, 0))
     handle.lost()
     assert (handle.id, handle.epoch) == (0, SESSIONLESS)

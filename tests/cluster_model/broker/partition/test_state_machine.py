@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import Leadership, Replica
-from cluster_model.controller.immediate_controller import Decider
+from cluster_model.broker.partition.partition import PartitionLeaderState, Replica
+from cluster_model.controller.immediate_controller import ImmediateController
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL
 from cluster_model.protocol.versions import Profile
 from tests.cluster_model import promises
 from tests.cluster_model.broker.partition.replica_driver import BROKERS, Protocol, walk
 from tests.cluster_model.promises import BrokenPromiseError
-from tests.support.breadth import many, met
+from tests.support.breadth import covering_cases, sample_count
 
 pytestmark = pytest.mark.slow
 
@@ -114,7 +114,7 @@ class Replicating(RuleBasedStateMachine):
         self.protocol.promises.check()
 
 
-@pytest.mark.parametrize(("profile", "lossy"), met([KRAFT_39, NEWEST], [False, True]))
+@pytest.mark.parametrize(("profile", "lossy"), covering_cases([KRAFT_39, NEWEST], [False, True]))
 def test_no_promise_is_broken_by_a_modern_version(profile: Profile, lossy: bool) -> None:
     machine = type("Machine", (Replicating,), {"profile": profile, "lossy": lossy})
     run_state_machine_as_test(
@@ -127,8 +127,8 @@ def test_no_promise_is_broken_by_a_modern_version(profile: Profile, lossy: bool)
     [("2.1", None), ("2.8", None), ("3.3", "kraft"), ("3.9", "zookeeper"), ("3.9", "kraft"), ("4.1", None)],
 )
 def test_long_walks_break_no_promise_since_2_1(kafka: str, mode: str | None) -> None:
-    acked = sum(len(walk(Profile.of(kafka, mode), number, 600).promises.acked) for number in range(many(8, 15)))
-    assert acked > many(8, 15)
+    acked = sum(len(walk(Profile.of(kafka, mode), number, 600).promises.acked) for number in range(sample_count(8, 15)))
+    assert acked > sample_count(8, 15)
 
 
 @pytest.mark.parametrize("profile", [KRAFT_39, NEWEST], ids=lambda profile: profile.name)
@@ -266,12 +266,12 @@ def _keep_the_hw(self: Replica, offset: int, now: int, rule: str) -> None:
 @pytest.mark.parametrize(
     ("owner", "name", "instead", "promise"),
     [
-        (Leadership, "maximal_isr", property(lambda self: self.isr), promises.MAXIMAL_ISR),
+        (PartitionLeaderState, "maximal_isr", property(lambda self: self.isr), promises.MAXIMAL_ISR),
         (partition, "may_join_isr", lambda *_any: True, promises.COMPLETE),
         (partition, "high_watermark", lambda leo, _needed: leo, promises.COMPLETE),
-        (Decider, "_judge", lambda *_any: KafkaError.NONE, promises.FENCING),
+        (ImmediateController, "_judge", lambda *_any: KafkaError.NONE, promises.FENCING),
         (Replica, "apply", _apply_anything, promises.MAXIMAL_ISR),
-        (Leadership, "_settled", lambda *_any: KafkaError.NONE, promises.DURABLE),
+        (PartitionLeaderState, "_settled", lambda *_any: KafkaError.NONE, promises.DURABLE),
         (Replica, "cut_off", _keep_the_hw, promises.BOUNDS),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

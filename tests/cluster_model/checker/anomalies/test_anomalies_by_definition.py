@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from cluster_model.checker.anomalies.history_checker import Anomalies
+from cluster_model.checker.anomalies.history_checker import HistoryChecker
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, ReadOperation, Send
 from tests.cluster_model.anomaly_brute import Brute, Strands, Taken, Value, begins, payload_of
 
@@ -140,7 +140,7 @@ def history_of(draw: Random) -> tuple[list[Taken], Strands]:
     return taken, strands
 
 
-def counted(anomalies: Anomalies) -> Counter[tuple[str, str, str, str]]:
+def counted(anomalies: HistoryChecker) -> Counter[tuple[str, str, str, str]]:
     return Counter({(case.name, case.who, case.key, case.manner): case.found for case in anomalies.cases(0)})
 
 
@@ -156,7 +156,7 @@ def comparable(found: Counter[tuple[str, str, str, str]]) -> Counter[tuple[str, 
 @settings(max_examples=300, deadline=None, phases=(Phase.reuse, Phase.generate))
 def test_ranges_find_the_same_anomalies_as_single_values(seed: int) -> None:
     history, strands = history_of(Random(seed))
-    anomalies = Anomalies(payload_of(strands), begin=lambda key, strand: begins(strands, key, strand))
+    anomalies = HistoryChecker(payload_of(strands), begin=lambda key, strand: begins(strands, key, strand))
     for op, manner in history:
         anomalies.take(op, manner)
     anomalies.close(0)
@@ -169,7 +169,7 @@ def test_a_history_can_be_saved_and_continued(seed: int) -> None:
     history, strands = history_of(Random(seed))
     at = Random(seed + 1).randint(0, len(history))
     straight, again = (
-        Anomalies(payload_of(strands), begin=lambda key, strand: begins(strands, key, strand)) for _run in range(2)
+        HistoryChecker(payload_of(strands), begin=lambda key, strand: begins(strands, key, strand)) for _run in range(2)
     )
     for number, (op, manner) in enumerate(history):
         if number == at:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from cluster_model.checker.anomalies.definitions import KINDS
-from cluster_model.checker.anomalies.history_checker import Anomalies
+from cluster_model.checker.anomalies.history_checker import HistoryChecker
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, ReadOperation, Send
 from tests.cluster_model.anomaly_brute import Strands, payload_of
 
@@ -55,7 +55,7 @@ class Made:
         self.ops[name] = (op._replace(sends=sends), manner)
 
     def found(self) -> set[str]:
-        anomalies = Anomalies(payload_of(self.strands))
+        anomalies = HistoryChecker(payload_of(self.strands))
         for op, manner in self.ops.values():
             anomalies.take(op, manner)
         anomalies.close(self.now)
@@ -273,15 +273,15 @@ def test_a_corrupted_history_has_exactly_the_expected_anomaly(mutation: Callable
 # -- operations recorded part by part
 
 
-def heard(tell: Callable[[Anomalies], None]) -> dict[str, int]:
-    anomalies = Anomalies(lambda _key, _strand, start, end: [(start, "a", start, end - start)])
+def heard(tell: Callable[[HistoryChecker], None]) -> dict[str, int]:
+    anomalies = HistoryChecker(lambda _key, _strand, start, end: [(start, "a", start, end - start)])
     tell(anomalies)
     anomalies.close(100)
     return {case.name: case.found for case in anomalies.cases(100)}
 
 
 def test_a_decreasing_commit_is_reported() -> None:
-    def tell(anomalies: Anomalies, offsets: tuple[int, ...] = (5, 9, 7, 7, 9)) -> None:
+    def tell(anomalies: HistoryChecker, offsets: tuple[int, ...] = (5, 9, 7, 7, 9)) -> None:
         for at, offset in enumerate(offsets):
             anomalies.groups.committed("g", f"g/{at % 2}", K, offset, at)
 
@@ -290,7 +290,7 @@ def test_a_decreasing_commit_is_reported() -> None:
 
 
 def test_two_owners_in_one_generation_are_reported() -> None:
-    def tell(anomalies: Anomalies, generation: int = 4, *, gives_up: bool = False) -> None:
+    def tell(anomalies: HistoryChecker, generation: int = 4, *, gives_up: bool = False) -> None:
         anomalies.groups.owns("g", "g/0#0", K, 4, 1)
         if gives_up:
             anomalies.groups.gave_up("g", "g/0#0", K)
@@ -302,7 +302,7 @@ def test_two_owners_in_one_generation_are_reported() -> None:
 
 
 def test_a_record_before_one_acknowledged_earlier_is_reported() -> None:
-    def tell(anomalies: Anomalies, offset: int = 3) -> None:
+    def tell(anomalies: HistoryChecker, offset: int = 3) -> None:
         anomalies.realtime.sent("a", K, 0)
         anomalies.realtime.acknowledged("a", K, 0, 5, 10, 1)
         anomalies.realtime.ended("a", K, 0, 5)
@@ -316,7 +316,7 @@ def test_a_record_before_one_acknowledged_earlier_is_reported() -> None:
 
 
 def test_a_send_in_flight_before_may_have_a_lower_offset() -> None:
-    def tell(anomalies: Anomalies) -> None:
+    def tell(anomalies: HistoryChecker) -> None:
         anomalies.realtime.sent("b", K, 0)
         anomalies.realtime.sent("a", K, 0)
         anomalies.realtime.acknowledged("a", K, 0, 5, 10, 1)
@@ -342,7 +342,7 @@ def test_a_long_clean_run_takes_a_few_ranges() -> None:
         return offset % 11 == 10
 
     def entries(batches: int) -> int:
-        anomalies = Anomalies(
+        anomalies = HistoryChecker(
             lambda _key, _strand, start, end: runs(start, end),
             lambda _key, _strand, start, end: all(map(is_marker, range(start, end))),
         )

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.checker.anomalies.definitions import ClientSettings, InForce, ProducerSettings
+from cluster_model.checker.anomalies.definitions import AnomalyExcuses, ClientSettings, ProducerSettings
 from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import OK
 from cluster_model.protocol.events import BatchCorrupted, NodeDown, PartitionDeleted, TraceEvent
-from cluster_model.protocol.records import Damage
+from cluster_model.protocol.records import CorruptBatchRange
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from tests.cluster_model.hands import Hands, P
 
@@ -36,7 +36,7 @@ class Case:
         producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
         excuses = cluster.checker.invariants.excuses
         settings = ClientSettings(producers)
-        self.now = InForce(cluster.world, settings, self.facts, excuses, lambda _client: undone)
+        self.now = AnomalyExcuses(cluster.world, settings, self.facts, excuses, lambda _client: undone)
 
     def acknowledged(self, start: int, end: int) -> None:
         facts = self.facts.key(P)
@@ -85,7 +85,7 @@ def the_only_one_loses_power(case: Case) -> None:
 
 def damaged(case: Case) -> None:
     event = BatchCorrupted(1, P, A, 0, 2, "value")
-    case.hands.cluster.world.replicas[P][A].damages = (Damage(0, 2, "value"),)
+    case.hands.cluster.world.replicas[P][A].damages = (CorruptBatchRange(0, 2, "value"),)
     case.hands.cluster.checker.invariants.excuses.before(event)
     case.now.observe(event)
 

@@ -6,10 +6,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import Leadership
+from cluster_model.broker.partition.partition import PartitionLeaderState
 from cluster_model.broker.storage import log_manager
 from cluster_model.checker.invariants.durability import RANGES_KEPT, AcksOneBounded
-from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.committed_state import CommittedState
 from cluster_model.controller.rules import alter_partition
 from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.protocol.errors import KafkaError
@@ -52,15 +52,15 @@ def test_a_reader_above_an_hw_that_never_moved_is_reported(sound: bool, monkeypa
 @pytest.mark.parametrize("sound", [True, False])
 def test_a_fenced_isr_member_at_an_election_is_reported(sound: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Broker 3 is down and fenced; then the leader dies, and the ISR of its successor contains broker 3 again."""
-    real = Committed.commit
+    real = CommittedState.commit
 
-    def commit(self: Committed, change: PartitionChange, now: int) -> bool:
+    def commit(self: CommittedState, change: PartitionChange, now: int) -> bool:
         state = change.state
         if not sound and state.leader == B and 3 not in state.isr:
             change = change._replace(state=state._replace(isr=(*state.isr, 3)))
         return real(self, change, now)
 
-    monkeypatch.setattr(Committed, "commit", commit)
+    monkeypatch.setattr(CommittedState, "commit", commit)
     cluster = build()
     later(cluster, 3)
     cluster.crash(3)
@@ -124,7 +124,7 @@ def test_an_acknowledgement_before_its_commit_is_reported_without_a_loss(kafka: 
         return [(each.invariant, each.offset, each.end_offset, each.known) for each in violations(made)]
 
     assert told() == []
-    monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+    monkeypatch.setattr(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE)
     assert told() == [("min-isr", 1, 2, "")]
 
 
@@ -152,13 +152,13 @@ def test_every_batch_of_an_hw_advance_needs_min_isr(monkeypatch: Patch) -> None:
         return [(each.offset, each.end_offset) for each in unexpected(made) if each.invariant == "min-isr"]
 
     assert told() == []
-    real = Leadership._settled
+    real = PartitionLeaderState._settled
 
-    def settled(self: Leadership, required: int) -> KafkaError | None:
+    def settled(self: PartitionLeaderState, required: int) -> KafkaError | None:
         answer = real(self, required)
         return answer if answer is None or required != 2 else KafkaError.NONE
 
-    monkeypatch.setattr(Leadership, "_settled", settled)
+    monkeypatch.setattr(PartitionLeaderState, "_settled", settled)
     assert told() == [(1, 2)]
 
 
@@ -230,7 +230,7 @@ def test_damage_to_one_copy_of_one_batch_excuses_the_loss_of_no_other(
     broker: int, sound: bool, monkeypatch: Patch
 ) -> None:
     if not sound:
-        monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+        monkeypatch.setattr(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE)
     assert damaged_and_lost(broker, 0) == ([] if sound else [(1, 2)])
 
 
@@ -248,7 +248,7 @@ def test_damage_on_the_leaders_disk_is_excused() -> None:
 
 def test_a_lossy_crash_that_has_healed_explains_nothing_later(monkeypatch: Patch) -> None:
     """2.1 is known for losses after a lossy crash, but not for an early acknowledgement two epochs later."""
-    monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+    monkeypatch.setattr(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE)
     made = hands(kafka="2.1", records=1)
     made.do("power_loss", broker=C, keep=0)
     made.do("restart", broker=C)

@@ -2,17 +2,17 @@
 
 import pytest
 
-from cluster_model.broker.partition.partition import Leadership
+from cluster_model.broker.partition.partition import PartitionLeaderState
 from cluster_model.checker.invariants.base import Excuses
 from cluster_model.checker.invariants.durability import AcksOneBounded
-from cluster_model.checker.invariants.invariant_checker import PROMISES
+from cluster_model.checker.invariants.invariant_checker import DEFINITIONS
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InvariantViolated
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile, modes_of
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.storms import SECOND, LossyStorm, spec_of, weather
-from tests.support.breadth import EVENING, many
+from tests.support.breadth import EVENING, sample_count
 
 A, B, C = 1, 2, 3
 
@@ -31,7 +31,7 @@ def hands(kafka: str = "3.9", **config: int | bool) -> Hands:
 
 def test_a_process_crash_never_excuses_a_loss_of_acks_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """An early acknowledgement, then a crash of the leader's process."""
-    monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+    monkeypatch.setattr(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE)
     made = hands()
     made.append(A, "c", acks="all")
     made.do("crash", broker=A)
@@ -123,7 +123,7 @@ def test_state_goes_into_keyframes() -> None:
 def test_an_invariant_guaranteed_by_a_version_is_guaranteed_by_later_ones(version: str) -> None:
     """Checked in the default mode, and in all circumstances together."""
     profile, place = Profile.of(version), PROFILE_VERSIONS.index(version)
-    for promise in PROMISES.values():
+    for promise in DEFINITIONS.values():
         when = tuple(mend.when for mend in promise.mends)
         if promise.promised_by(profile, when):
             assert all(promise.promised_by(Profile.of(later), when) for later in PROFILE_VERSIONS[place:])
@@ -133,7 +133,7 @@ def test_an_invariant_guaranteed_by_a_version_is_guaranteed_by_later_ones(versio
 
 
 LOSSY = [("3.9", "kraft"), ("4.1", "kraft"), ("3.9", "zookeeper"), ("2.1", "zookeeper"), ("0.10.2", "zookeeper")]
-OFTEN = [("0.10.2", "zookeeper"), ("3.9", "zookeeper"), ("4.1", "kraft")][: many(1, 3)]
+OFTEN = [("0.10.2", "zookeeper"), ("3.9", "zookeeper"), ("4.1", "kraft")][: sample_count(1, 3)]
 """Where so many storms lose something that was acknowledged by all; of the others it takes ten."""
 FIRST = 28
 """Seed of the first storm."""
@@ -157,7 +157,7 @@ def test_lossy_storms_cause_only_known_violations(kafka: str, mode: str) -> None
 @pytest.mark.parametrize(("kafka", "mode"), LOSSY if EVENING else OFTEN)
 def test_many_lossy_storms_cause_only_known_violations(kafka: str, mode: str) -> None:
     lost = 0
-    for seed in range(FIRST, FIRST + many(4, 10)):
+    for seed in range(FIRST, FIRST + sample_count(4, 10)):
         found = storm(kafka, mode, seed)
         assert found.cluster.checker.invariants.unexpected == {}, seed
         lost += found.missing.get(-1, 0)

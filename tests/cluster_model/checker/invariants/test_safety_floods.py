@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import Leadership
+from cluster_model.broker.partition.partition import PartitionLeaderState
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.checker.invariants import test_safety_mutations as broken
@@ -53,9 +53,9 @@ def two_leaders_fall() -> Cluster:
 
 
 def hw_falls_every_few_records(patch: Patch) -> None:
-    real, rule = Leadership.maybe_advance_hw, partition.high_watermark
+    real, rule = PartitionLeaderState.maybe_advance_hw, partition.high_watermark
 
-    def advance(self: Leadership, now: int) -> bool:
+    def advance(self: PartitionLeaderState, now: int) -> bool:
         if self.replica.log.leo % 5 == 3:
             self.replica.hw = 0
         return real(self, now)
@@ -63,7 +63,7 @@ def hw_falls_every_few_records(patch: Patch) -> None:
     def high_watermark(leo: int, needed: Any) -> int:
         return max(0, rule(leo, needed) - 5) if leo % 5 == 3 else rule(leo, needed)
 
-    patch.setattr(Leadership, "maybe_advance_hw", advance)
+    patch.setattr(PartitionLeaderState, "maybe_advance_hw", advance)
     patch.setattr(partition, "high_watermark", high_watermark)
 
 
@@ -75,7 +75,7 @@ FLOODS: dict[str, tuple[Callable[[Patch], None], dict[str, int]]] = {
     ),
     # Every leader acknowledges too early; one of them is replaced before its followers have fetched.
     "ack-before-commit": (
-        broken.having(Leadership, "_settled", lambda _self, _required: KafkaError.NONE),
+        broken.having(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE),
         {"min-isr": EPOCHS, "acks-all-durability": 1},
     ),
     "recovery-point-ahead": (broken.flushed_ahead, {"log-bounds": EPOCHS}),
@@ -97,10 +97,11 @@ FLOODS: dict[str, tuple[Callable[[Patch], None], dict[str, int]]] = {
         broken.starts_too_low, {"stable-reads": 1, "true-hw-monotone": 1, "acks-all-durability": 2},
     ),
     "newcomer-not-counted": (
-        broken.having(Leadership, "maximal_isr", property(lambda self: self.isr)), {"maximal-isr-superset": EPOCHS},
+        broken.having(PartitionLeaderState, "maximal_isr", property(lambda self: self.isr)), {"maximal-isr-superset":
+        EPOCHS},
     ),
     "fenced-member-kept": (
-        broken.having(ReplicationControl, "gone", lambda _self, _broker, _by: []), {"isr-eligibility": 2},
+        broken.having(ReplicationControlManager, "gone", lambda _self, _broker, _by: []), {"isr-eligibility": 2},
     ),
     "recovering-in-company": (
         broken.commits(lambda state: state._replace(recovering=True)), {"recovery-barrier": EPOCHS},

@@ -11,13 +11,13 @@ import pytest
 
 from cluster_model.broker.fetch import fetch_reads
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import FollowerState, Leadership, Replica
+from cluster_model.broker.partition.partition import FollowerState, PartitionLeaderState, Replica
 from cluster_model.checker.invariants.invariant_checker import PROPERTIES
 from cluster_model.cluster import Cluster
-from cluster_model.controller.committed_state import Committed
+from cluster_model.controller.committed_state import CommittedState
 from cluster_model.controller.kraft import replication_control_manager
-from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
-from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.controller.kraft.cluster_control_manager import ClusterControlManager
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
 from cluster_model.controller.rules import alter_partition
 from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.log import log_cleaner
@@ -67,12 +67,12 @@ def commits(change_state: Callable[[PartitionState], PartitionState]) -> Callabl
     """The controller commits a different state from the one it decided on."""
 
     def broken(patch: Patch) -> None:
-        real = Committed.commit
+        real = CommittedState.commit
 
-        def commit(self: Committed, change: PartitionChange, now: int) -> bool:
+        def commit(self: CommittedState, change: PartitionChange, now: int) -> bool:
             return real(self, change._replace(state=change_state(change.state)), now)
 
-        patch.setattr(Committed, "commit", commit)
+        patch.setattr(CommittedState, "commit", commit)
 
     return broken
 
@@ -299,14 +299,14 @@ def starts_too_low(patch: Patch) -> None:
 
 def falls_with_the_next_append(patch: Patch) -> None:
     """A leader forgets its HW."""
-    real, rule = Leadership.maybe_advance_hw, partition.high_watermark
+    real, rule = PartitionLeaderState.maybe_advance_hw, partition.high_watermark
 
-    def advance(self: Leadership, now: int) -> bool:
+    def advance(self: PartitionLeaderState, now: int) -> bool:
         if self.replica.log.leo == 3:
             self.replica.hw = 0
         return real(self, now)
 
-    patch.setattr(Leadership, "maybe_advance_hw", advance)
+    patch.setattr(PartitionLeaderState, "maybe_advance_hw", advance)
     patch.setattr(partition, "high_watermark", lambda leo, needed: 1 if leo == 3 else rule(leo, needed))
 
 
@@ -358,31 +358,31 @@ def hw_moves_below_the_minimum(patch: Patch) -> None:
 
 
 def success_below_the_minimum(patch: Patch) -> None:
-    def settled(self: Leadership, required: int) -> KafkaError | None:
+    def settled(self: PartitionLeaderState, required: int) -> KafkaError | None:
         return None if self.replica.hw < required else KafkaError.NONE
 
-    patch.setattr(Leadership, "_settled", settled)
+    patch.setattr(PartitionLeaderState, "_settled", settled)
 
 
 def lenient_controller(patch: Patch) -> None:
-    real = replication_control_manager.judge_kraft
+    real = replication_control_manager.validate_kraft
 
     def judge(*words: Any, **named: Any) -> KafkaError:
         error = real(*words, **named)
         return KafkaError.NONE if error is KafkaError.INELIGIBLE_REPLICA else error
 
-    patch.setattr(Leadership, "_eligible", lambda _self, _broker, _remote: True)
+    patch.setattr(PartitionLeaderState, "_eligible", lambda _self, _broker, _remote: True)
     patch.setattr(replication_control_manager, "judge_kraft", judge)
 
 
 def broker_epochs_fall(patch: Patch) -> None:
     """Applied from the second restart on."""
-    real = ClusterControl.register
+    real = ClusterControlManager.register
 
-    def register(self: ClusterControl, request: Any, end: int, now: int) -> Any:
+    def register(self: ClusterControlManager, request: Any, end: int, now: int) -> Any:
         return real(self, request, end if now < 40_000_000 else 1, now)
 
-    patch.setattr(ClusterControl, "register", register)
+    patch.setattr(ClusterControlManager, "register", register)
 
 
 def drops_its_first_record(patch: Patch) -> None:
@@ -428,7 +428,7 @@ MUTATIONS = [
         "leader-completeness": [(C, (1, 2), 0)], "weak-isr": [(C, (1, 2), 0)],
     }),
     # The leader does not know the joined replica until it receives the new state: its own ISR is complete.
-    Mutation("isr-join-too-early", joins_too_early, having(Leadership, "may_join", lambda *_words: True), {
+    Mutation("isr-join-too-early", joins_too_early, having(PartitionLeaderState, "may_join", lambda *_words: True), {
         "leader-completeness": [(C, (1, 2), 0)],
     }),
     # It is in sync with a record of its own at the offset of a committed one, which it therefore lacks.
@@ -442,7 +442,7 @@ MUTATIONS = [
     }),
     # The acknowledgement itself violates min-isr, and the record does not survive its leader.
     Mutation("ack-before-commit", promised_and_elected,
-             having(Leadership, "_settled", lambda _self, _required: KafkaError.NONE), {
+             having(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE), {
         "acks-all-durability": [(B, (1, 2), 0)], "min-isr": [(A, (1, 2), 0)],
     }),
     # The truncated record was acknowledged and below an exposed HW, which is higher than the new leader's.
@@ -492,10 +492,10 @@ MUTATIONS = [
         "true-hw-monotone": [(A, (0, 2), 2)], "stable-reads": [(A, (0, 2), 0)], "weak-isr": [(A, (0, 2), 1)],
     }),
     Mutation("newcomer-not-counted", follower_joins,
-             having(Leadership, "maximal_isr", property(lambda self: self.isr)), {
+             having(PartitionLeaderState, "maximal_isr", property(lambda self: self.isr)), {
         "maximal-isr-superset": [(A, NOWHERE, 0)],
     }),
-    Mutation("fenced-member-kept", dies, having(ReplicationControl, "gone", lambda _self, _broker, _by: []), {
+    Mutation("fenced-member-kept", dies, having(ReplicationControlManager, "gone", lambda _self, _broker, _by: []), {
         "isr-eligibility": [(3, NOWHERE, 0)],
     }),
     Mutation("fenced-broker-joins", unheard, lenient_controller, {"isr-eligibility": [(3, NOWHERE, 0)]}),
@@ -512,7 +512,8 @@ MUTATIONS = [
         "compaction-keeps-newest": [(broker, (2, 3), 0) for broker in (A, B, C)],
     }),
     # It leads with an empty log: exposed records are gone, and its HW starts at the start offset of its epoch.
-    Mutation("lost-log-leads", last_one_back, having(ReplicationControl, "forgotten", lambda _self, _broker, _by: []), {
+    Mutation("lost-log-leads", last_one_back,
+             having(ReplicationControlManager, "forgotten", lambda _self, _broker, _by: []), {
         "unclean-exclusion": [(2, (0, -1), 2)], "stable-reads": [(2, (0, 339), 0)],
         "true-hw-monotone": [(2, (0, 339), 2)],
     }),

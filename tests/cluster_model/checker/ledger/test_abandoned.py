@@ -1,21 +1,21 @@
 """Records that a group's applications had fetched and not processed when they ended."""
 
-from cluster_model.checker.ledger.consumption import Readings
+from cluster_model.checker.ledger.consumption import DeliveredRecords
 from cluster_model.protocol.events import RecordsAbandoned, RecordsRead
 
 P = "orders-0"
 
 
-def handed(readings: Readings, start: int, count: int, partition: str = P, group: str = "g") -> None:
+def handed(readings: DeliveredRecords, start: int, count: int, partition: str = P, group: str = "g") -> None:
     readings.handed(RecordsRead(1, f"{group}/0", group, partition, 1, 0, start, count, 5, 0, start + count))
 
 
-def abandoned(readings: Readings, start: int, count: int, partition: str = P, group: str = "g") -> None:
+def abandoned(readings: DeliveredRecords, start: int, count: int, partition: str = P, group: str = "g") -> None:
     readings.left_behind(RecordsAbandoned(2, f"{group}/0", group, partition, start, count, "crash"))
 
 
 def test_abandoned_records_count_once_until_they_are_delivered_again() -> None:
-    readings = Readings()
+    readings = DeliveredRecords()
     handed(readings, 0, 100)
     abandoned(readings, 40, 60)
     abandoned(readings, 90, 10)
@@ -28,7 +28,7 @@ def test_abandoned_records_count_once_until_they_are_delivered_again() -> None:
 
 
 def test_each_group_and_partition_has_its_own() -> None:
-    readings = Readings()
+    readings = DeliveredRecords()
     abandoned(readings, 0, 10)
     abandoned(readings, 0, 10, "orders-1")
     abandoned(readings, 0, 10, P, "other")
@@ -40,7 +40,7 @@ def test_each_group_and_partition_has_its_own() -> None:
 
 
 def test_it_is_saved_and_loaded() -> None:
-    readings, other = Readings(), Readings()
+    readings, other = DeliveredRecords(), DeliveredRecords()
     abandoned(readings, 0, 10)
     other.load(readings.save())
     handed(other, 0, 4)

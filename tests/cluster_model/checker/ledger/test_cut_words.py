@@ -4,7 +4,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.partition.replication_rules import DIVERGING_EPOCH, EPOCH_UNKNOWN
-from cluster_model.checker.ledger.ledger import cut_words
+from cluster_model.checker.ledger.ledger import truncation_text
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
 from cluster_model.protocol.events import RecordsMissing, Truncated
 from cluster_model.protocol.records import CORRUPT_BATCH
@@ -15,16 +15,16 @@ RULES = ("high watermark", EPOCH_UNKNOWN, "KIP-101 epoch end", DIVERGING_EPOCH, 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_truncation_is_described_by_its_rule(rule: str, snapshot: SnapshotAssertion) -> None:
-    assert cut_words(Truncated(1_000, "orders-0", 2, 3, 10, 12, 10, rule), committed=True) == snapshot
+    assert truncation_text(Truncated(1_000, "orders-0", 2, 3, 10, 12, 10, rule), committed=True) == snapshot
 
 
 def test_a_high_watermark_is_stale_only_below_committed_records() -> None:
     at_hw, by_leader = (
         Truncated(1_000, "orders-0", 2, 3, 10, 12, 10, rule) for rule in ("high watermark", DIVERGING_EPOCH)
     )
-    assert "a stale high" in cut_words(at_hw, committed=True)
-    assert "stale" not in cut_words(at_hw, committed=False)
-    assert cut_words(by_leader, committed=True) == cut_words(by_leader, committed=False)
+    assert "a stale high" in truncation_text(at_hw, committed=True)
+    assert "stale" not in truncation_text(at_hw, committed=False)
+    assert truncation_text(by_leader, committed=True) == truncation_text(by_leader, committed=False)
 
 
 @pytest.mark.parametrize("committed", [False, True])

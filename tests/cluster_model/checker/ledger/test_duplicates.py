@@ -5,12 +5,12 @@ from typing import Any, cast
 
 import pytest
 
-from cluster_model.checker.ledger.duplicates import Repeats, outran
-from cluster_model.log.batch_store import Lineages
+from cluster_model.checker.ledger.duplicates import DuplicateTracker, exceeded_remembered_batches
+from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.observation.cluster_state import World
+from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import Appended
-from cluster_model.protocol.records import Batch, Cleaned
+from cluster_model.protocol.records import Batch, CompactionOverlay
 
 P = "t-0"
 
@@ -19,13 +19,13 @@ class TwoReplicas:
     """Logs of brokers 1 and 2, and the leader."""
 
     def __init__(self) -> None:
-        self.lineages = Lineages()
+        self.lineages = BatchStore()
         self.logs = {broker: ReplicaLog(self.lineages, uses_epochs=True, replaces=True) for broker in (1, 2)}
         self.leader = 1
         self.log_branches = {broker: self.lineages.begin(broker, broker, 0) for broker in (1, 2)}
         self.replicas = {P: {broker: SimpleNamespace(log=log) for broker, log in self.logs.items()}}
         self.records = {P: None}
-        self.repeats = Repeats(cast(World, self))
+        self.repeats = DuplicateTracker(cast(ClusterState, self))
 
     def true_leader(self, partition: str) -> Any:
         return None if self.leader < 0 else self.replicas[partition][self.leader]
@@ -75,9 +75,9 @@ def test_a_compacted_copy_does_not_count(world: TwoReplicas) -> None:
     world.append(0, 3)
     world.append(2)
     assert world.counts == (4, 0)
-    world.logs[1].cleaned = Cleaned(((0, 2),))
+    world.logs[1].cleaned = CompactionOverlay(((0, 2),))
     assert world.counts == (2, 0)
-    world.logs[1].cleaned = Cleaned(((0, 3), (6, 7)))
+    world.logs[1].cleaned = CompactionOverlay(((0, 3), (6, 7)))
     assert world.counts == (0, 0)
 
 
@@ -172,11 +172,13 @@ def test_a_leader_remembers_a_producers_last_five_batches(
     for sequence in range(0, 6 + 3 * later, 3):
         log.append_batch(log_branch, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))
     repeated = Batch(log.leo, 3, 30, 0, "p", 7, 0, 1, producer_epoch=1, origin=again)
-    assert outran(log, 0, repeated, log.leo) is known
+    assert exceeded_remembered_batches(log, 0, repeated, log.leo) is known
 
 
 def test_a_batch_that_was_never_in_the_log_was_not_forgotten(world: TwoReplicas) -> None:
     log, log_branch = world.logs[1], world.log_branches[1]
     for sequence in (0, *range(6, 30, 3)):
         log.append_batch(log_branch, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))
-    assert not outran(log, 0, Batch(log.leo, 3, 30, 0, "p", 7, 0, 1, producer_epoch=1, origin=3), log.leo)
+    assert not exceeded_remembered_batches(
+        log, 0, Batch(log.leo, 3, 30, 0, "p", 7, 0, 1, producer_epoch=1, origin=3), log.leo
+    )

@@ -11,9 +11,9 @@ from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.versions import parse_version
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec, TransactionPlan
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.cluster_model.plain_ledger import Watch
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 from tests.support.releases import those_of
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ class Schedule:
     def __init__(self, kafka: str, seed: int) -> None:
         self.random = Random(f"{kafka} {seed}")
         self.cluster = Cluster.build(spec_of(self.random, kafka), seed)
-        self.board = FaultBoard(self.cluster)
+        self.board = FaultInjector(self.cluster)
         self.watch = Watch(self.cluster)
         self.deletes = parse_version(kafka) >= (0, 11, 0)
 
@@ -179,7 +179,7 @@ def test_duplicates_and_late_records_go_with_their_topic(kafka: str, term: str, 
     settings = {f"{session}.session.timeout.ms": 3_000}
     brokers = tuple(BrokerSpec(id_) for id_ in (1, 2, 3))
     cluster = Cluster.build(ClusterSpec(kafka, mode, brokers, topics, (writer,), config=settings), 1)
-    board, watch = FaultBoard(cluster), Watch(cluster)
+    board, watch = FaultInjector(cluster), Watch(cluster)
     cluster.run(1 * SECOND)
     cluster.pause(cluster.query.leader("t-0"))
     cluster.run(6 * SECOND)
@@ -202,7 +202,7 @@ def test_duplicates_and_late_records_go_with_their_topic(kafka: str, term: str, 
 @pytest.mark.parametrize("kafka", VERSIONS)
 def test_every_count_is_exact_after_every_event_of_many_schedules(kafka: str) -> None:
     most: dict[str, int] = {}
-    for seed in range(many(2, 4)):
+    for seed in range(sample_count(2, 4)):
         for term, count in Schedule(kafka, seed).run(18).watch.most.items():
             most[term] = max(most.get(term, 0), count)
     assert all(most[term] for term in ("acked", "unknown", "missing", "acked_lost")), most

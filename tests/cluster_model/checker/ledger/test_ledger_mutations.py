@@ -5,15 +5,15 @@ from collections.abc import Callable
 import pytest
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.replication_rules import Remote
+from cluster_model.broker.partition.replication_rules import RemoteReplicaState
 from cluster_model.checker.ledger.delivery_tracker import ACKED, FAILED, UNKNOWN, DeliveryTracker
-from cluster_model.checker.ledger.ledger_report import Survey, unknown_written
-from cluster_model.clients.producer.record_accumulator import Outgoing
+from cluster_model.checker.ledger.ledger_report import RecordLocations, unknown_written
+from cluster_model.clients.producer.record_accumulator import ProducerBatch
 from cluster_model.clients.producer.sender import DeliveryStats
 from cluster_model.cluster import Cluster
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.events import HwAdvanced, LogStartMoved, RecordsAcked
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 
@@ -134,7 +134,7 @@ def test_records_accepted_by_a_deposed_leader_are_missing_at_once(acks: int) -> 
 
 
 def test_with_a_premature_high_watermark_lost_records_count_as_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ahead(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
+    def ahead(leader_leo: int, _needed: tuple[RemoteReplicaState, ...]) -> int:
         return leader_leo
 
     def tail() -> Hands:
@@ -164,7 +164,7 @@ def test_records_exposed_by_a_deposed_leader_are_committed() -> None:
 def interrupted() -> Cluster:
     """A leader that responds later than the producer's timeout, and has written the records."""
     cluster = Cluster.build(small("3.9", None, "1", each_us=100_000), 7)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     for spec in cluster.producers.values():
         assert spec.acks == 1
     cluster.run(3 * SECOND)
@@ -177,7 +177,7 @@ def interrupted() -> Cluster:
 def failed_and_written(cluster: Cluster) -> list[tuple[str, int]]:
     """Sequence numbers of records reported as failed to a client that the leader's log holds."""
     ledger = cluster.checker.ledger
-    standing = Survey(cluster.world, ledger).standing(P)
+    standing = RecordLocations(cluster.world, ledger).standing(P)
     return [
         (told.client, number)
         for told in ledger.books.told()
@@ -197,7 +197,7 @@ def test_records_reported_as_failed_are_in_no_log(monkeypatch: pytest.MonkeyPatc
     assert sound.query.unknown_written() == written
     real = DeliveryStats.gave_up
 
-    def lying(self: DeliveryStats, now: int, batch: Outgoing, error: str) -> None:
+    def lying(self: DeliveryStats, now: int, batch: ProducerBatch, error: str) -> None:
         batch.written = False
         real(self, now, batch, error)
 

@@ -3,10 +3,10 @@
 import pytest
 
 from cluster_model.checker.ledger.delivery_tracker import ACKED, SENT, DeliveryTracker
-from cluster_model.checker.ledger.duplicates import Repeats
+from cluster_model.checker.ledger.duplicates import DuplicateTracker
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.cluster import Cluster
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.cluster_model.checker.ledger.test_duplicates import TwoReplicas
 from tests.cluster_model.hands import P
 from tests.cluster_model.test_cluster import SECOND, inject, small
@@ -48,7 +48,7 @@ def test_a_clean_run_ten_times_as_long_keeps_no_more() -> None:
 def test_a_failover_costs_as_much_however_long_the_run(acks: str) -> None:
     def failed_over(before: int) -> Cluster:
         cluster = Cluster.build(small(acks=acks, each_us=20_000), 7)
-        board = FaultBoard(cluster)
+        board = FaultInjector(cluster)
         cluster.run(before * SECOND)
         inject(board, "crash", f"leader({P})", 20)
         cluster.run((before + 30) * SECOND)
@@ -109,7 +109,7 @@ def test_a_truncation_within_merged_copies_removes_the_truncated_ones() -> None:
     assert world.repeats.duplicates_in("p", "t-0") == [(0, 4)]
 
 
-def count_of(repeats: Repeats) -> int:
+def count_of(repeats: DuplicateTracker) -> int:
     """Number of entries, without the highest sequence number of each client."""
     return repeats.count - len(repeats._highest)
 

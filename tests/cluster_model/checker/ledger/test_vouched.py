@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from cluster_model.checker.ledger.ack_evidence import Vouched
+from cluster_model.checker.ledger.ack_evidence import AckIsrs
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.protocol.events import RecordsAcked
 from tests.cluster_model.hands import Hands, P
@@ -41,7 +41,7 @@ def test_another_isr_is_another_entry() -> None:
 
 
 def test_an_acknowledgement_overtaken_by_one_of_three_is_ordered_before_it() -> None:
-    vouched = Vouched()
+    vouched = AckIsrs()
     for start, end, isr in ((0, 10, (1, 2)), (10, 15, (1, 3)), (20, 30, (1, 2)), (15, 20, (1,))):
         vouched.note(P, 0, start, end, isr)
     assert vouched.entries(P, 0) == ((0, 10, (1, 2)), (10, 15, (1, 3)), (15, 20, (1,)), (20, 30, (1, 2)))

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition.partition import FollowerState, Leadership, Replica
+from cluster_model.broker.partition.partition import FollowerState, PartitionLeaderState, Replica
 from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.checker.liveness.liveness_checker import NAMES, PROPERTIES
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
 from cluster_model.controller.raft import raft
 from cluster_model.controller.zookeeper import kafka_controller, state_machines
 from cluster_model.log.leader_epoch_cache import EpochCache
@@ -21,7 +21,7 @@ from cluster_model.protocol.events import LivenessViolated
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 
 pytestmark = pytest.mark.slow
 
@@ -103,7 +103,7 @@ def readers_wait(kafka: str, mode: str) -> Cluster:
 def follower_is_fenced(kafka: str, _mode: str) -> Cluster:
     """Up to 3.5 a smaller ISR raises the leader epoch; a follower without the new epoch is fenced."""
     cluster = later(build(kafka, "kraft"), 5)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     board.inject(Action("inject", "stale_metadata", "broker(3)"))
     cluster.crash(2)
     later(cluster, 20)
@@ -140,7 +140,7 @@ def no_votes(patch: Patch) -> None:
 
 
 def nobody_after_a_leader(patch: Patch) -> None:
-    patch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    patch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
 
 
 def nobody_after_a_leader_zk(patch: Patch) -> None:
@@ -157,11 +157,11 @@ def decisions_to_lead_are_ignored(patch: Patch) -> None:
 
 
 def isr_never_grows(patch: Patch) -> None:
-    patch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
+    patch.setattr(PartitionLeaderState, "_maybe_expand", lambda _self, _follower, _remote: None)
 
 
 def hw_stands(patch: Patch) -> None:
-    patch.setattr(Leadership, "maybe_advance_hw", lambda _self, _now: False)
+    patch.setattr(PartitionLeaderState, "maybe_advance_hw", lambda _self, _now: False)
 
 
 def followers_keep_their_hw(patch: Patch) -> None:
@@ -192,15 +192,15 @@ def failed_for_good(patch: Patch) -> None:
 
 
 def answers_are_ignored(patch: Patch) -> None:
-    patch.setattr(Leadership, "confirmed", lambda _self, _now, _response: False)
+    patch.setattr(PartitionLeaderState, "confirmed", lambda _self, _now, _response: False)
 
 
 def proposals_are_forgotten(patch: Patch) -> None:
-    patch.setattr(Leadership, "take_proposal", lambda _self: None)
+    patch.setattr(PartitionLeaderState, "take_proposal", lambda _self: None)
 
 
 def no_rebalancing(patch: Patch) -> None:
-    patch.setattr(ReplicationControl, "rebalance", lambda _self: ([], False))
+    patch.setattr(ReplicationControlManager, "rebalance", lambda _self: ([], False))
 
 
 def no_rebalancing_zk(patch: Patch) -> None:

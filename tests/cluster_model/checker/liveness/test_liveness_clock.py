@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.broker.partition.partition import Leadership
+from cluster_model.broker.partition.partition import PartitionLeaderState
 from cluster_model.checker.liveness.deadlines import LivenessDeadlines
 from cluster_model.checker.liveness.liveness_checker import NAMES
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
+from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
 from cluster_model.protocol.events import LivenessViolated
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.cluster_model.checker.liveness.test_liveness_checker import (
     P,
     build,
@@ -72,7 +72,7 @@ def test_preferred_leader_is_not_evaluated_only_if_another_replica_leads_at_the_
 
 
 def test_an_overdue_report_has_start_and_deadline(monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
-    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
     cluster = later(build(), 5)
     bound = LivenessDeadlines.of(cluster.spec).leader_us
     cluster.crash(1)
@@ -87,7 +87,7 @@ def test_an_overdue_report_has_start_and_deadline(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_slices_and_drains_do_not_change_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Leadership, "maybe_advance_hw", lambda _self, _now: False)
+    monkeypatch.setattr(PartitionLeaderState, "maybe_advance_hw", lambda _self, _now: False)
     seen: list[tuple[list[LivenessViolated], str]] = []
     for slice_us, events in ((3600 * SECOND, 0), (8_000, 0), (70 * SECOND, 1)):
         cluster, found = build(), []
@@ -111,11 +111,11 @@ def test_slices_and_drains_do_not_change_the_reports(monkeypatch: pytest.MonkeyP
 def test_only_a_disturbance_of_the_nodes_concerned_restarts_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
+    monkeypatch.setattr(PartitionLeaderState, "_maybe_expand", lambda _self, _follower, _remote: None)
 
     def disturbed(target: str) -> list[LivenessViolated]:
         cluster = later(build(), 5)
-        board = FaultBoard(cluster)
+        board = FaultInjector(cluster)
         cluster.crash(3)
         later(cluster, 20)
         cluster.restart(3)
@@ -132,9 +132,9 @@ def test_only_a_disturbance_of_the_nodes_concerned_restarts_the_deadline(
 def test_only_a_silent_disturbance_extends_the_deadline_by_the_longest_timeout(
     told: str, within: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
+    monkeypatch.setattr(PartitionLeaderState, "_maybe_expand", lambda _self, _follower, _remote: None)
     cluster = later(build(), 5)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     board.inject(Action("inject", told, "broker(3)"))
     later(cluster, 45)
     board.heal("all")
@@ -147,16 +147,16 @@ def test_only_a_silent_disturbance_extends_the_deadline_by_the_longest_timeout(
 
 def test_a_broker_that_stays_down_suspends_no_other_obligation(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = later(build(), 5)
-    board = FaultBoard(cluster)
+    board = FaultInjector(cluster)
     board.inject(Action("inject", "crash", "broker(3)"))
     later(cluster, 30)
-    monkeypatch.setattr(Leadership, "maybe_advance_hw", lambda _self, _now: False)
+    monkeypatch.setattr(PartitionLeaderState, "maybe_advance_hw", lambda _self, _now: False)
     later(cluster, 5)
     assert [event.property for event in late(quiet(cluster))] == ["hw-reaches-leo"]
 
 
 def test_a_rewound_checker_restores_pending_obligations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
     cluster = later(build(), 5)
     cluster.crash(1)
     later(cluster, 6)
@@ -173,7 +173,7 @@ def test_a_rewound_checker_restores_pending_obligations(monkeypatch: pytest.Monk
 
 def test_a_fetcher_that_resumes_without_a_newer_epoch_is_reported_at_once(snapshot: SnapshotAssertion) -> None:
     cluster = later(build("3.3"), 5)
-    FaultBoard(cluster).inject(Action("inject", "stale_metadata", "broker(3)"))
+    FaultInjector(cluster).inject(Action("inject", "stale_metadata", "broker(3)"))
     cluster.crash(2)
     later(cluster, 20)
     following = cluster.world.replicas[P][3].following

@@ -7,8 +7,8 @@ import pytest
 
 from cluster_model.checker.history.partition_history import ClusterHistory, MissingRecords, PartitionSnapshot
 from cluster_model.checker.root_cause.findings import UNEXPLAINED, UNFENCED_FOLLOWER, UNREPLICATED_TAIL
-from cluster_model.checker.root_cause.loss_chain import LossCase, cause_of
-from cluster_model.log.batch_store import Lineage
+from cluster_model.checker.root_cause.loss_chain import LossCase, loss_cause_of
+from cluster_model.log.batch_store import EpochBranch
 from cluster_model.protocol.events import LeaderElected
 from cluster_model.protocol.records import Batch
 from cluster_model.protocol.versions import Profile
@@ -18,7 +18,7 @@ PARTITION = "orders-0"
 
 def case(*, committed: bool, isr: tuple[int, ...], acks: int = 1) -> LossCase:
     """One record of broker 1 that broker 2 had never fetched when it was elected from the ISR."""
-    lineage = Lineage(0, 1, 3, 0)
+    lineage = EpochBranch(0, 1, 3, 0)
     lineage.append(Batch(0, 1, 100, 500, "checkout", -1, 0, acks))
     election = LeaderElected(1_000, PARTITION, 2, 4, 5, (2,), True, "leader failed")
     scene = PartitionSnapshot(1, (1, 2), (1, 2), election, 1, 1, (), (), ())
@@ -28,7 +28,7 @@ def case(*, committed: bool, isr: tuple[int, ...], acks: int = 1) -> LossCase:
 
 def cause(given: LossCase, kafka: str) -> str:
     history = ClusterHistory(cast("Any", SimpleNamespace(records={})))
-    return cause_of(given, history, Profile.of(kafka))
+    return loss_cause_of(given, history, Profile.of(kafka))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from cluster_model.protocol.events import (
     TraceEvent,
 )
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ ALL = ["t-0", "t-1", "t-2", "t-3"]
 
 
 @pytest.mark.parametrize(
-    "kafka", some(["0.9", "0.10.0", "0.10.1", "0.11", "2.0", "2.3", "2.8", "3.3", "3.9", "4.1"], 5)
+    "kafka", spread_sample(["0.9", "0.10.0", "0.10.1", "0.11", "2.0", "2.3", "2.8", "3.3", "3.9", "4.1"], 5)
 )
 def test_a_group_shares_out_what_there_is_and_reads_everything_once(kafka: str) -> None:
     cluster = Cluster.build(spec(kafka, stop_us=6 * SECOND), 1)
@@ -180,7 +180,7 @@ def test_a_pattern_reads_what_matches_it() -> None:
     assert owned(cluster) == ALL
 
 
-@pytest.mark.parametrize("commit", some(["auto", "sync", "async", "before", "none"], 2))
+@pytest.mark.parametrize("commit", spread_sample(["auto", "sync", "async", "before", "none"], 2))
 def test_slices_and_keyframes_leave_no_mark(commit: str) -> None:
     config: dict[str, ConfigValue] = {"session.timeout.ms": 6_000, "max.poll.records": 7}
     found = spec(members=3, processing_us=3_000, commit=commit, config=config)

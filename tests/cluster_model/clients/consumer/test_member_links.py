@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cluster_model.clients.consumer.coordinator import Coordination
+from cluster_model.clients.consumer.coordinator import ClassicGroupClient
 from cluster_model.clients.consumer.membership import STABLE
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import CommitFailed, ConsumerFailed
@@ -27,10 +27,10 @@ def everywhere(rig: MemberRig, kind: type[Any]) -> int:
     return sum(len(rig.asked(kind, broker)) for broker in BROKERS)
 
 
-def classic(rig: MemberRig) -> Coordination:
+def classic(rig: MemberRig) -> ClassicGroupClient:
     """A member's side of a group by the classic protocol."""
     coordination = rig.consumer.coordination
-    assert isinstance(coordination, Coordination)
+    assert isinstance(coordination, ClassicGroupClient)
     return coordination
 
 

@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ConsumerGroupConfig
 from cluster_model.protocol.config_defs import ConfigValue, check
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
@@ -38,17 +38,20 @@ MODERN_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | tuple[str, ...]]] 
 def test_a_setting_of_the_consumer_protocol_changes_its_own_field(name: str) -> None:
     value, field, expected = MODERN_FIELDS[name]
     profile = Profile.of("4.1")
-    before, after = ModernConfig.of(profile, {}), ModernConfig.of(profile, {name: check("broker", name, value)})
-    changed = {f.name for f in fields(ModernConfig) if getattr(before, f.name) != getattr(after, f.name)}
+    before, after = (
+        ConsumerGroupConfig.of(profile, {}),
+        ConsumerGroupConfig.of(profile, {name: check("broker", name, value)}),
+    )
+    changed = {f.name for f in fields(ConsumerGroupConfig) if getattr(before, f.name) != getattr(after, f.name)}
     assert (changed, getattr(after, field)) == ({field}, expected)
 
 
 def test_the_consumer_protocols_defaults() -> None:
-    assert ModernConfig.of(Profile.of("4.0"), {}) == ModernConfig(
+    assert ConsumerGroupConfig.of(Profile.of("4.0"), {}) == ConsumerGroupConfig(
         enabled=True, session_us=45 * SECOND, heartbeat_us=5 * SECOND, max_size=2**31 - 1,
         assignors=("uniform", "range"), write_timeout_us=5 * SECOND,
     )  # fmt: skip
-    assert not ModernConfig.of(Profile.of("3.9"), {}).enabled
+    assert not ConsumerGroupConfig.of(Profile.of("3.9"), {}).enabled
 
 
 @pytest.mark.parametrize("value", ["consumer", "classic,new", "", "classic consumer"])

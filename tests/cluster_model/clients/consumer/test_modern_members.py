@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.consumer.consumer_protocol import ModernCoordination
+from cluster_model.clients.consumer.consumer_protocol import ConsumerGroupClient
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import (
@@ -40,8 +40,8 @@ class Rig(MemberRig):
         super().__init__(kafka=kafka, config={"group.protocol": "consumer", **(config or {})}, **more)
 
     @property
-    def coordination(self) -> ModernCoordination:
-        assert isinstance(self.consumer.coordination, ModernCoordination)
+    def coordination(self) -> ConsumerGroupClient:
+        assert isinstance(self.consumer.coordination, ConsumerGroupClient)
         return self.consumer.coordination
 
     def beats(self, broker: int = COORDINATOR) -> list[ConsumerGroupHeartbeatRequest]:

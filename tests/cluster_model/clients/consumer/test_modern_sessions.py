@@ -22,7 +22,7 @@ from cluster_model.protocol.events import (
 from cluster_model.spec.cluster_spec import ClusterSpec, TopicSpec
 from tests.cluster_model.clients.consumer.test_group_sessions import ALL, FIRST_MEMBER, SECOND, of, owned
 from tests.cluster_model.clients.consumer.test_group_sessions import spec as classic
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def spec(
 SHORT: dict[str, ConfigValue] = {"group.consumer.session.timeout.ms": 10_000}
 
 
-@pytest.mark.parametrize("kafka", some(["3.7", "3.8", "3.9", "4.0", "4.1"], 3))
+@pytest.mark.parametrize("kafka", spread_sample(["3.7", "3.8", "3.9", "4.0", "4.1"], 3))
 def test_a_group_shares_out_what_there_is_and_reads_everything_once(kafka: str) -> None:
     cluster = Cluster.build(spec(kafka, stop_us=6 * SECOND), 1)
     cluster.run(12 * SECOND)
@@ -224,7 +224,7 @@ def test_members_that_keep_what_they_have_never_stop_as_they_do_in_the_classic_p
 # -- determinism -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kafka", "commit"), some([("3.9", "sync"), ("4.1", "auto"), ("4.1", "async")], 2))
+@pytest.mark.parametrize(("kafka", "commit"), spread_sample([("3.9", "sync"), ("4.1", "auto"), ("4.1", "async")], 2))
 def test_slices_and_keyframes_leave_no_mark(kafka: str, commit: str) -> None:
     config: dict[str, ConfigValue] = {"max.poll.records": 7, "request.timeout.ms": 3_000}
     found = spec(kafka, members=3, processing_us=9_000, commit=commit, config=config, broker=SHORT, each_us=120_000)

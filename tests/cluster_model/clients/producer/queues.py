@@ -1,6 +1,6 @@
 """A producer's queues, just enough of them to drive a partitioner as an accumulator does."""
 
-from cluster_model.clients.producer.partitioners import Placement, Queue, Topic
+from cluster_model.clients.producer.partitioners import Queue, RecordPlacement, Topic
 
 
 class Waiting:
@@ -50,7 +50,9 @@ class Waiting:
         ]
 
 
-def send(placement: Placement, waiting: Waiting, size: int, key: bytes | None = None, own: int | None = None) -> int:
+def send(
+    placement: RecordPlacement, waiting: Waiting, size: int, key: bytes | None = None, own: int | None = None
+) -> int:
     """One record, all the way into a batch; where it went."""
     topic = waiting.topic
     partition = placement.place(own, key, topic, lambda tried: waiting.fits(tried, size))

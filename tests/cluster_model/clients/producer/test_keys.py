@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.clients.producer.partitioners import PartitionerConfig, partitioner_of
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.versions import ClientProfile
 from cluster_model.util.deterministic_math import murmur2, partition_for_key
 from tests.cluster_model.clients.producer.queues import Waiting
@@ -49,7 +49,7 @@ def test_a_key_has_one_partition_whoever_leads(key: bytes, total: int) -> None:
     partition = partition_for_key(key, total)
     assert 0 <= partition < total
     for version in VERSIONS:
-        partitioner = partitioner_of(ClientProfile.of(version), PartitionerConfig(), Stream(1, "p"))
+        partitioner = partitioner_of(ClientProfile.of(version), PartitionerConfig(), RandomStream(1, "p"))
         for available in [(), (0,), tuple(range(total))]:
             assert partitioner.partition(key, Waiting(total, 100, available).topic) == partition
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.clients.producer.partitioners import NodeLatencies, Queue, UniformPartitioner, load_table
-from cluster_model.kernel.rng import Stream
+from cluster_model.clients.producer.partitioners import BuiltInPartitioner, NodeLatencies, Queue, load_table
+from cluster_model.kernel.rng import RandomStream
 from tests.cluster_model.clients.producer.queues import Waiting
 
 MS = 1_000
@@ -70,7 +70,7 @@ def test_odds_are_how_much_shorter_than_the_longest(entries: list[tuple[int, boo
 
 
 def test_a_longer_queue_gets_less() -> None:
-    partitioner = UniformPartitioner(Stream(5, "p"), 1)
+    partitioner = BuiltInPartitioner(RandomStream(5, "p"), 1)
     waiting = Waiting(3, 1)
     topic = waiting.topic._replace(queues=lambda: queues(0, 3, 1))
     placed: Counter[int] = Counter()
@@ -82,7 +82,7 @@ def test_a_longer_queue_gets_less() -> None:
 
 
 def test_without_adaptive_partitioning_queues_do_not_matter() -> None:
-    partitioner = UniformPartitioner(Stream(5, "p"), 1, adaptive=False)
+    partitioner = BuiltInPartitioner(RandomStream(5, "p"), 1, adaptive=False)
     topic = Waiting(3, 1).topic._replace(queues=lambda: queues(0, 3_000, 3_000))
     placed: Counter[int] = Counter()
     for _record in range(300):

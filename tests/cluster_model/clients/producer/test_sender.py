@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.clients.producer.record_accumulator import Outgoing
+from cluster_model.clients.producer.record_accumulator import ProducerBatch
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
@@ -255,12 +255,12 @@ def test_a_batch_too_large_for_the_broker_is_sent_again_in_pieces() -> None:
 
 
 def test_pieces_of_a_batch_keep_the_time_of_each_record() -> None:
-    batch = Outgoing("t-0", 10, 2, 100)
+    batch = ProducerBatch("t-0", 10, 2, 100)
     batch.join(1, 100)
     batch.join(2, 130)
     batch.join(1, 150)
     assert batch.sent_together() == [(0, 3, 100), (3, 2, 130), (5, 1, 150)]
-    pieces = [piece.sent_together() for piece in Outgoing.loaded(batch.save()).pieces(4)]
+    pieces = [piece.sent_together() for piece in ProducerBatch.loaded(batch.save()).pieces(4)]
     assert pieces == [[(0, 3, 100), (3, 1, 130)], [(0, 1, 130), (1, 1, 150)]]
 
 

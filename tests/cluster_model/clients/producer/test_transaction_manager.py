@@ -12,11 +12,11 @@ from cluster_model.clients.producer.transaction_manager import (
     INIT,
     OFFSETS,
     ProducerTransactionState,
-    Rules,
     TransactionCall,
     TransactionManager,
     TransactionOffsets,
-    rules_of,
+    TransactionRules,
+    transaction_rules,
 )
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import CommittedOffset, TxnOffsetCommitRequest
@@ -28,9 +28,9 @@ E = KafkaError
 S = ProducerTransactionState
 BACKOFF = 100_000
 TIMEOUT = 60_000_000
-OLD = Rules(bumps=False, fenced_by_leaders=True, members=False)
-USUAL = Rules()
-EPOCHS = Rules(epochs=True, versions=(12, 5, 5))
+OLD = TransactionRules(bumps=False, fenced_by_leaders=True, members=False)
+USUAL = TransactionRules()
+EPOCHS = TransactionRules(epochs=True, versions=(12, 5, 5))
 ALL = (OLD, USUAL, EPOCHS)
 OF_A_MEMBER = TransactionOffsets("g", (CommittedOffset("in-0", 7, 2),), 3, "g-1", "")
 
@@ -38,7 +38,7 @@ OF_A_MEMBER = TransactionOffsets("g", (CommittedOffset("in-0", 7, 2),), 3, "g-1"
 class Talk:
     """A manager and the other side of its requests."""
 
-    def __init__(self, rules: Rules = USUAL) -> None:
+    def __init__(self, rules: TransactionRules = USUAL) -> None:
         self.manager = TransactionManager("tx", TIMEOUT, BACKOFF, rules)
         self.now = 0
         self.requests: list[object] = []
@@ -66,13 +66,13 @@ class Talk:
         return self
 
 
-def ready(rules: Rules = USUAL) -> Talk:
+def ready(rules: TransactionRules = USUAL) -> Talk:
     talk = Talk(rules)
     talk.manager.initialize()
     return talk.does(INIT)
 
 
-def writing(rules: Rules = USUAL) -> Talk:
+def writing(rules: TransactionRules = USUAL) -> Talk:
     """In a transaction that has written to orders-0."""
     talk = ready(rules)
     talk.manager.begin()
@@ -118,7 +118,7 @@ def test_with_an_epoch_for_every_transaction_the_first_write_adds_the_partition(
 
 @pytest.mark.parametrize("rules", ALL)
 @pytest.mark.parametrize("committed", [True, False])
-def test_the_end_waits_for_the_last_batch(rules: Rules, committed: bool) -> None:
+def test_the_end_waits_for_the_last_batch(rules: TransactionRules, committed: bool) -> None:
     talk = writing(rules)
     (talk.manager.commit if committed else talk.manager.abort)()
     assert talk.manager.state is (S.COMMITTING if committed else S.ABORTING)
@@ -141,7 +141,7 @@ def test_the_last_answer_of_an_id_that_is_used_up_names_the_next() -> None:
 
 
 @pytest.mark.parametrize("rules", ALL)
-def test_an_empty_transaction_ends_without_a_request(rules: Rules) -> None:
+def test_an_empty_transaction_ends_without_a_request(rules: TransactionRules) -> None:
     talk = ready(rules)
     for end in (talk.manager.commit, talk.manager.abort):
         talk.manager.begin()
@@ -190,7 +190,7 @@ def test_with_an_epoch_for_every_transaction_offsets_add_their_partition_themsel
 # --- what comes again -----------------------------------------------------------------------------------------------
 
 
-def at_work(kind: str, rules: Rules = USUAL) -> Talk:
+def at_work(kind: str, rules: TransactionRules = USUAL) -> Talk:
     """A request of a kind is under way."""
     if kind == INIT:
         talk = Talk(rules)
@@ -276,7 +276,7 @@ def test_a_partition_that_is_not_known_yet_is_asked_for_again(kind: str) -> None
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("error", [E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH])
 @pytest.mark.parametrize("rules", [OLD, USUAL])
-def test_who_is_fenced_by_a_coordinator_is_so_for_good(kind: str, error: KafkaError, rules: Rules) -> None:
+def test_who_is_fenced_by_a_coordinator_is_so_for_good(kind: str, error: KafkaError, rules: TransactionRules) -> None:
     talk = at_work(kind, rules)
     talk.answer(error)
     assert (talk.manager.state, talk.manager.error) == (S.FATAL_ERROR, E.PRODUCER_FENCED)
@@ -312,7 +312,7 @@ def test_abortable_is_what_says_so(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [ADD, OFFSETS, END])
 @pytest.mark.parametrize("rules", [OLD, USUAL])
-def test_an_unknown_mapping_is_abortable_if_the_epoch_can_be_raised(kind: str, rules: Rules) -> None:
+def test_an_unknown_mapping_is_abortable_if_the_epoch_can_be_raised(kind: str, rules: TransactionRules) -> None:
     talk = at_work(kind, rules)
     talk.answer(E.INVALID_PRODUCER_ID_MAPPING)
     if rules is OLD:
@@ -359,7 +359,7 @@ def test_a_failed_batch_costs_the_transaction_and_then_an_epoch(snapshot: Snapsh
 
 
 @pytest.mark.parametrize("rules", [OLD, EPOCHS])
-def test_no_epoch_is_asked_for_where_there_is_none_or_the_end_brings_it(rules: Rules) -> None:
+def test_no_epoch_is_asked_for_where_there_is_none_or_the_end_brings_it(rules: TransactionRules) -> None:
     talk = writing(rules)
     talk.manager.batch_failed(E.REQUEST_TIMED_OUT)
     talk.manager.abort()
@@ -381,7 +381,9 @@ def test_a_batch_that_fails_in_a_commit_ends_the_commit() -> None:
 
 
 @pytest.mark.parametrize(("rules", "state"), [(OLD, S.FATAL_ERROR), (USUAL, S.ABORTABLE_ERROR)])
-def test_a_leaders_word_on_the_epoch_was_fatal_before_kip_588(rules: Rules, state: ProducerTransactionState) -> None:
+def test_a_leaders_word_on_the_epoch_was_fatal_before_kip_588(
+    rules: TransactionRules, state: ProducerTransactionState
+) -> None:
     talk = writing(rules)
     talk.manager.batch_failed(E.INVALID_PRODUCER_EPOCH)
     assert talk.manager.state is state
@@ -390,7 +392,9 @@ def test_a_leaders_word_on_the_epoch_was_fatal_before_kip_588(rules: Rules, stat
 @pytest.mark.parametrize(
     ("rules", "state"), [(OLD, S.FATAL_ERROR), (USUAL, S.ABORTABLE_ERROR), (EPOCHS, S.ABORTABLE_ERROR)]
 )
-def test_a_gap_that_nobody_can_close_needs_a_new_epoch(rules: Rules, state: ProducerTransactionState) -> None:
+def test_a_gap_that_nobody_can_close_needs_a_new_epoch(
+    rules: TransactionRules, state: ProducerTransactionState
+) -> None:
     talk = writing(rules)
     talk.manager.unresolved()
     assert talk.manager.state is state
@@ -455,4 +459,4 @@ def test_client_and_cluster_agree_on_the_older_ones_rules(
     given = {"transactional.id": "tx", **({"client.version": client} if client else {})}
     config = ProducerConfig.of(profile, given)
     assert config.client == ClientProfile.of(client or kafka)
-    assert rules_of(profile, config) == Rules(*expected)
+    assert transaction_rules(profile, config) == TransactionRules(*expected)

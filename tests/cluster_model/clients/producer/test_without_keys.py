@@ -9,26 +9,26 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.clients.producer.partitioners import (
+    BuiltInPartitioner,
     PartitionerConfig,
-    Placement,
-    RoundRobinDefault,
+    RecordPlacement,
+    RoundRobinDefaultPartitioner,
     RoundRobinPartitioner,
     StickyPartitioner,
-    UniformPartitioner,
-    after,
+    next_counter,
     partitioner_of,
-    turn,
+    round_robin_partition,
 )
-from cluster_model.kernel.rng import Stream
+from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.versions import ClientProfile, Version
 from tests.cluster_model.clients.producer.queues import Waiting, send
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 
 LEAST, GREATEST = -(1 << 31), (1 << 31) - 1
 
 
-def stream(seed: int = 1) -> Stream:
-    return Stream(seed, "partitioner")
+def stream(seed: int = 1) -> RandomStream:
+    return RandomStream(seed, "partitioner")
 
 
 def release(version: Version) -> ClientProfile:
@@ -40,21 +40,21 @@ def release(version: Version) -> ClientProfile:
 
 def test_a_turn_is_the_counter_without_its_sign_bit_over_the_partitions_with_a_leader() -> None:
     topic = Waiting(6, 100, (1, 4, 5)).topic
-    assert [turn(counter, topic) for counter in (0, 1, 2, 3)] == [1, 4, 5, 1]
-    assert turn(-1, topic) == (1, 4, 5)[GREATEST % 3]
-    assert turn(LEAST, topic) == 1
-    assert turn(7, Waiting(6, 100, ()).topic) == 7 % 6
+    assert [round_robin_partition(counter, topic) for counter in (0, 1, 2, 3)] == [1, 4, 5, 1]
+    assert round_robin_partition(-1, topic) == (1, 4, 5)[GREATEST % 3]
+    assert round_robin_partition(LEAST, topic) == 1
+    assert round_robin_partition(7, Waiting(6, 100, ()).topic) == 7 % 6
 
 
 def test_the_counter_wraps_as_an_int_does() -> None:
-    assert after(GREATEST) == LEAST
-    assert after(-1) == 0
+    assert next_counter(GREATEST) == LEAST
+    assert next_counter(-1) == 0
 
 
 def test_round_robin_starts_anywhere_and_then_takes_turns() -> None:
     starts = Counter()
     for seed in range(200):
-        partitioner = RoundRobinDefault(stream(seed))
+        partitioner = RoundRobinDefaultPartitioner(stream(seed))
         topic = Waiting(4, 100).topic
         placed = [partitioner.partition(None, topic) for _record in range(9)]
         assert all((second - first) % 4 == 1 for first, second in pairwise(placed))
@@ -65,7 +65,7 @@ def test_round_robin_starts_anywhere_and_then_takes_turns() -> None:
 def test_the_start_can_be_negative() -> None:
     counters = []
     for seed in range(40):
-        partitioner = RoundRobinDefault(stream(seed))
+        partitioner = RoundRobinDefaultPartitioner(stream(seed))
         partitioner.partition(None, Waiting(4, 100).topic)
         counters.append(partitioner.save()[0])
     assert min(counters) < -(1 << 29)
@@ -73,7 +73,7 @@ def test_the_start_can_be_negative() -> None:
 
 
 def test_a_new_batch_takes_no_second_turn_up_to_2_3() -> None:
-    placement = Placement(partitioner_of(release((2, 3, 1)), PartitionerConfig(), stream()))
+    placement = RecordPlacement(partitioner_of(release((2, 3, 1)), PartitionerConfig(), stream()))
     waiting = Waiting(4, 10)
     placed = [send(placement, waiting, 10) for _record in range(8)]
     assert sorted(placed) == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -82,8 +82,8 @@ def test_a_new_batch_takes_no_second_turn_up_to_2_3() -> None:
 # The class RoundRobinPartitioner.
 
 
-def round_robin(version: Version) -> Placement:
-    return Placement(partitioner_of(release(version), PartitionerConfig("RoundRobinPartitioner"), stream()))
+def round_robin(version: Version) -> RecordPlacement:
+    return RecordPlacement(partitioner_of(release(version), PartitionerConfig("RoundRobinPartitioner"), stream()))
 
 
 @pytest.mark.parametrize("version", [(2, 4, 0), (3, 2, 0), (3, 9, 0)])
@@ -123,7 +123,7 @@ def test_a_record_with_its_own_partition_takes_no_turn() -> None:
 
 
 def test_sticky_keeps_a_partition_until_its_batch_is_full_and_then_takes_another() -> None:
-    placement = Placement(StickyPartitioner(stream()))
+    placement = RecordPlacement(StickyPartitioner(stream()))
     waiting = Waiting(5, 100)
     placed = [send(placement, waiting, 25) for _record in range(400)]
     runs = [placed[at : at + 4] for at in range(0, 400, 4)]
@@ -135,14 +135,14 @@ def test_sticky_keeps_a_partition_until_its_batch_is_full_and_then_takes_another
 def test_sticky_draws_among_the_partitions_with_a_leader() -> None:
     for available in [(1, 3), (2,), ()]:
         waiting = Waiting(6, 10, available)
-        placement = Placement(StickyPartitioner(stream()))
+        placement = RecordPlacement(StickyPartitioner(stream()))
         placed = {send(placement, waiting, 10) for _record in range(200)}
         assert placed == set(available or range(6))
 
 
 def test_with_one_partition_available_sticky_stays_there() -> None:
     waiting = Waiting(3, 10, (1,))
-    placement = Placement(StickyPartitioner(stream()))
+    placement = RecordPlacement(StickyPartitioner(stream()))
     assert {send(placement, waiting, 10) for _record in range(20)} == {1}
 
 
@@ -159,7 +159,7 @@ def test_only_the_partition_that_is_stuck_to_moves_sticky_on() -> None:
 
 
 def test_a_full_batch_of_keys_moves_sticky_on_too() -> None:
-    placement = Placement(StickyPartitioner(stream()))
+    placement = RecordPlacement(StickyPartitioner(stream()))
     waiting = Waiting(4, 100)
     stuck = send(placement, waiting, 10)
     assert send(placement, waiting, 100, own=stuck) == stuck
@@ -169,14 +169,14 @@ def test_a_full_batch_of_keys_moves_sticky_on_too() -> None:
 def test_the_uniform_sticky_class_ignores_keys() -> None:
     waiting = Waiting(4, 100)
     config = PartitionerConfig("org.apache.kafka.clients.producer.UniformStickyPartitioner")
-    placement = Placement(partitioner_of(release((2, 8, 0)), config, stream()))
+    placement = RecordPlacement(partitioner_of(release((2, 8, 0)), config, stream()))
     assert len({send(placement, waiting, 1, key=str(number).encode()) for number in range(50)}) == 1
 
 
 def test_without_linger_a_slow_broker_gets_the_most() -> None:
     """The reason for KIP-794: the batch of a broker that is behind stays open, and the producer sticks to it."""
     waiting = Waiting(3, 1_000)
-    placement = Placement(StickyPartitioner(stream()))
+    placement = RecordPlacement(StickyPartitioner(stream()))
     placed: Counter[int] = Counter()
     for record in range(6_000):
         placed[send(placement, waiting, 10)] += 1
@@ -189,15 +189,17 @@ def test_without_linger_a_slow_broker_gets_the_most() -> None:
 # Since 3.3.
 
 
-def uniform(batch_bytes: int = 100, *, adaptive: bool = True, ignore_keys: bool = False, seed: int = 1) -> Placement:
-    return Placement(UniformPartitioner(stream(seed), batch_bytes, adaptive=adaptive, ignore_keys=ignore_keys))
+def uniform(
+    batch_bytes: int = 100, *, adaptive: bool = True, ignore_keys: bool = False, seed: int = 1
+) -> RecordPlacement:
+    return RecordPlacement(BuiltInPartitioner(stream(seed), batch_bytes, adaptive=adaptive, ignore_keys=ignore_keys))
 
 
-def bytes_per_stay(placement: Placement, waiting: Waiting, size: int, records: int) -> list[int]:
+def bytes_per_stay(placement: RecordPlacement, waiting: Waiting, size: int, records: int) -> list[int]:
     """The bytes of each stay at a partition: where the partitioner draws, its stream moves on."""
     stays = [0]
     rule = placement.partitioner
-    assert isinstance(rule, UniformPartitioner)
+    assert isinstance(rule, BuiltInPartitioner)
     for _record in range(records):
         produced = rule.save()[1]
         send(placement, waiting, size)
@@ -313,7 +315,9 @@ STEPS = st.lists(
 )
 
 
-def run(placement: Placement, waiting: Waiting, steps: list[tuple[str, bytes | None, int | None, int]]) -> list[int]:
+def run(
+    placement: RecordPlacement, waiting: Waiting, steps: list[tuple[str, bytes | None, int | None, int]]
+) -> list[int]:
     placed = []
     for what, key, own, size in steps:
         if what == "send":
@@ -331,7 +335,7 @@ def run(placement: Placement, waiting: Waiting, steps: list[tuple[str, bytes | N
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("version", "name"), CASES)
-@settings(max_examples=many(40, settings.default.max_examples))
+@settings(max_examples=sample_count(40, settings.default.max_examples))
 @given(steps=STEPS, more=STEPS)
 def test_a_saved_partitioner_goes_on_the_same(
     version: Version, name: str, steps: list[tuple[str, bytes | None, int | None, int]],
@@ -339,14 +343,14 @@ def test_a_saved_partitioner_goes_on_the_same(
 ) -> None:  # fmt: skip
     config = PartitionerConfig(name, batch_bytes=100)
     draws = stream()
-    placement, waiting = Placement(partitioner_of(release(version), config, draws)), Waiting(5, 100)
+    placement, waiting = RecordPlacement(partitioner_of(release(version), config, draws)), Waiting(5, 100)
     assert all(0 <= partition < 5 for partition in run(placement, waiting, steps))
     saved, position = placement.partitioner.save(), draws.position
     queues = {partition: [list(batch) for batch in queue] for partition, queue in waiting.queues.items()}
     available = waiting.available
     first = run(placement, waiting, more)
     draws.position = position
-    again = Placement(partitioner_of(release(version), config, draws))
+    again = RecordPlacement(partitioner_of(release(version), config, draws))
     again.partitioner.load(saved)
     waiting.queues, waiting.available = queues, available
     assert run(again, waiting, more) == first
@@ -362,7 +366,7 @@ def test_a_records_own_partition_always_wins(
     before: list[tuple[str, bytes | None, int | None, int]],
 ) -> None:  # fmt: skip
     version, name = case
-    placement = Placement(partitioner_of(release(version), PartitionerConfig(name), stream()))
+    placement = RecordPlacement(partitioner_of(release(version), PartitionerConfig(name), stream()))
     waiting = Waiting(5, 100)
     run(placement, waiting, before)
     assert send(placement, waiting, 10, key, own) == own
@@ -384,11 +388,11 @@ def test_a_class_that_the_version_lacks_is_refused(version: Version, name: str, 
 @pytest.mark.parametrize(
     ("version", "name", "kind"),
     [
-        ((0, 8, 2), "", RoundRobinDefault), ((2, 3, 1), "", RoundRobinDefault),
-        ((2, 3, 1), "DefaultPartitioner", RoundRobinDefault),
+        ((0, 8, 2), "", RoundRobinDefaultPartitioner), ((2, 3, 1), "", RoundRobinDefaultPartitioner),
+        ((2, 3, 1), "DefaultPartitioner", RoundRobinDefaultPartitioner),
         ((2, 4, 0), "", StickyPartitioner), ((3, 2, 3), "", StickyPartitioner),
         ((3, 9, 0), "org.apache.kafka.clients.producer.internals.DefaultPartitioner", StickyPartitioner),
-        ((3, 3, 0), "", UniformPartitioner), ((4, 1, 0), "", UniformPartitioner),
+        ((3, 3, 0), "", BuiltInPartitioner), ((4, 1, 0), "", BuiltInPartitioner),
         ((4, 0, 0), "org.apache.kafka.clients.producer.RoundRobinPartitioner", RoundRobinPartitioner),
     ],
 )  # fmt: skip

@@ -13,7 +13,7 @@ from cluster_model.protocol.admin_messages import (
 )
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ElrChanged
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from tests.cluster_model.timelines import Watched
 
 P = "orders-0"
@@ -46,7 +46,7 @@ def test_another_minimum_of_the_topic_or_of_all_brokers_clears_the_elr(type_: st
     assert before.elr == (2,)
     assert alter(watched, type_, name, AlterableConfig(MINIMUM, "3"))[0] is KafkaError.NONE
     epoch = before.partition_epoch + 1
-    assert state(watched) == before._replace(elr=(), last_known=NOBODY, partition_epoch=epoch)
+    assert state(watched) == before._replace(elr=(), last_known=NO_LEADER, partition_epoch=epoch)
     # The leader has received the new partition epoch, so its next proposal is valid.
     watched.cluster.restart(2)
     watched.run(8)

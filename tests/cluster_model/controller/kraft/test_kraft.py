@@ -4,7 +4,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.kraft.cluster_control_manager import HeartbeatManager
+from cluster_model.controller.kraft.cluster_control_manager import BrokerHeartbeatManager
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.admin_messages import (
     AlterableConfig,
@@ -22,7 +22,7 @@ from cluster_model.protocol.events import (
     LeaderElected,
     NodeDown,
 )
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.timelines import MS, SECOND, Watched
@@ -128,10 +128,10 @@ def test_without_a_quorum_nobody_is_elected_and_no_isr_changes_while_leaders_ser
     changes = (BrokerFenced, LeaderElected, IsrChanged)
     assert [event for event in cluster.drain() if isinstance(event, changes)] == []
     assert cluster.query.acked() == stalled, "acks=all waits for a follower that cannot be taken out of the ISR"
-    assert cluster.plane.active() == NOBODY
+    assert cluster.plane.active() == NO_LEADER
     cluster.restart(1001)
     cluster.run(80 * SECOND)
-    assert cluster.plane.active() != NOBODY
+    assert cluster.plane.active() != NO_LEADER
     assert cluster.query.isr(P) == [1, 2]
     assert cluster.query.acked() > stalled
 
@@ -219,7 +219,7 @@ def test_preferred_leaders_are_elected_every_five_minutes_without_a_threshold() 
     assert (elected.leader, elected.by, elected.at_us // SECOND) == (1, "preferred leader", 300)
 
 
-@pytest.mark.parametrize(("kafka", "leader"), [("3.8", NOBODY), ("3.9", 2)])
+@pytest.mark.parametrize(("kafka", "leader"), [("3.8", NO_LEADER), ("3.9", 2)])
 def test_unclean_elections_also_come_by_a_timer_since_3_9(kafka: str, leader: int) -> None:
     """The topic's setting becomes unclean after every event that could have caused an election."""
     watched = Watched(kafka, placement=((1, 2),), brokers=3)
@@ -233,7 +233,7 @@ def test_unclean_elections_also_come_by_a_timer_since_3_9(kafka: str, leader: in
     change = AlterableConfig("unclean.leader.election.enable", "true")
     resource = AlterConfigsResource("topic", "orders", (change,))
     assert watched.ask(IncrementalAlterConfigsRequest(0, (resource,)), node=2).resources[0].error == KafkaError.NONE
-    assert watched.cluster.query.leader(P) == NOBODY
+    assert watched.cluster.query.leader(P) == NO_LEADER
     watched.run(290)
     assert watched.cluster.query.leader(P) == leader
 
@@ -360,7 +360,7 @@ def test_a_replica_stays_eligible_only_if_its_broker_had_stopped_cleanly(clean: 
 
 
 def test_sessions_lapse_and_a_shutdown_keeps_its_first_offset() -> None:
-    manager = HeartbeatManager(9 * SECOND)
+    manager = BrokerHeartbeatManager(9 * SECOND)
     manager.touch(1, 0, fenced=False, metadata_offset=5)
     assert manager.valid(1, 9 * SECOND - 1)
     assert not manager.valid(1, 9 * SECOND)

@@ -14,9 +14,9 @@ from cluster_model.controller.kraft.messages import (
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.kernel.rng import Streams
+from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, AlterPartitionResponse
 
 MS = 1_000
 BROKER, OLD, NEW = 1, 1001, 1002
@@ -50,7 +50,7 @@ class Rig:
     """A broker that consists of a channel and an AlterPartitionManager, and two controllers."""
 
     def __init__(self) -> None:
-        self.network = Network(Streams(0), MS, 0, lambda _target, _payload: None)
+        self.network = Network(RandomStreams(0), MS, 0, lambda _target, _payload: None)
         self.log: Any = Log()
         self.old, self.new = Node(self), Node(self)
         port = NodeContext(self.network, BROKER)
@@ -106,7 +106,7 @@ def test_one_request_is_under_way_at_a_time(rig: Rig) -> None:
 
 
 def test_without_a_controller_a_request_waits_until_there_is_one(rig: Rig) -> None:
-    rig.log.leader = NOBODY
+    rig.log.leader = NO_LEADER
     request = rig.beat(1)
     rig.run(950 * MS)
     rig.log.leader = NEW

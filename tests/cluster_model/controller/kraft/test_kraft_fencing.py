@@ -9,10 +9,10 @@ from cluster_model.controller.kraft.controller_channel import ControllerChannel
 from cluster_model.controller.kraft.messages import BrokerHeartbeatRequest
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import BrokerFenced, ElrChanged, Event, IsrChanged, LeaderElected, PartitionOffline
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.timelines import MS, SECOND
-from tests.support.breadth import many, met
+from tests.support.breadth import covering_cases, sample_count
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ def build(kafka: str, seed: int, acks: str = "1", **config: int) -> Cluster:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(many(6, 12)))
+@pytest.mark.parametrize("seed", range(sample_count(6, 12)))
 def test_a_crashed_broker_is_fenced_seven_to_nine_seconds_later_at_any_phase(seed: int) -> None:
     """Some times are random, the others lie just before and just after a heartbeat of that broker."""
     draw = random.Random(seed)
@@ -52,7 +52,7 @@ def test_a_crashed_broker_is_fenced_seven_to_nine_seconds_later_at_any_phase(see
         cluster.run(crashed + 9 * SECOND + 40 * MS)
         assert not cluster.plane.is_live(broker)
         assert broker not in cluster.query.isr(P)
-        assert cluster.query.leader(P) not in (broker, NOBODY)
+        assert cluster.query.leader(P) not in (broker, NO_LEADER)
 
 
 def test_sessions_and_heartbeats_go_by_their_settings() -> None:
@@ -72,7 +72,7 @@ def changes(cluster: Cluster) -> list[Event]:
 
 @pytest.mark.parametrize(
     ("kafka", "acks", "follower_dies", "goes_on"),
-    met(["3.3", "3.9", "4.1"], [("1", True, True), ("all", False, True), ("all", True, False)]),
+    covering_cases(["3.3", "3.9", "4.1"], [("1", True, True), ("all", False, True), ("all", True, False)]),
 )
 def test_without_a_quorum_leaders_serve_what_needs_nobody_else(
     kafka: str, acks: str, follower_dies: bool, goes_on: bool

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.controller.kraft.control_plane import KraftPlane
+from cluster_model.controller.kraft.control_plane import KraftControlPlane
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.errors import KafkaError
@@ -101,7 +101,7 @@ def test_an_answer_waits_for_what_the_controller_wrote_of_its_own_accord() -> No
     watched = Watched()
     watched.run(2)
     cluster = watched.cluster
-    assert isinstance(cluster.plane, KraftPlane)
+    assert isinstance(cluster.plane, KraftControlPlane)
     controller = cluster.plane._nodes[1001].controller
     for other in (1002, 1003):
         cluster.cut(1001, other, 7)

@@ -6,7 +6,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.protocol.admin_messages import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from tests.cluster_model.timelines import MS, SECOND, Watched
 
 P = "orders-0"
@@ -24,7 +24,7 @@ def leaderless(kafka: str, **config: int | bool) -> Watched:
         watched.run(10)
         step()
     watched.run(4)
-    assert watched.cluster.query.leader(P) == NOBODY
+    assert watched.cluster.query.leader(P) == NO_LEADER
     return watched
 
 
@@ -43,7 +43,7 @@ def test_before_3_9_the_next_broker_that_comes_back_brings_the_unclean_election(
     allow_unclean(watched, "topic", "orders")
     watched.cluster.crash(3)
     watched.run(10)
-    assert watched.cluster.query.leader(P) == NOBODY
+    assert watched.cluster.query.leader(P) == NO_LEADER
     watched.cluster.restart(3)
     watched.run(4)
     assert watched.cluster.query.leader(P) == 2
@@ -60,7 +60,7 @@ def test_the_timer_goes_by_its_interval_and_by_what_is_allowed_for_the_topic_or_
     allow_unclean(watched, type_, name)
     watched.run(4.9)
     assert watched.cluster.now_us == 39_900_000
-    assert watched.cluster.query.leader(P) == NOBODY
+    assert watched.cluster.query.leader(P) == NO_LEADER
     watched.run(0.2)
     assert watched.cluster.query.leader(P) == 2
     (elected,) = watched.told("leader_elected", f"partition={P}", "isr=2", "clean=False")
@@ -72,13 +72,13 @@ def test_the_timer_elects_nobody_where_the_topic_forbids_it_or_nobody_lives() ->
     allow_unclean(watched, "topic", "orders", "false")
     allow_unclean(watched, "broker", "")
     watched.run(30)
-    assert watched.cluster.query.leader(P) == NOBODY
+    assert watched.cluster.query.leader(P) == NO_LEADER
     watched.cluster.crash(2)
     watched.run(12)
     resource = AlterConfigsResource("topic", "orders", (AlterableConfig("unclean.leader.election.enable", "true"),))
     watched.ask(IncrementalAlterConfigsRequest(0, (resource,)), node=3)
     watched.run(45)
-    assert watched.cluster.query.leader(P) == NOBODY
+    assert watched.cluster.query.leader(P) == NO_LEADER
 
 
 def test_a_controller_that_leads_once_more_goes_by_a_new_timer_only() -> None:
@@ -97,6 +97,6 @@ def test_a_controller_that_leads_once_more_goes_by_a_new_timer_only() -> None:
     elected = [at for at, line in watched.messages if "controller_changed" in line][-1]
     watched.cluster.run(elected + 60 * SECOND - 100 * MS)
     assert watched.cluster.now_us > 80 * SECOND
-    assert watched.cluster.query.leader(P) == NOBODY, "the timer of its first epoch would have rung at 60 s"
+    assert watched.cluster.query.leader(P) == NO_LEADER, "the timer of its first epoch would have rung at 60 s"
     watched.cluster.run(elected + 60 * SECOND + 100 * MS)
     assert watched.cluster.query.leader(P) == 2

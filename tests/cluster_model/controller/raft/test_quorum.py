@@ -6,9 +6,9 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.controller.raft.messages import VoteRequest
 from cluster_model.controller.raft.raft import Role
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from tests.cluster_model.quorums import LATENCY, MS, SECOND, QuorumRig
-from tests.support.breadth import met
+from tests.support.breadth import covering_cases
 
 RTT = 2 * LATENCY + 600
 """Upper bound, with the rig's jitter."""
@@ -21,7 +21,7 @@ SEEDS = range(8)
 def test_a_new_quorum_elects_one_leader(voters: int, kafka: str) -> None:
     rig = QuorumRig(voters, 2, kafka=kafka, formed=False)
     rig.run(10 * SECOND)
-    assert rig.leader() != NOBODY
+    assert rig.leader() != NO_LEADER
     assert rig.roles().count(Role.LEADER) == 1
     assert {member.peer.leader for member in rig.members.values()} == {rig.leader()}
     rig.append("x")
@@ -77,14 +77,16 @@ def test_a_fetch_timeout_shorter_than_a_fetch_elects_without_end(timeout: int) -
 
 def failover(rig: QuorumRig) -> int:
     took = rig.until_leader()
-    assert rig.leader() not in (NOBODY, 1001)
+    assert rig.leader() not in (NO_LEADER, 1001)
     return took
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "voters", "kafka"),
-    met(["crash", "power_off", "pause", "isolate"], [(3, "3.3"), (3, "3.9"), (5, "3.9"), (3, "4.1"), (5, "4.1")]),
+    covering_cases(
+        ["crash", "power_off", "pause", "isolate"], [(3, "3.3"), (3, "3.9"), (5, "3.9"), (3, "4.1"), (5, "4.1")]
+    ),
 )
 def test_another_leads_about_a_fetch_timeout_and_an_election_later(how: str, voters: int, kafka: str) -> None:
     times: list[int] = []
@@ -121,7 +123,7 @@ def test_a_leader_that_restarts_at_once_does_not_lead_its_epoch_again() -> None:
     assert rig.roles()[0] is Role.RESIGNED
     rig.run(10 * SECOND)
     assert rig.peer(1001).epoch > 1
-    assert rig.leader() != NOBODY
+    assert rig.leader() != NO_LEADER
 
 
 @pytest.mark.slow
@@ -209,7 +211,7 @@ def test_a_voter_that_was_cut_off_deposes_the_leader_only_without_pre_votes(kafk
     rig.reconnect(1003)
     rig.run(30 * SECOND)
     assert (rig.heard(1001, "resigned") != []) is deposed
-    assert rig.peer(1003).leader == rig.leader() != NOBODY
+    assert rig.peer(1003).leader == rig.leader() != NO_LEADER
 
 
 @pytest.mark.slow
@@ -220,7 +222,7 @@ def test_without_a_majority_nothing_is_committed_and_nobody_elected() -> None:
     rig.crash(1003)
     rig.append("x")
     rig.run(60 * SECOND)
-    assert rig.leader() == NOBODY
+    assert rig.leader() == NO_LEADER
     assert rig.applied(1) == ["first", "a", "b"]
     rig.restart(1002)
     rig.run(10 * SECOND)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.raft.raft_client import QuorumPeer
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.controller.raft.raft_client import RaftClient
+from cluster_model.protocol.messages import NO_LEADER
 from tests.cluster_model.quorum_schedules import Promises, recover, script
 from tests.cluster_model.quorums import SECOND, QuorumRig
 
@@ -33,7 +33,7 @@ def test_what_is_promised_holds_whatever_happens(voters: int, observers: int, ka
         promises.check(rig)
     recover(rig)
     promises.check(rig)
-    assert rig.leader() != NOBODY
+    assert rig.leader() != NO_LEADER
     before = len(promises.committed)
     rig.append("the end")
     rig.run(2 * SECOND)
@@ -49,7 +49,7 @@ def history(rig: QuorumRig) -> Any:
     return [(member.heard, stand(member.peer)) for member in rig.members.values()]
 
 
-def stand(peer: QuorumPeer) -> Any:
+def stand(peer: RaftClient) -> Any:
     node = peer.node
     return (node.role, node.epoch, node.voted, peer.leader, peer.high_watermark, peer.end, peer.is_leader)
 

@@ -20,15 +20,15 @@ from cluster_model.controller.raft.raft import (
     RaftNode,
     ReplicaProgress,
     Role,
-    answer,
-    fetched,
-    says_something,
+    fetch_response,
+    handle_fetch_response,
+    has_news,
     successor_backoff_us,
 )
 from cluster_model.controller.raft.raft_log import QuorumLog, QuorumStore
 from cluster_model.protocol.configs import QuorumConfig
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.protocol.versions import Profile
 
 MS = 1_000
@@ -74,11 +74,11 @@ def in_role(role: Role, *, kafka: str = "3.9") -> RaftNode:
     write(made, 4, A, "x", "y", "z")
     made.epoch = 4
     if role is Role.UNATTACHED:
-        made.learn(5, NOBODY, 0)
+        made.learn(5, NO_LEADER, 0)
     elif role is Role.FOLLOWER:
         made.learn(5, A, 0)
     elif role is Role.PROSPECTIVE:
-        made.learn(5, NOBODY, 0)
+        made.learn(5, NO_LEADER, 0)
         poll(made, made.due_at)
     else:
         poll(made, made.due_at)
@@ -93,7 +93,7 @@ def in_role(role: Role, *, kafka: str = "3.9") -> RaftNode:
 
 
 def asked(member: RaftNode, candidate: int, epoch: int, last_epoch: int, end: int, *, pre: bool = False) -> Any:
-    return raft.vote(member, VoteRequest(9, epoch, candidate, last_epoch, end, pre), SECOND // 2)
+    return raft.handle_vote_request(member, VoteRequest(9, epoch, candidate, last_epoch, end, pre), SECOND // 2)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def asked(member: RaftNode, candidate: int, epoch: int, last_epoch: int, end: in
 def test_a_vote_goes_to_a_log_that_is_not_behind(last_epoch: int, end: int, granted: bool) -> None:
     member = in_role(Role.UNATTACHED)
     assert asked(member, B, 5, last_epoch, end).granted is granted
-    assert member.voted == (B if granted else NOBODY)
+    assert member.voted == (B if granted else NO_LEADER)
 
 
 def test_a_vote_is_given_once_in_an_epoch_and_again_to_the_same() -> None:
@@ -137,8 +137,8 @@ def test_an_old_epoch_is_told_the_new_one(role: Role) -> None:
     member = in_role(role, kafka="4.0" if role is Role.PROSPECTIVE else "3.9")
     response = asked(member, B, 4, 9, 99)
     assert (response.error, response.granted, response.epoch, response.leader) == (FENCED, False, 5, member.leader)
-    begun = raft.begin(member, BeginQuorumEpochRequest(1, 4, B), 0)
-    ended = raft.end(member, EndQuorumEpochRequest(1, 4, B, (ME,)), 0)
+    begun = raft.handle_begin_quorum_epoch_request(member, BeginQuorumEpochRequest(1, 4, B), 0)
+    ended = raft.handle_end_quorum_epoch_request(member, EndQuorumEpochRequest(1, 4, B, (ME,)), 0)
     assert (begun.error, ended.error, begun.epoch) == (FENCED, FENCED, 5)
     assert member.role is role
 
@@ -188,9 +188,9 @@ def answers(member: RaftNode, said: list[tuple[int, Any]], granted: dict[int, bo
     for voter, message in said:
         if voter in granted:
             response = VoteResponse(
-                message.correlation, 0, epoch or member.epoch, NOBODY, granted[voter], message.pre_vote
+                message.correlation, 0, epoch or member.epoch, NO_LEADER, granted[voter], message.pre_vote
             )
-            raft.voted(member, voter, response, SECOND)
+            raft.handle_vote_response(member, voter, response, SECOND)
 
 
 def test_a_candidate_wins_by_a_majority_and_writes_a_record_of_its_own() -> None:
@@ -229,7 +229,7 @@ def test_a_candidate_without_answers_holds_back_after_the_election_timeout() -> 
 def test_an_answer_that_was_not_asked_for_counts_for_nothing() -> None:
     member = in_role(Role.UNATTACHED)
     (_voter, message), *_rest = poll(member, member.due_at)
-    raft.voted(member, A, VoteResponse(message.correlation + 7, 0, 6, NOBODY, True, False), SECOND)
+    raft.handle_vote_response(member, A, VoteResponse(message.correlation + 7, 0, 6, NO_LEADER, True, False), SECOND)
     assert member.role is Role.CANDIDATE
 
 
@@ -278,7 +278,7 @@ def test_with_a_pre_vote_majority_it_stands() -> None:
 )
 def test_successors_stand_one_after_the_other(successors: tuple[int, ...], wait_ms: int) -> None:
     member = in_role(Role.FOLLOWER)
-    raft.end(member, EndQuorumEpochRequest(1, 5, A, successors), 7)
+    raft.handle_end_quorum_epoch_request(member, EndQuorumEpochRequest(1, 5, A, successors), 7)
     assert member.due_at == 7 + wait_ms * MS
 
 
@@ -289,7 +289,7 @@ def test_back_offs_of_successors() -> None:
 def test_the_end_of_another_leader_moves_no_clock() -> None:
     member = in_role(Role.FOLLOWER)
     due = member.due_at
-    raft.end(member, EndQuorumEpochRequest(1, 5, B, (ME,)), 7)
+    raft.handle_end_quorum_epoch_request(member, EndQuorumEpochRequest(1, 5, B, (ME,)), 7)
     assert member.due_at == due
 
 
@@ -388,9 +388,9 @@ def fetch(replica: int, epoch: int, offset: int, last_epoch: int) -> QuorumFetch
 def test_a_fetch_is_answered_by_records_or_by_where_the_logs_part(
     offset: int, last_epoch: int, diverging: tuple[int, int] | None, extents: Any
 ) -> None:
-    response = answer(leader(), fetch(A, 5, offset, last_epoch))
+    response = fetch_response(leader(), fetch(A, 5, offset, last_epoch))
     assert (response.error, response.diverging, response.extents) == (0, diverging, extents)
-    assert says_something(response) is (diverging is not None or extents != ())
+    assert has_news(response) is (diverging is not None or extents != ())
 
 
 @pytest.mark.parametrize(
@@ -403,7 +403,7 @@ def test_a_fetch_is_answered_by_records_or_by_where_the_logs_part(
 )  # fmt: skip
 def test_who_does_not_lead_that_epoch_says_who_does(role: Role, epoch: int, error: KafkaError) -> None:
     member = in_role(role)
-    response = answer(member, fetch(B, epoch, 0, 0))
+    response = fetch_response(member, fetch(B, epoch, 0, 0))
     assert (response.error, response.epoch, response.leader, response.extents) == (error, 5, member.leader, ())
 
 
@@ -417,7 +417,7 @@ def test_a_diverging_log_is_cut_to_what_both_have(diverging: tuple[int, int], en
     write(member, 4, A, "x", "y")
     write(member, 6, B, "z")
     member.learn(7, A, 0)
-    assert fetched(member, A, QuorumFetchResponse(1, 0, 7, A, -1, (), diverging), 0)
+    assert handle_fetch_response(member, A, QuorumFetchResponse(1, 0, 7, A, -1, (), diverging), 0)
     assert member.log.end == end
     assert member.log.end_of(99)[1] == end
 
@@ -426,7 +426,7 @@ def test_a_log_is_never_cut_below_what_is_committed(snapshot: SnapshotAssertion)
     member = in_role(Role.FOLLOWER)
     member.high_watermark = 2
     with pytest.raises(ValueError, match="HW 2") as caught:
-        fetched(member, A, QuorumFetchResponse(1, 0, 5, A, -1, (), (4, 1)), 0)
+        handle_fetch_response(member, A, QuorumFetchResponse(1, 0, 5, A, -1, (), (4, 1)), 0)
     assert str(caught.value) == snapshot
 
 
@@ -436,27 +436,30 @@ def test_a_follower_takes_records_and_as_much_of_the_hw_as_it_has() -> None:
     boss.take(member.log.extents(0, 3))
     boss.write(5, A, ("p",))
     response = QuorumFetchResponse(1, 0, 5, A, 99, boss.extents(3, 4), None)
-    assert fetched(member, A, response, 7)
+    assert handle_fetch_response(member, A, response, 7)
     assert (member.log.end, member.high_watermark, member.due_at) == (4, 4, 7 + 2 * SECOND)
-    assert fetched(member, A, QuorumFetchResponse(2, 0, 5, A, -1, (), None), 8)
+    assert handle_fetch_response(member, A, QuorumFetchResponse(2, 0, 5, A, -1, (), None), 8)
     assert member.high_watermark == 4
 
 
 @pytest.mark.parametrize("response", [
     QuorumFetchResponse(1, 0, 5, B, 9, (), None), QuorumFetchResponse(1, 0, 4, A, 9, (), None),
-    QuorumFetchResponse(1, KafkaError.NOT_LEADER_OR_FOLLOWER, 5, NOBODY, 9, (), None),
+    QuorumFetchResponse(1, KafkaError.NOT_LEADER_OR_FOLLOWER, 5, NO_LEADER, 9, (), None),
 ])  # fmt: skip
 def test_an_answer_of_somebody_else_moves_nothing(response: QuorumFetchResponse) -> None:
     member = in_role(Role.FOLLOWER)
     due = member.due_at
-    assert not fetched(member, response.leader if response.leader == B else A, response, SECOND) or response.epoch == 5
+    assert (
+        not handle_fetch_response(member, response.leader if response.leader == B else A, response, SECOND)
+        or response.epoch == 5
+    )
     if response.epoch != 5 or response.error:
         assert (member.due_at, member.high_watermark) == (due, 0)
 
 
 def test_a_refusal_tells_of_the_leader() -> None:
     member = in_role(Role.FOLLOWER)
-    assert not fetched(member, A, QuorumFetchResponse(1, FENCED, 7, B, -1, (), None), 0)
+    assert not handle_fetch_response(member, A, QuorumFetchResponse(1, FENCED, 7, B, -1, (), None), 0)
     assert (member.role, member.epoch, member.leader) == (Role.FOLLOWER, 7, B)
 
 
@@ -474,8 +477,9 @@ def test_a_quorum_of_one_leads_and_commits_at_once() -> None:
 @pytest.mark.parametrize(
     ("epoch", "voted", "known", "role"),
     [
-        (5, NOBODY, NOBODY, Role.UNATTACHED), (5, A, NOBODY, Role.UNATTACHED), (5, ME, NOBODY, Role.CANDIDATE),
-        (5, NOBODY, A, Role.FOLLOWER), (5, ME, ME, Role.RESIGNED),
+        (5, NO_LEADER, NO_LEADER, Role.UNATTACHED), (5, A, NO_LEADER, Role.UNATTACHED),
+        (5, ME, NO_LEADER, Role.CANDIDATE),
+        (5, NO_LEADER, A, Role.FOLLOWER), (5, ME, ME, Role.RESIGNED),
     ],
 )  # fmt: skip
 def test_a_restarted_voter_goes_on_as_its_disk_says(epoch: int, voted: int, known: int, role: Role) -> None:

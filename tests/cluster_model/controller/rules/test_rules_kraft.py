@@ -4,13 +4,18 @@ from typing import Any
 
 import pytest
 
-from cluster_model.controller.rules.admin_rules import asked_kraft
-from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
-from cluster_model.controller.rules.kraft_partition_changes import broker_back, broker_gone, build, unclean_shutdown
+from cluster_model.controller.rules.admin_rules import elect_requested_kraft
+from cluster_model.controller.rules.alter_partition import accept_kraft, proposer_error, validate_kraft
+from cluster_model.controller.rules.kraft_partition_changes import (
+    broker_fenced,
+    broker_unfenced,
+    build_change,
+    unclean_shutdown,
+)
 from cluster_model.controller.rules.partition_change import LEADER, ElectionMode, PartitionChange, created
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, PartitionState
 from cluster_model.protocol.versions import Profile
 
 P = "t-0"
@@ -27,7 +32,7 @@ def change(
     state: PartitionState, *active: int, profile: Profile = V36, min_isr: int = 2, unclean: bool = False, **targets: Any
 ) -> PartitionChange | None:
     settings = topic(profile, min_isr=min_isr, unclean=unclean)
-    return build(state, active=active.__contains__, profile=profile, topic=settings, by="test", **targets)
+    return build_change(state, active=active.__contains__, profile=profile, topic=settings, by="test", **targets)
 
 
 def after(state: PartitionState, *active: int, **how: Any) -> tuple[int, tuple[int, ...], int, int]:
@@ -52,11 +57,11 @@ def after(state: PartitionState, *active: int, **how: Any) -> tuple[int, tuple[i
         (2, (2, 3), (1, 3), ElectionMode.PREFERRED, 3),
         (1, (3, 2, 1), (2, 3), ElectionMode.ONLINE, 2),
         (1, (1, 3), (2, 3), ElectionMode.ONLINE, 3),
-        (1, (1,), (2, 3), ElectionMode.ONLINE, NOBODY),
+        (1, (1,), (2, 3), ElectionMode.ONLINE, NO_LEADER),
         (1, (1,), (2, 3), ElectionMode.UNCLEAN, 2),
-        (1, (1,), (2, 3), ElectionMode.PREFERRED, NOBODY),
-        (NOBODY, (1,), (2, 3), ElectionMode.ONLINE, None),
-        (NOBODY, (1,), (1, 2), ElectionMode.ONLINE, 1),
+        (1, (1,), (2, 3), ElectionMode.PREFERRED, NO_LEADER),
+        (NO_LEADER, (1,), (2, 3), ElectionMode.ONLINE, None),
+        (NO_LEADER, (1,), (1, 2), ElectionMode.ONLINE, 1),
     ],
 )
 def test_who_leads(
@@ -66,13 +71,13 @@ def test_who_leads(
     assert (None if made is None else made.state.leader) == becomes
     if made is not None:
         assert (made.state.leader_epoch, made.state.partition_epoch) == (6, 10)
-        assert made.clean is (becomes == NOBODY or becomes in isr)
+        assert made.clean is (becomes == NO_LEADER or becomes in isr)
 
 
 def test_a_topic_that_allows_it_is_led_uncleanly_but_not_by_a_preferred_election() -> None:
     lost = PLAIN._replace(isr=(1,))
     assert after(lost, 2, 3, unclean=True) == (2, (2,), 6, 10)
-    assert after(lost, 2, 3, unclean=True, election=ElectionMode.PREFERRED) == (NOBODY, (1,), 6, 10)
+    assert after(lost, 2, 3, unclean=True, election=ElectionMode.PREFERRED) == (NO_LEADER, (1,), 6, 10)
 
 
 # -- epochs, and the last member --------------------------------------------------------------------------------------
@@ -93,7 +98,7 @@ def test_the_same_isr_in_another_order_is_no_change() -> None:
 
 @pytest.mark.parametrize("profile", [OLD, V36])
 def test_the_last_member_stays_without_a_leader(profile: Profile) -> None:
-    assert after(PLAIN._replace(isr=(1,)), 2, 3, profile=profile, target_isr=()) == (NOBODY, (1,), 6, 10)
+    assert after(PLAIN._replace(isr=(1,)), 2, 3, profile=profile, target_isr=()) == (NO_LEADER, (1,), 6, 10)
 
 
 def test_a_replica_that_leaves_the_assignment_forces_a_leader_epoch() -> None:
@@ -114,7 +119,7 @@ def elr(state: PartitionState, *active: int, **how: Any) -> PartitionState:
 def test_elr_is_empty_while_the_isr_has_its_minimum() -> None:
     assert elr(PLAIN, 1, 2, target_isr=(1, 2)).elr == ()
     whole = elr(PLAIN._replace(isr=(1,), elr=(2,), last_known=1), 1, 3, target_isr=(1, 3))
-    assert (whole.elr, whole.last_known, whole.recovering) == ((), NOBODY, False)
+    assert (whole.elr, whole.last_known, whole.recovering) == ((), NO_LEADER, False)
 
 
 def test_elr_takes_up_who_leaves_an_isr_below_its_minimum() -> None:
@@ -123,7 +128,7 @@ def test_elr_takes_up_who_leaves_an_isr_below_its_minimum() -> None:
     one = elr(two, 1, target_isr=(1,))
     assert (one.isr, one.elr, one.leader_epoch) == ((1,), (2,), 5)
     none = elr(one, target_isr=())
-    assert (none.isr, none.elr, none.last_known, none.leader) == ((), (1, 2), 1, NOBODY)
+    assert (none.isr, none.elr, none.last_known, none.leader) == ((), (1, 2), 1, NO_LEADER)
     healed = elr(none, 2, 3)
     assert (healed.leader, healed.isr, healed.elr, healed.recovering) == (2, (2,), (1,), False)
     back = elr(healed, 1, 2, 3, unclean_shutdown=(1,))
@@ -132,11 +137,11 @@ def test_elr_takes_up_who_leaves_an_isr_below_its_minimum() -> None:
 
 def test_who_never_was_in_sync_is_not_eligible() -> None:
     lost = elr(PLAIN._replace(isr=(1, 2)), 3, target_isr=(2,))
-    assert (lost.leader, lost.isr, lost.elr) == (NOBODY, (2,), (1,))
+    assert (lost.leader, lost.isr, lost.elr) == (NO_LEADER, (2,), (1,))
 
 
 def test_nobody_is_elected_from_the_elr_while_somebody_is_in_sync() -> None:
-    assert change(PLAIN._replace(leader=NOBODY, isr=(2,), elr=(1,)), 1, 3, profile=NEW) is None
+    assert change(PLAIN._replace(leader=NO_LEADER, isr=(2,), elr=(1,)), 1, 3, profile=NEW) is None
 
 
 def test_a_minimum_above_the_replicas_counts_as_their_number() -> None:
@@ -146,11 +151,11 @@ def test_a_minimum_above_the_replicas_counts_as_their_number() -> None:
 
 
 def test_an_unclean_election_clears_the_elr() -> None:
-    state = elr(PLAIN._replace(leader=NOBODY, isr=(), elr=(1,), last_known=1), 3, election=ElectionMode.UNCLEAN)
-    assert (state.leader, state.isr, state.elr, state.last_known, state.recovering) == (3, (3,), (), NOBODY, True)
+    state = elr(PLAIN._replace(leader=NO_LEADER, isr=(), elr=(1,), last_known=1), 3, election=ElectionMode.UNCLEAN)
+    assert (state.leader, state.isr, state.elr, state.last_known, state.recovering) == (3, (3,), (), NO_LEADER, True)
 
 
-LAST = PLAIN._replace(leader=NOBODY, isr=(), elr=(), last_known=2)
+LAST = PLAIN._replace(leader=NO_LEADER, isr=(), elr=(), last_known=2)
 
 
 def test_the_last_known_leader_is_elected_uncleanly_once_it_is_active() -> None:
@@ -162,7 +167,7 @@ def test_the_last_known_leader_is_elected_uncleanly_once_it_is_active() -> None:
 
 def test_a_preferred_election_gives_nobody_the_lead_that_is_not_in_sync_or_eligible() -> None:
     assert change(LAST, 1, 2, 3, profile=NEW, election=ElectionMode.PREFERRED) is None
-    asked = asked_kraft(
+    asked = elect_requested_kraft(
         LAST, unclean=False, active=(1, 2, 3).__contains__, profile=NEW, topic=topic(NEW), by="administrator"
     )
     assert asked is KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
@@ -201,22 +206,22 @@ def test_an_unclean_leader_is_recovering_until_it_reports() -> None:
 
 def test_a_fenced_broker_leaves_whatever_it_led_and_was_in_sync_for() -> None:
     how: dict[str, Any] = {"active": (1, 2, 3).__contains__, "profile": V36, "topic": topic(V36), "by": "fenced"}
-    gone = broker_gone(PLAIN, 1, **how)
+    gone = broker_fenced(PLAIN, 1, **how)
     assert gone is not None
     assert (gone.state.leader, gone.state.isr, gone.state.leader_epoch) == (2, (2, 3), 6)
-    gone = broker_gone(PLAIN, 3, **how)
+    gone = broker_fenced(PLAIN, 3, **how)
     assert gone is not None
     assert (gone.state.leader, gone.state.isr, gone.state.leader_epoch) == (1, (1, 2), 5)
-    assert broker_gone(PLAIN._replace(isr=(1, 2)), 3, **how) is None
+    assert broker_fenced(PLAIN._replace(isr=(1, 2)), 3, **how) is None
 
 
 def test_an_unfenced_broker_is_elected_only_where_nobody_leads() -> None:
     how: dict[str, Any] = {"active": ().__contains__, "profile": V36, "topic": topic(V36), "by": "unfenced"}
-    back = broker_back(PLAIN._replace(leader=NOBODY, isr=(2,)), 2, **how)
+    back = broker_unfenced(PLAIN._replace(leader=NO_LEADER, isr=(2,)), 2, **how)
     assert back is not None
     assert (back.state.leader, back.state.isr) == (2, (2,))
-    assert broker_back(PLAIN._replace(leader=NOBODY, isr=(2,)), 3, **how) is None
-    assert broker_back(PLAIN, 2, **how) is None
+    assert broker_unfenced(PLAIN._replace(leader=NO_LEADER, isr=(2,)), 3, **how) is None
+    assert broker_unfenced(PLAIN, 2, **how) is None
 
 
 def test_a_broker_that_stopped_uncleanly_is_out_of_isr_and_elr() -> None:
@@ -232,7 +237,7 @@ def test_a_broker_that_stopped_uncleanly_is_out_of_isr_and_elr() -> None:
 
 def test_a_new_partition_is_in_sync_where_it_lives() -> None:
     assert created(P, (3, 1, 2), (1, 2).__contains__) == PartitionState(P, 1, 0, (1, 2), 0, (3, 1, 2))
-    assert created(P, (3,), (1, 2).__contains__).leader == NOBODY
+    assert created(P, (3,), (1, 2).__contains__).leader == NO_LEADER
 
 
 @pytest.mark.parametrize(
@@ -242,14 +247,14 @@ def test_a_new_partition_is_in_sync_where_it_lives() -> None:
         (PLAIN._replace(leader=2), (2, 3), False, KafkaError.PREFERRED_LEADER_NOT_AVAILABLE),
         (PLAIN._replace(leader=2), (1, 2, 3), False, 1),
         (PLAIN, (1, 2, 3), True, KafkaError.ELECTION_NOT_NEEDED),
-        (PLAIN._replace(leader=NOBODY, isr=(1,)), (), True, KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE),
-        (PLAIN._replace(leader=NOBODY, isr=(1,)), (3,), True, 3),
+        (PLAIN._replace(leader=NO_LEADER, isr=(1,)), (), True, KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+        (PLAIN._replace(leader=NO_LEADER, isr=(1,)), (3,), True, 3),
     ],
 )
 def test_what_an_administrator_gets(
     state: PartitionState, active: tuple[int, ...], unclean: bool, found: KafkaError | int
 ) -> None:
-    made = asked_kraft(
+    made = elect_requested_kraft(
         state, unclean=unclean, active=active.__contains__, profile=V36, topic=topic(V36), by="administrator"
     )
     assert (made.state.leader if isinstance(made, PartitionChange) else made) == found
@@ -290,12 +295,12 @@ def test_a_proposal_is_judged_in_order(
     changes: dict[str, Any], state: PartitionState | None, active: tuple[int, ...], error: KafkaError
 ) -> None:
     asked = GOOD._replace(**changes)
-    assert judge_kraft(state, asked, epochs=EPOCHS, active=active.__contains__, profile=V36) is error
+    assert validate_kraft(state, asked, epochs=EPOCHS, active=active.__contains__, profile=V36) is error
 
 
 def test_an_unregistered_member_is_ineligible() -> None:
     epochs = {1: 10}
-    assert judge_kraft(PLAIN, GOOD, epochs=epochs, active=(1, 2).__contains__, profile=V36) == 107
+    assert validate_kraft(PLAIN, GOOD, epochs=epochs, active=(1, 2).__contains__, profile=V36) == 107
 
 
 def test_the_proposal_that_completes_a_reassignment_may_cost_the_lead() -> None:
@@ -305,9 +310,9 @@ def test_the_proposal_that_completes_a_reassignment_may_cost_the_lead() -> None:
     assert made is not None
     assert made.by == LEADER
     assert made.state == PartitionState(P, 2, 6, (2, 3), 10, (2, 3))
-    assert answer_error(made, asked) is KafkaError.NEW_LEADER_ELECTED
+    assert proposer_error(made, asked) is KafkaError.NEW_LEADER_ELECTED
     part = asked._replace(isr=(1, 2), isr_epochs=(10, 20))
     made = accept_kraft(moving, part, active=EPOCHS.__contains__, profile=V36, topic=topic(V36))
     assert made is not None
     assert made.state == moving._replace(isr=(1, 2), partition_epoch=10)
-    assert answer_error(made, part) is KafkaError.NONE
+    assert proposer_error(made, part) is KafkaError.NONE

@@ -9,10 +9,16 @@ from hypothesis import strategies as st
 from cluster_model.controller.rules import admin_rules
 from cluster_model.controller.rules.admin_rules import imbalanced_kraft, imbalanced_zk
 from cluster_model.controller.rules.partition_change import BrokerControlState, PartitionChange, next_state
-from cluster_model.controller.rules.replica_placement import Usable, check_replication, continued, place, place_striped
+from cluster_model.controller.rules.replica_placement import (
+    UsableBroker,
+    check_replication,
+    continued,
+    place_striped,
+    place_zk,
+)
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
 
 P = "t-0"
@@ -93,7 +99,7 @@ def test_zookeeper_mode_acts_above_a_tenth(astray: int, found: list[str]) -> Non
 
 
 def test_only_who_is_live_and_in_sync_gets_its_leaderships_back() -> None:
-    states = [led(0, 2), led(1, 2, (2,)), led(2, NOBODY)]
+    states = [led(0, 2), led(1, 2, (2,)), led(2, NO_LEADER)]
     for find in (imbalanced_zk(states, live=ALL), imbalanced_kraft(states, active=ALL)):
         assert find == ["t-0", "t-2"]
     assert imbalanced_zk(states, live=(2,).__contains__) == imbalanced_kraft(states, active=(2,).__contains__) == []
@@ -114,7 +120,7 @@ def zero(_bound: int) -> int:
     return 0
 
 
-NINE = [Usable(10 * rack + depth, "ABC"[rack]) for rack in range(3) for depth in range(3)]
+NINE = [UsableBroker(10 * rack + depth, "ABC"[rack]) for rack in range(3) for depth in range(3)]
 
 
 def test_the_example_in_kafkas_own_source() -> None:
@@ -123,19 +129,19 @@ def test_the_example_in_kafkas_own_source() -> None:
 
 
 def test_four_racks_take_turns() -> None:
-    racks = [Usable(number, "ABCD"[number]) for number in range(4)]
+    racks = [UsableBroker(number, "ABCD"[number]) for number in range(4)]
     assert place_striped(racks, 3, 3, zero) == ((0, 1, 2), (1, 2, 3), (2, 3, 0))
 
 
 def test_without_racks_every_partition_begins_one_further() -> None:
-    assert place_striped([Usable(1), Usable(2), Usable(3)], 3, 2, zero) == ((1, 2), (2, 3), (3, 1))
+    assert place_striped([UsableBroker(1), UsableBroker(2), UsableBroker(3)], 3, 2, zero) == ((1, 2), (2, 3), (3, 1))
 
 
 def test_fenced_brokers_come_last_and_never_first() -> None:
-    mixed = [Usable(1, fenced=True), Usable(2), Usable(3)]
+    mixed = [UsableBroker(1, fenced=True), UsableBroker(2), UsableBroker(3)]
     placed = place_striped(mixed, 2, 3, zero)
     assert placed == ((2, 3, 1), (3, 2, 1))
-    racked = [Usable(1, "a", True), Usable(2, "b"), Usable(3, "c")]
+    racked = [UsableBroker(1, "a", True), UsableBroker(2, "b"), UsableBroker(3, "c")]
     assert place_striped(racked, 1, 2, zero) == ((2, 1),)
 
 
@@ -157,7 +163,7 @@ def test_added_partitions_go_on_where_those_before_ended() -> None:
 @pytest.mark.parametrize(("replication", "fenced", "ok"), [(0, False, False), (4, False, False), (3, True, False),
                                                           (3, False, True)])  # fmt: skip
 def test_how_many_replicas_can_be(replication: int, fenced: bool, ok: bool) -> None:
-    brokers = [Usable(number, fenced=fenced) for number in range(3)]
+    brokers = [UsableBroker(number, fenced=fenced) for number in range(3)]
     assert (check_replication(brokers, replication) is KafkaError.NONE) is ok
 
 
@@ -166,7 +172,7 @@ def test_how_many_replicas_can_be(replication: int, fenced: bool, ok: bool) -> N
 def test_any_striped_placement_is_of_different_brokers_and_led_by_unfenced_ones(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 8))
     brokers = [
-        Usable(number, data.draw(st.sampled_from("abc")), number > 0 and data.draw(st.booleans()))
+        UsableBroker(number, data.draw(st.sampled_from("abc")), number > 0 and data.draw(st.booleans()))
         for number in range(count)
     ]
     replication = data.draw(st.integers(1, count))
@@ -183,10 +189,10 @@ def test_any_striped_placement_is_of_different_brokers_and_led_by_unfenced_ones(
 
 def test_zookeeper_mode_goes_on_with_the_numbers_of_the_first_partition() -> None:
     brokers = [(1, ""), (2, ""), (3, ""), (4, "")]
-    whole = place(brokers, 6, 3, 2, 2)
+    whole = place_zk(brokers, 6, 3, 2, 2)
     start = continued(brokers, whole[0])
     assert start == 2
-    assert place(brokers, 2, 3, start, start, base=2) == whole[2:4]
+    assert place_zk(brokers, 2, 3, start, start, base=2) == whole[2:4]
     assert continued([(1, ""), (4, "")], (3, 1)) == 1
     assert continued([(1, ""), (2, "")], (3, 1)) == 0
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from cluster_model.controller.rules import partition_change
-from cluster_model.controller.rules.admin_rules import asked_zk
-from cluster_model.controller.rules.alter_partition import accept_zk, judge_write, judge_zk
+from cluster_model.controller.rules.admin_rules import elect_requested_zk
+from cluster_model.controller.rules.alter_partition import accept_zk, validate_write, validate_zk
 from cluster_model.controller.rules.partition_change import LEADER, PartitionChange
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState
+from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, PartitionState
 from cluster_model.protocol.versions import Profile
 
 P = "t-0"
@@ -122,12 +122,12 @@ def test_a_controlled_shutdown(
     ("profile", "unclean", "isr", "broker", "found"),
     [
         (V39, False, (1, 2, 3), 3, (1, (1, 2))),
-        (V39, False, (1, 2, 3), 1, (NOBODY, (2, 3))),
-        (V39, False, (1,), 1, (NOBODY, (1,))),
+        (V39, False, (1, 2, 3), 1, (NO_LEADER, (2, 3))),
+        (V39, False, (1,), 1, (NO_LEADER, (1,))),
         (V39, False, (1, 2), 3, None),
-        (V11, True, (1,), 1, (NOBODY, (1,))),
-        (V10, True, (1,), 1, (NOBODY, ())),
-        (V10, False, (1,), 1, (NOBODY, (1,))),
+        (V11, True, (1,), 1, (NO_LEADER, (1,))),
+        (V10, True, (1,), 1, (NO_LEADER, ())),
+        (V10, False, (1,), 1, (NO_LEADER, (1,))),
     ],
 )
 def test_an_offline_replica_leaves_the_isr(
@@ -148,13 +148,15 @@ def test_an_offline_replica_leaves_the_isr(
         (PLAIN._replace(leader=2), (1, 2), False, 1),
         (PLAIN, (1, 2), True, KafkaError.ELECTION_NOT_NEEDED),
         (PLAIN._replace(isr=(1,)), (2,), True, 2),
-        (PLAIN._replace(leader=NOBODY, isr=(1,)), (), True, KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+        (PLAIN._replace(leader=NO_LEADER, isr=(1,)), (), True, KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE),
     ],
 )
 def test_what_an_administrator_gets(
     state: PartitionState, live: tuple[int, ...], unclean: bool, found: KafkaError | int
 ) -> None:
-    made = asked_zk(state, unclean=unclean, live=live.__contains__, profile=V39, topic=topic(V39), by="administrator")
+    made = elect_requested_zk(
+        state, unclean=unclean, live=live.__contains__, profile=V39, topic=topic(V39), by="administrator"
+    )
     assert (made.state.leader if isinstance(made, PartitionChange) else made) == found
 
 
@@ -181,11 +183,11 @@ GOOD = AlterPartitionRequest(P, 1, 10, 5, 9, (1, 2), (10, 20))
 def test_a_proposal_is_judged_in_order(
     changes: dict[str, Any], state: PartitionState | None, error: KafkaError
 ) -> None:
-    assert judge_zk(state, GOOD._replace(**changes), epochs=EPOCHS, profile=V39) is error
+    assert validate_zk(state, GOOD._replace(**changes), epochs=EPOCHS, profile=V39) is error
 
 
 def test_before_3_3_an_ineligible_member_is_an_operation_not_attempted() -> None:
-    assert judge_zk(PLAIN, GOOD, epochs={1: 10}, profile=V32) is KafkaError.OPERATION_NOT_ATTEMPTED
+    assert validate_zk(PLAIN, GOOD, epochs={1: 10}, profile=V32) is KafkaError.OPERATION_NOT_ATTEMPTED
 
 
 def test_a_proposal_that_stands_leaves_the_leader_epoch_alone() -> None:
@@ -195,6 +197,6 @@ def test_a_proposal_that_stands_leaves_the_leader_epoch_alone() -> None:
 
 
 def test_up_to_2_6_a_write_needs_the_version_and_nothing_else() -> None:
-    assert judge_write(PLAIN, GOOD._replace(leader=2, leader_epoch=0, broker_epoch=0)) is KafkaError.NONE
-    assert judge_write(PLAIN, GOOD._replace(partition_epoch=8)) is KafkaError.INVALID_UPDATE_VERSION
-    assert judge_write(PLAIN, GOOD._replace(partition_epoch=10)) is KafkaError.INVALID_UPDATE_VERSION
+    assert validate_write(PLAIN, GOOD._replace(leader=2, leader_epoch=0, broker_epoch=0)) is KafkaError.NONE
+    assert validate_write(PLAIN, GOOD._replace(partition_epoch=8)) is KafkaError.INVALID_UPDATE_VERSION
+    assert validate_write(PLAIN, GOOD._replace(partition_epoch=10)) is KafkaError.INVALID_UPDATE_VERSION

@@ -3,8 +3,8 @@
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.zookeeper.broker_side import ZooKeeperControl
-from cluster_model.controller.zookeeper.control_plane import ZooKeeperPlane
+from cluster_model.controller.zookeeper.broker_side import ZooKeeperBrokerClient
+from cluster_model.controller.zookeeper.control_plane import ZooKeeperControlPlane
 from cluster_model.controller.zookeeper.kafka_zk_client import StateNode, TopicNode
 from cluster_model.controller.zookeeper.messages import (
     AlterPartitionsRequest,
@@ -78,7 +78,7 @@ class Watched:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        assert isinstance(cluster.plane, ZooKeeperPlane)
+        assert isinstance(cluster.plane, ZooKeeperControlPlane)
         self.plane = cluster.plane
         self.lines: list[str] = []
         self.asker = Asker()
@@ -111,7 +111,7 @@ class Watched:
 
         process.receive = tapped
 
-    def _tell_refusals(self, control: ZooKeeperControl) -> None:
+    def _tell_refusals(self, control: ZooKeeperBrokerClient) -> None:
         """Record rejected ISR writes to ZooKeeper, which only the leader learns of."""
         answered, broker = control.writer._answered, control.controller.work.broker_id
 
@@ -151,7 +151,7 @@ class Watched:
                 return self.asker.answers[-1]
         raise AssertionError("no answer")
 
-    def control(self, broker: int) -> ZooKeeperControl:
+    def control(self, broker: int) -> ZooKeeperBrokerClient:
         return self.plane.controls[broker]
 
     def record(self, partition: str) -> PartitionState:

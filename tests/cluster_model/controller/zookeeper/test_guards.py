@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from cluster_model.controller.zookeeper import kafka_zk_client
-from cluster_model.controller.zookeeper.broker_side import REGISTER_AGAIN, Errands
-from cluster_model.controller.zookeeper.controller_context import Where
+from cluster_model.controller.zookeeper.broker_side import REGISTER_AGAIN, BrokerTasks
+from cluster_model.controller.zookeeper.controller_context import ReplicaMachineState
 from cluster_model.controller.zookeeper.controller_event_queue import SideEffects
 from cluster_model.controller.zookeeper.kafka_zk_client import BrokerNode, ZkResult
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.zookeeper.messages import ZkError
 from tests.cluster_model.controller.zookeeper.rigs import SECOND, Watched
 
@@ -71,7 +71,7 @@ def test_a_broker_is_registered_by_the_node_of_its_own_session_alone(made: bool,
         tokens.append(token)
 
     hands = SideEffects(port, lambda _event: None)  # type: ignore[arg-type]
-    errands = Errands(3, "a", 5 * SECOND, hands, ask, epochs.append, lambda *_given: None, lambda _found: None)
+    errands = BrokerTasks(3, "a", 5 * SECOND, hands, ask, epochs.append, lambda *_given: None, lambda _found: None)
     errands.lane.put("register", 77)
     assert asked == [kafka_zk_client.create("/brokers/ids/3", BrokerNode("a"), ephemeral=True)]
     errands.lane.answered(tokens[-1], ZkResult(ZkError.OK if made else ZkError.NODE_EXISTS))
@@ -87,7 +87,7 @@ def test_a_node_that_went_between_two_looks_is_made_again_later() -> None:
     tokens: list[Any] = []
     port = Still()
     hands = SideEffects(port, lambda _event: None)  # type: ignore[arg-type]
-    errands = Errands(
+    errands = BrokerTasks(
         3, "", 5, hands, lambda _operation, token: tokens.append(token), epochs.append, lambda *_: None, lambda _: None
     )
     errands.lane.put("register", 77)
@@ -115,7 +115,7 @@ def test_a_topic_with_a_dead_replica_may_not_be_deleted_from_the_start(kafka: st
     rig.run(1)
     context = rig.control(1).controller.work.context
     assert tuple(context.deletion_ineligible) == ("doomed",)
-    assert context.replicas["doomed-0", 2] is Where.DELETION_SUCCESSFUL
+    assert context.replicas["doomed-0", 2] is ReplicaMachineState.DELETION_SUCCESSFUL
     assert "doomed-0" in rig.cluster.committed.records
     rig.cluster.restart(3)
     rig.run(5)
@@ -132,12 +132,12 @@ def test_a_broker_that_dies_before_it_has_deleted_its_replica_makes_the_topic_wa
     assert not rig.ask(1, DeleteTopicsRequest(1, ("orders",))).topics[0].error
     rig.run(1)
     context = rig.control(1).controller.work.context
-    assert context.replicas["orders-0", 3] is Where.DELETION_STARTED
+    assert context.replicas["orders-0", 3] is ReplicaMachineState.DELETION_STARTED
     rig.cluster.crash(3)
     rig.cluster.crash(2)
     rig.run(rig.plane.session_us / SECOND + 3)
     assert [context.replicas["orders-0", broker] for broker in (1, 2, 3)] == [
-        Where.DELETION_SUCCESSFUL, Where.DELETION_SUCCESSFUL, Where.OFFLINE,
+        ReplicaMachineState.DELETION_SUCCESSFUL, ReplicaMachineState.DELETION_SUCCESSFUL, ReplicaMachineState.OFFLINE,
     ]  # fmt: skip
     assert tuple(context.deletion_ineligible) == ("orders",)
     rig.cluster.restart(3)
@@ -203,4 +203,4 @@ def test_a_new_controller_reads_whether_the_last_isr_member_may_go(
     rig.run(rig.plane.session_us / SECOND + 3)
     state = rig.record("orders-0")
     assert rig.plane.active() == 4
-    assert (state.leader, state.isr) == (NOBODY, left)
+    assert (state.leader, state.isr) == (NO_LEADER, left)

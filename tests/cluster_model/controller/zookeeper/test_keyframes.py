@@ -15,7 +15,7 @@ from cluster_model.protocol.admin_messages import (
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import ProducerSpec
 from tests.cluster_model.controller.zookeeper.rigs import ADMIN, SECOND, Asker, spec_of
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -92,14 +92,15 @@ def through_twins(cluster: Cluster, until: int) -> Cluster:
 
 
 @pytest.mark.parametrize(
-    "kafka", ["1.0", "3.9", *(pytest.param(kafka, marks=pytest.mark.slow) for kafka in some(("0.8.2", "2.5"), 1))]
+    "kafka",
+    ["1.0", "3.9", *(pytest.param(kafka, marks=pytest.mark.slow) for kafka in spread_sample(("0.8.2", "2.5"), 1))],
 )
 def test_twins_and_slices_change_nothing(kafka: str) -> None:
     straight = play(built(kafka), whole)
     assert play(built(kafka), through_twins).digest() == straight.digest()
 
 
-@pytest.mark.parametrize("kafka", some(["1.0", "2.8"], 1))
+@pytest.mark.parametrize("kafka", spread_sample(["1.0", "2.8"], 1))
 def test_a_keyframe_in_every_instant_of_a_failover(kafka: str) -> None:
     """Saved and loaded after every single event while a new controller takes over."""
 

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.protocol.admin_messages import ElectLeadersRequest
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec.cluster_spec import ProducerSpec
 from tests.cluster_model.controller.zookeeper.rigs import SECOND, Watched
 from tests.cluster_model.controller.zookeeper.stories import STORIES, write_one
@@ -79,7 +79,7 @@ def test_the_last_member_of_an_isr_stays_by_version(kafka: str, kept: tuple[int,
     rig.cluster.crash(2)
     rig.run(rig.plane.session_us / SECOND + 3)
     state = rig.record("orders-0")
-    assert state.leader == NOBODY
+    assert state.leader == NO_LEADER
     assert state.isr == (() if unclean and kafka == "1.0" else kept)
 
 
@@ -93,7 +93,7 @@ def test_without_an_in_sync_replica_nobody_leads_until_one_is_back(kafka: str) -
     rig.run(rig.plane.session_us / SECOND + 3)
     rig.cluster.restart(3)
     rig.run(5)
-    assert rig.record("orders-0").leader == NOBODY
+    assert rig.record("orders-0").leader == NO_LEADER
     rig.cluster.restart(2)
     rig.run(5)
     assert rig.record("orders-0").leader == 2
@@ -120,7 +120,7 @@ def test_an_administrator_may_have_an_unclean_election_since_2_4() -> None:
         request = ElectLeadersRequest(1, True, ("orders-0",))
         assert [each.error for each in rig.ask(1, request).partitions] == [error]
         rig.run(1)
-        assert rig.record("orders-0").leader == (NOBODY if error else 3)
+        assert rig.record("orders-0").leader == (NO_LEADER if error else 3)
 
 
 @pytest.mark.parametrize("kafka", ["0.8.2", "2.3", "2.8"])
@@ -385,6 +385,6 @@ def test_a_process_that_starts_does_not_listen_before_it_has_registered() -> Non
     rig.cluster.shutdown(2)
     rig.run(1)
     assert any(" 1 > 3 LeaderAndIsr" in line for line in rig.lines)
-    assert rig.cluster.brokers[3].replicas["orders-0"].leader == NOBODY
+    assert rig.cluster.brokers[3].replicas["orders-0"].leader == NO_LEADER
     rig.run(15)
-    assert rig.cluster.brokers[3].replicas["orders-0"].leader == rig.record("orders-0").leader != NOBODY
+    assert rig.cluster.brokers[3].replicas["orders-0"].leader == rig.record("orders-0").leader != NO_LEADER

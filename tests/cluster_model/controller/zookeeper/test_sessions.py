@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.controller.zookeeper.zk_admin_manager import Drawn
+from cluster_model.controller.zookeeper.zk_admin_manager import RandomPlacement
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest
 from cluster_model.protocol.errors import KafkaError
@@ -63,7 +63,9 @@ def test_what_was_asked_in_a_session_is_abandoned_with_it() -> None:
     refused: list[AlterPartitionResponse] = []
     control.writer._answered = refused.append
     control.errands.lane.put("configs_changed")
-    control.requests.put(3, CreateTopicsRequest(1, (CreatableTopic("new", 1, 1),)), ((1, ""),), (Drawn(9, 0, 0),))
+    control.requests.put(
+        3, CreateTopicsRequest(1, (CreatableTopic("new", 1, 1),)), ((1, ""),), (RandomPlacement(9, 0, 0),)
+    )
     control.propose(AlterPartitionRequest("orders-0", 3, 0, 0, 0, (3, 1), (), 41))
     assert (control.errands.lane.busy, control.requests.busy, control.writer.lane.busy) == (True, True, True)
     expire(rig, 3)

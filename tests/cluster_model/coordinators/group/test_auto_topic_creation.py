@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.clients.admin_client import ADMIN
 from cluster_model.cluster import Cluster
-from cluster_model.coordinators.group.group_coordinator import TopicMaker
+from cluster_model.coordinators.group.group_coordinator import AutoTopicCreationManager
 from cluster_model.protocol.admin_messages import (
     CreatableTopic,
     CreatableTopicResult,
@@ -19,7 +19,7 @@ from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import AdminAnswered, Event, GroupRebalanced
 from cluster_model.protocol.group_messages import FindCoordinatorRequest
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import (
     OFFSETS,
@@ -31,7 +31,7 @@ from cluster_model.spec.cluster_spec import (
     TopicSpec,
 )
 from faults.declarations.fault import Action
-from faults.injector import FaultBoard
+from faults.injector import FaultInjector
 from tests.support.releases import those_of
 
 SECOND = 1_000_000
@@ -56,7 +56,7 @@ class Rig:
         )
         port: Any = self
         profile = Profile.of(kafka, "kraft" if kafka >= "3.3" else "zookeeper")
-        self.maker = TopicMaker(
+        self.maker = AutoTopicCreationManager(
             port, profile, FEW, tenants, {OFFSETS: 4, TRANSACTIONS: 3}, lambda: self.controller
         )  # fmt: skip
 
@@ -125,7 +125,7 @@ def test_a_request_that_is_lost_is_made_again() -> None:
 
 def test_nothing_is_asked_for_in_vain() -> None:
     rig = Rig()
-    rig.controller = NOBODY
+    rig.controller = NO_LEADER
     assert rig.look() == 0
     rig.controller = 2
     rig.states[f"{OFFSETS}-3"] = None  # the rest is about to arrive
@@ -197,7 +197,7 @@ def replicas(cluster: Cluster, topic: str) -> list[int]:
 
 def operation(cluster: Cluster, name: str, seconds: int = 65, **params: Any) -> tuple[str, str]:
     """Return error and detail of an operation started now."""
-    number = FaultBoard(cluster).admin(Action("admin", name, "", params))
+    number = FaultInjector(cluster).admin(Action("admin", name, "", params))
     cluster.run(cluster.now_us + seconds * SECOND)
     events: list[Event] = cluster.drain()
     (answer,) = [each for each in events if isinstance(each, AdminAnswered) and each.operation_id == number]

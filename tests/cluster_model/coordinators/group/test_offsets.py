@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.coordinators.group.group_metadata import OffsetAndMetadata, OffsetRecord, encode
-from cluster_model.coordinators.group.group_metadata_manager import found_in
+from cluster_model.coordinators.group.group_metadata_manager import replay_batches
 from cluster_model.coordinators.group.offset_commits import may_commit_in_transaction
 from cluster_model.protocol.admin_messages import DeleteTopicsRequest
 from cluster_model.protocol.errors import KafkaError
@@ -174,7 +174,7 @@ def record(offset: int, kind: int, value: int, pid: int = 7) -> tuple[Batch, lis
     ],
 )
 def test_what_a_log_says(story: list[tuple[int, int, int]], committed: int | None, pending: int | None) -> None:
-    found = found_in([record(*each) for each in story])
+    found = replay_batches([record(*each) for each in story])
     values = [value.offset for value, _at in found.offsets.values()]
     staged = [value.offset for each in found.pending.values() for value, _at in each.values()]
     assert (values, staged) == ([] if committed is None else [committed], [] if pending is None else [pending])

@@ -18,7 +18,7 @@ from cluster_model.protocol.group_messages import OffsetCommitResponse, OffsetFe
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import OFFSETS, coordinator_partition
 from tests.cluster_model.coordinators.group.members import Member, Talk
-from tests.support.breadth import many
+from tests.support.breadth import sample_count
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +115,7 @@ class Storm:
 
 
 @pytest.mark.parametrize("kafka", ["0.9", "2.3", "2.8", "3.9"])
-@pytest.mark.parametrize("seed", range(many(3, 5)))
+@pytest.mark.parametrize("seed", range(sample_count(3, 5)))
 def test_groups_survive_whatever_happens(kafka: str, seed: int) -> None:
     storm = Storm(kafka, seed)
     for _ in range(40):

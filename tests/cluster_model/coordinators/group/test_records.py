@@ -13,7 +13,7 @@ from cluster_model.coordinators.group.group_metadata import (
     decode,
     encode,
 )
-from cluster_model.log.record_keys import named
+from cluster_model.log.record_keys import named_keys
 from cluster_model.protocol.group_messages import Assignment, Subscription
 
 COMMIT = OffsetAndMetadata(42, 3, "half = done", 1_000, -1)
@@ -47,7 +47,7 @@ def test_the_cleaner_sees_a_key_and_whether_it_is_a_tombstone() -> None:
         encode(GroupRecord("g=h", GROUP)),
         encode(GroupRecord("g=h", None)),
     ]
-    seen = named(tuple(texts))
+    seen = named_keys(tuple(texts))
     assert seen.keys[0] == seen.keys[1]
     assert seen.keys[3] == seen.keys[4]
     assert len(set(seen.keys)) == 3

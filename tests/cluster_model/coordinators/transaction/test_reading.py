@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.broker.request_handler import list_offset
-from cluster_model.clients.consumer.fetcher import handed_out
+from cluster_model.clients.consumer.fetcher import visible_ranges
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
@@ -15,7 +15,7 @@ from cluster_model.protocol.messages import (
     FetchRequest,
     ListOffsetsRequest,
 )
-from cluster_model.protocol.records import Cleaned
+from cluster_model.protocol.records import CompactionOverlay
 from tests.cluster_model.leaders import CONSUMER_NODE
 from tests.cluster_model.log.logs import P, Writer
 
@@ -53,7 +53,7 @@ def read(writer: Writer, offset: int, isolation: int = READ_COMMITTED) -> list[i
     """Return the offsets that an application sees."""
     data = fetch(writer, offset, isolation)
     assert data is not None
-    ranges = handed_out(writer.rig.replica.log.lineages, data.records, data.aborted)
+    ranges = visible_ranges(writer.rig.replica.log.lineages, data.records, data.aborted)
     return [each for start, end in ranges for each in range(start, end)]
 
 
@@ -101,14 +101,14 @@ def test_the_filter_knows_the_holes_of_a_cleaned_log() -> None:
     writer = mixed()
     data = fetch(writer, 0, READ_UNCOMMITTED)
     assert data is not None
-    records = data.records._replace(cleaned=Cleaned(((0, 1), (2, 3))))
-    assert list(handed_out(writer.rig.replica.log.lineages, records)) == [(1, 2), (3, 4), (6, 8)]
+    records = data.records._replace(cleaned=CompactionOverlay(((0, 1), (2, 3))))
+    assert list(visible_ranges(writer.rig.replica.log.lineages, records)) == [(1, 2), (3, 4), (6, 8)]
     plain = Writer()
     plain.plain(4)
     found = plain.rig.replica.log.read(0, 4, 1_000)
-    assert list(handed_out(plain.rig.replica.log.lineages, found)) == [(0, 4)]
-    cleaned = found._replace(cleaned=Cleaned(((1, 2),)))
-    assert list(handed_out(plain.rig.replica.log.lineages, cleaned)) == [(0, 1), (2, 4)]
+    assert list(visible_ranges(plain.rig.replica.log.lineages, found)) == [(0, 4)]
+    cleaned = found._replace(cleaned=CompactionOverlay(((1, 2),)))
+    assert list(visible_ranges(plain.rig.replica.log.lineages, cleaned)) == [(0, 1), (2, 4)]
 
 
 def test_a_fetch_that_waits_is_answered_when_the_marker_is_replicated() -> None:

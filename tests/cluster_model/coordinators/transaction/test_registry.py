@@ -6,12 +6,12 @@ import pytest
 
 from cluster_model.coordinators.transaction.transaction_state_manager import (
     RETRY_US,
-    After,
     PendingTransition,
     TransactionMetadata,
     TransactionStateManager,
     TxnState,
     TxnValue,
+    WritePurpose,
     encode,
 )
 from cluster_model.protocol.errors import KafkaError
@@ -56,7 +56,7 @@ class Rig:
     def write(self, kind: str = "end") -> int:
         """Start to write a decision; return its token."""
         transit = self.metadata.prepare_end(committed=True, now=1)
-        self.registry.write(self.metadata, transit, After(kind))
+        self.registry.write(self.metadata, transit, WritePurpose(kind))
         token: int = self.topic.appends[-1][0]
         return token
 

@@ -7,7 +7,7 @@ from cluster_model.coordinators.transaction.transaction_state_manager import (
     LAST_EPOCH,
     PREDECESSORS,
     TransactionMetadata,
-    Transit,
+    TransitMetadata,
     TxnState,
     TxnValue,
     decode,
@@ -27,7 +27,7 @@ def known(
     return TransactionMetadata("pay", value, last)
 
 
-def done(metadata: TransactionMetadata, transit: Transit | None) -> TxnValue:
+def done(metadata: TransactionMetadata, transit: TransitMetadata | None) -> TxnValue:
     assert transit is not None
     metadata.complete(transit)
     return metadata.value

@@ -12,7 +12,7 @@ from cluster_model.manual.verbs import MANUAL_VERBS
 from docs.generate.__main__ import PAGES, page_text
 from faults.catalogue import CATALOGUE
 from playbooks.parser.document.field_types import BooleanType, ChoiceType, Integer, ListOf
-from playbooks.parser.key_reference import ANYTHING, BY_HAND, known, schema, taken, told
+from playbooks.parser.key_reference import ANYTHING, BY_HAND, allowed_values_text, key_mappings, known, schema
 
 PUBLISHED = Path(__file__).parents[4] / "docs" / "reference"
 KEYS = [page for page in PAGES if page.partition("-")[0] == "keys"]
@@ -29,7 +29,7 @@ def test_the_published_page_is_the_generated_one(page: str) -> None:
 
 def test_every_key_is_on_one_of_the_pages() -> None:
     text = "".join(map(page_text, KEYS))
-    for path, place in told().items():
+    for path, place in key_mappings().items():
         if path.startswith(f"{BY_HAND}."):
             assert f"| `{path.partition('.')[2]}` |" in text, path
         else:
@@ -38,7 +38,7 @@ def test_every_key_is_on_one_of_the_pages() -> None:
 
 
 def test_every_key_of_the_schema_is_told_where_it_stands() -> None:
-    pages = told()
+    pages = key_mappings()
     found = list(_mappings("", schema()))
     assert len(found) > 12
     for path, names in found:
@@ -59,14 +59,14 @@ def _mappings(path: str, rule: dict[str, Any]) -> Iterator[tuple[str, tuple[str,
 
 
 def test_every_key_says_what_it_takes_and_what_it_means() -> None:
-    for place in told().values():
+    for place in key_mappings().values():
         for name, key in place.keys.items():
             assert key.doc.strip(), (place.path, name)
-            assert taken(key.kind) not in ("", ANYTHING), (place.path, name)
+            assert allowed_values_text(key.kind) not in ("", ANYTHING), (place.path, name)
 
 
 def test_faults_and_verbs_are_all_there() -> None:
-    pages = told()
+    pages = key_mappings()
     assert list(pages["steps.inject"].keys) == list(CATALOGUE)
     assert [name for name in pages[BY_HAND].keys if name in MANUAL_VERBS] == list(MANUAL_VERBS)
     assert "leader" in pages[f"{BY_HAND}.elect"].keys
@@ -78,7 +78,7 @@ def test_faults_and_verbs_are_all_there() -> None:
     ids=["truth", "integer", "list", "choice", "choice of many"],
 )
 def test_kinds_in_words(kind: Any, snapshot: SnapshotAssertion) -> None:
-    assert taken(kind) == snapshot
+    assert allowed_values_text(kind) == snapshot
 
 
 def test_the_last_word_of_a_place_is_enough() -> None:

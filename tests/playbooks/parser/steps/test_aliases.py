@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.protocol.events import FaultInjected, StepTaken
-from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
+from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, canonical_name
 from faults.declarations.fault import ACCEPTS
 from faults.declarations.operation import OPERATIONS
 from playbooks.engine.session import Session
@@ -63,14 +63,14 @@ def test_an_alias_narrows_to_some_of_those_whom_the_fault_is_for() -> None:
 
 
 def test_familiar_names_mean_what_they_should() -> None:
-    assert {name: true_name(name) for name in TRUE} == TRUE
-    assert true_name("crash") == "crash"
-    assert true_name("crush") == "crush"
+    assert {name: canonical_name(name) for name in TRUE} == TRUE
+    assert canonical_name("crash") == "crash"
+    assert canonical_name("crush") == "crush"
 
 
 def minimal(name: str) -> dict[str, Any]:
     """A step that calls a fault by one of its names."""
-    fault = CATALOGUE[true_name(name)]
+    fault = CATALOGUE[canonical_name(name)]
     alias = FAULT_ALIASES[name][1] if name in FAULT_ALIASES else None
     accepts = (alias.accepts if alias else "") or fault.accepts
     target = fault.target or ("consumers" if accepts == "consumers" else "leader(orders-0)")
@@ -83,7 +83,7 @@ def minimal(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", FAULT_ALIASES)
 def test_a_step_by_a_familiar_name_is_that_of_the_true_one(name: str) -> None:
     cluster = CLUSTER.replace("brokers: 3", "brokers: 5")
-    true = true_name(name)
+    true = canonical_name(name)
     one = timed(yaml.safe_dump([minimal(name)]), cluster=cluster)
     other = timed(yaml.safe_dump([{**minimal(name), "inject": true}]), cluster=cluster)
     assert one.steps == other.steps

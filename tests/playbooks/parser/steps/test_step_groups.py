@@ -16,7 +16,7 @@ from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import Session
 from playbooks.errors import Problem
 from playbooks.model.playbook import Playbook
-from playbooks.model.step_text import step_name, step_of, step_words
+from playbooks.model.step_text import step_name, step_of, step_text
 from playbooks.parser.loader import loads
 from playbooks.parser.steps.step_groups import MAX_GROUPS
 from playbooks.parser.steps.timed_steps import MAX_STEPS
@@ -140,7 +140,7 @@ def test_values_instead_of_a_number_and_groups_in_groups(snapshot: SnapshotAsser
         ("step 1.1.1 round 2.2", "broker(1)", 20 * MS),
         ("step 2", "", None),
     ]
-    assert [step_words(each) for each in playbook.steps] == snapshot
+    assert [step_text(each) for each in playbook.steps] == snapshot
     assert step_of(playbook.steps[2], playbook.steps) == "step 1.1.1 round 1.1 (3 of 11)"
     assert [each.index for each in playbook.steps] == list(range(11))
 
@@ -151,7 +151,7 @@ def test_a_value_may_be_a_list(snapshot: SnapshotAssertion) -> None:
         "  steps: [{admin: reassign, partition: orders-0, brokers: '${order}', refused: any}]"
     )
     assert [each.params["brokers"] for each in playbook.steps if each.verb == "admin"] == [(1, 2, 3), (3, 2, 1)]
-    assert step_words(playbook.steps[2]) == snapshot
+    assert step_text(playbook.steps[2]) == snapshot
 
 
 def test_steps_keep_their_simple_numbers_without_groups_and_before_them() -> None:

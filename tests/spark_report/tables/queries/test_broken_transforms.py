@@ -69,7 +69,7 @@ class Frames(NamedTuple):
 
     @property
     def tops(self) -> "DataFrame":
-        return progress.tops(self.events, self.events, self.ends)
+        return progress.high_watermarks(self.events, self.events, self.ends)
 
     @property
     def tallies(self) -> "DataFrame":

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cluster_model.protocol.events import DATA_KINDS, FIELDS
-from playbooks.results.client_stats import ClientBooks, enter
+from playbooks.results.client_stats import ClientStats, process_events
 from spark_report.tables.queries import clients, progress
 from tests.spark_report.conftest import Computed, MakeFrame, told
 from tests.support.sessions import Row, event
@@ -85,9 +85,9 @@ def _of_member(draw: random.Random, at: int) -> Row:
 HISTORIES = {f"random{seed}": history(seed) for seed in range(12)}
 
 
-def books(rows: list[Row]) -> ClientBooks:
-    made = ClientBooks()
-    enter(made, [SimpleNamespace(**row) for row in rows])
+def books(rows: list[Row]) -> ClientStats:
+    made = ClientStats()
+    process_events(made, [SimpleNamespace(**row) for row in rows])
     return made
 
 

@@ -186,7 +186,7 @@ def test_a_group_lags_and_drains(events: MakeFrame, ends: MakeFrame) -> None:
         event("fault_injected", 1_200, fault_id=1, fault="lag", target="broker 1"),
     ]
     frame, until = events(rows), ends(one=(4_000, 4))
-    tops = progress.tops(frame, frame, until)
+    tops = progress.high_watermarks(frame, frame, until)
     lags = clients.group_position_lag(progress.partition_position_lag(frame, frame, frame, tops, until))
     assert told(lags, "bin_began_us", "position_lag") == [(0, 2), (1_000, 2), (2_000, 31), (3_000, 0), (4_000, 0)]
     steps = progress.position_lag_steps(frame, frame, frame)

@@ -3,7 +3,7 @@
 import pytest
 
 from faults.declarations.fault import Action
-from playbooks.results.client_stats import ClientBooks, summed_up
+from playbooks.results.client_stats import ClientStats, summarize
 from tests.tui import fake_views
 from tests.tui.driving import driving, trimmed
 from tui.screens.modes.clients import ClientsScreen
@@ -13,7 +13,7 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 
 
 def books():
-    made = ClientBooks()
+    made = ClientStats()
     made.producer("checkout").sent = 200
     clicks = made.producer("clicks")
     clicks.sent, clicks.acked, clicks.failed, clicks.unknown, clicks.retries = 300_000, 280, 2, 5, 9
@@ -30,7 +30,7 @@ def books():
 
 def rows(width):
     view = fake_views.view()
-    built = side_panes.build(summed_up(books(), view), view, {"clicks": 200.4}, width).rows
+    built = side_panes.build(summarize(books(), view), view, {"clicks": 200.4}, width).rows
     return ["".join(text for text, _role in (*row.pieces, (" ", ""), row.end)).rstrip() for row in built]
 
 
@@ -52,7 +52,7 @@ def test_how_transactions_and_processes_ended_is_told(snapshot):
     made.killed, made.closed = {"ledger": 2, "billing/1": 1, "broker 1": 5}, {"billing/0": 1}
     made.group("billing").member("billing/1").abandoned = 4
     view = fake_views.view()
-    built = side_panes.build(summed_up(made, view), view, {}, 78).rows
+    built = side_panes.build(summarize(made, view), view, {}, 78).rows
     assert ["".join(text for text, _role in row.pieces).strip() for row in built] == snapshot
 
 
@@ -66,7 +66,7 @@ def test_numbers_stand_below_their_headings():
 
 def test_a_window_says_how_many_lines_follow(snapshot):
     view = fake_views.view()
-    built = side_panes.build(summed_up(books(), view), view, {}, 78).rows
+    built = side_panes.build(summarize(books(), view), view, {}, 78).rows
     top = side_panes.window(built, 0, 5)
     assert len(top) == 5
     assert str(len(built) - 4) in top[4].pieces[0][0].split()
@@ -78,7 +78,7 @@ def test_a_window_says_how_many_lines_follow(snapshot):
 
 def test_nobody_at_all_is_told_too(snapshot):
     view = fake_views.view(producers=(), groups=())
-    (row,) = side_panes.build(summed_up(ClientBooks(), view), view, {}, 78).rows
+    (row,) = side_panes.build(summarize(ClientStats(), view), view, {}, 78).rows
     assert row.pieces[0][0] == snapshot
 
 

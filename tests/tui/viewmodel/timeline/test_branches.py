@@ -9,7 +9,7 @@ from tests.tui import fake_views
 from tests.tui.driving import driving, trimmed
 from tests.tui.viewmodel.timeline.test_timeline import SIZES, shown, text
 from tui.screens import layout
-from tui.session.session_controller import Railing
+from tui.session.session_controller import RailCache
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel.timeline.branches import BranchRow, Rail, about_rail, letter_of, outcome, rail_rows, window
@@ -167,7 +167,7 @@ async def test_rails_are_gone_through_by_keys_and_one_is_entered():
         await forked(driver)
         await driver.press("4")
         screen = driver.app.screen
-        main, other = Railing().rails(driver.bridge)
+        main, other = RailCache().rails(driver.bridge)
         assert (main.branch.letter, other.branch.letter) == ("main", "B")
         assert not screen.rail
         while not screen.rail:
@@ -217,12 +217,12 @@ async def test_what_was_undone_is_a_dropped_future():
         await driver.press("u")
         while driver.bridge.growing is not None:
             await driver.frames(1)
-        main, without = Railing().rails(driver.bridge)
+        main, without = RailCache().rails(driver.bridge)
         assert main.dropped
         assert not without.dropped
         await driver.press("4")
         assert "dropped" in driver.text()
-        assert glyphs.AHEAD * 10 in text(driver.app.screen.lanes.rows[-2])
+        assert glyphs.FUTURE * 10 in text(driver.app.screen.lanes.rows[-2])
         await driver.press("U")
 
 

@@ -1,12 +1,12 @@
 import pytest
 
-from cluster_model.clients.consumer.record_handler import THEN
+from cluster_model.clients.consumer.record_handler import REACTIONS
 from cluster_model.protocol import events
 from cluster_model.protocol.events import DATA_KINDS, KINDS, CommitFailed
 from playbooks.parser.sections.cluster import GROUP
 from tui.terminal import glyphs
 from tui.viewmodel.timeline.event_feed import FOLD_US, INDENT, KEEP, LEVELS, QUIET_KINDS, Feed
-from tui.viewmodel.timeline.event_text import SORTS
+from tui.viewmodel.timeline.event_text import EVENT_NOUNS
 
 SAMPLES = {
     "int": 3,
@@ -41,7 +41,7 @@ def test_records_that_a_handler_leaves_are_not_called_skipped():
     """A group skips what it is never handed; these it was handed."""
     feed = Feed()
     feed.take([sample("handler_failed")])
-    words = [*texts(feed), SORTS["handler_failed"].one, SORTS["handler_failed"].many, *THEN.values()]
+    words = [*texts(feed), EVENT_NOUNS["handler_failed"].one, EVENT_NOUNS["handler_failed"].many, *REACTIONS.values()]
     words += [GROUP.keys[key].doc for key in ("retries", "dead_letter")]
     assert not [each for each in words if "skip" in each]
 

@@ -16,7 +16,7 @@ from tests.tui.pointing import drag, wheel
 from tests.tui.viewmodel.timeline.test_tape import acked, down, taped
 from tests.tui.viewmodel.timeline.test_timeline import drawn, injected, isr, shown
 from tui.session.background_tasks import export_span
-from tui.viewmodel.timeline.selection import Span, between, build_span, tally
+from tui.viewmodel.timeline.selection import Span, between, build_span, summarise_span
 from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ def test_its_length_is_told_to_the_millisecond(span_us, told):
 def test_what_happened_in_it_is_counted_by_kind_and_lane(snapshot):
     happened = [injected(SECOND), down(SECOND), isr(2 * SECOND, "orders-0"), isr(2 * SECOND, "orders-1")]
     tape = taped(*happened, *[acked(at * SECOND, 10) for at in range(5)])
-    told = tally(Span(SECOND, 3 * SECOND), happened, tape.load)
+    told = summarise_span(Span(SECOND, 3 * SECOND), happened, tape.load)
     text = lines(told, happened)
     assert told.acked == 20
     assert text[:4] == snapshot
@@ -57,7 +57,7 @@ def test_what_happened_in_it_is_counted_by_kind_and_lane(snapshot):
 def test_acknowledgements_are_exact_or_said_not_to_be(start, size):
     """A bin is a hundredth of a second wide; acknowledgements come every millisecond."""
     tape = taped(*[acked(at * 1000, 1) for at in range(600)])
-    told = tally(Span(start * 1000, (start + size) * 1000), [], tape.load)
+    told = summarise_span(Span(start * 1000, (start + size) * 1000), [], tape.load)
     if told.exact:
         assert told.acked == min(size, 600 - start)
     else:

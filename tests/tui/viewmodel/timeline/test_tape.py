@@ -37,13 +37,13 @@ def marks(lane):
 
 def test_every_rare_kind_has_its_lane_and_its_names():
     rare = set(KINDS) - DATA_KINDS - QUIET_KINDS
-    assert set(event_text.SORTS) == rare
-    assert {sort.lane for sort in event_text.SORTS.values()} == set(LANES)
+    assert set(event_text.EVENT_NOUNS) == rare
+    assert {sort.lane for sort in event_text.EVENT_NOUNS.values()} == set(LANES)
     assert tuple(event_feed.WEIGHTS)[-1] == "lost"
 
 
 def test_every_rare_kind_makes_a_mark_with_a_short_name():
-    for kind in event_text.SORTS:
+    for kind in event_text.EVENT_NOUNS:
         made = taped(sample(kind))
         (mark,) = [mark for lane in made.lanes.values() for mark in marks(lane)]
         assert event_text.mark_label(mark.first, 1, mark.records, mark.role), kind

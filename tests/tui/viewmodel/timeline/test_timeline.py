@@ -21,7 +21,7 @@ from tui.screens import layout
 from tui.screens.autopsy import AutopsyScreen
 from tui.screens.modes.timeline import TimelineScreen
 from tui.session.background_tasks import findings_so_far
-from tui.session.session_controller import SimBridge
+from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.frame_clock import StepClock
 from tui.terminal.theme import Look
@@ -172,7 +172,7 @@ def test_the_load_shows_where_there_was_none():
 def test_the_time_tells_the_past_from_the_present_and_from_what_is_to_come():
     rows = Drawer().rows(taped(), shown(now_us=10 * SECOND, present_us=20 * SECOND), ALL, 1, keys=LANE_KEYS)
     time, ruler = text(rows[-2]), text(rows[-1])
-    assert time == glyphs.PASSED * 10 + glyphs.IN_SYNC + glyphs.EDGE * 9 + glyphs.PLAY + glyphs.AHEAD * 39
+    assert time == glyphs.PASSED * 10 + glyphs.IN_SYNC + glyphs.EDGE * 9 + glyphs.PLAY + glyphs.FUTURE * 39
     assert ruler.startswith("0s        ▲ 00:10.000")
     assert ruler[40:43] == "40s"
 
@@ -259,7 +259,7 @@ def test_a_selection_outlives_that_marks_grow_together():
 @pytest.fixture(scope="module")
 def lost():
     """A bridge 45 seconds into a session that has lost records: in the past only while a test wants it there."""
-    bridge = SimBridge(Session.start(loads(TAIL, "tail.yaml"), open_ended=True), StepClock())
+    bridge = SessionController(Session.start(loads(TAIL, "tail.yaml"), open_ended=True), StepClock())
     bridge.session.advance(LOST_US)
     bridge.pause(True)
     bridge.look()
@@ -270,8 +270,8 @@ def page(bridge, lane, kind, width=100):
     """The page of the last mark of a kind, in lines."""
     marks = [mark for mark in bridge.tape.lanes[lane].marks(0, 1 << 60) if mark.first.kind == kind]
     stop = stop_at(bridge.tape, lane, marks[-1].at_us, 1)
-    happened = selection.of_stop(bridge.happened(stop.first_us, stop.last_us, 400), stop)
-    told = selection.told_by(findings_so_far(bridge), happened)
+    happened = selection.events_of_stop(bridge.happened(stop.first_us, stop.last_us, 400), stop)
+    told = selection.findings_about(findings_so_far(bridge), happened)
     rows = selection.build_mark(stop, happened, told, (), width)
     return ["".join(piece for piece, _role in row.pieces).rstrip() for row in rows]
 

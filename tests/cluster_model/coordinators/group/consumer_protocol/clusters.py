@@ -5,9 +5,9 @@ from typing import Any
 
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.consumer import CLOSED, Consumer
-from cluster_model.clients.consumer.consumer_protocol import ModernCoordination
-from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
+from cluster_model.clients.consumer.consumer_protocol import ConsumerGroupClient
+from cluster_model.coordinators.group.consumer_group_manager import ConsumerGroups
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ConsumerGroup
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
@@ -81,12 +81,12 @@ class ModernTalk(Talk):
         return self.cluster.query.leader(f"{OFFSETS}-{coordinator_partition('g', 3)}")
 
     @property
-    def host(self) -> ModernGroups:
+    def host(self) -> ConsumerGroups:
         """Return the groups at its coordinator."""
         return self.cluster.coordinators[self.owner].modern
 
     @property
-    def group(self) -> ModernGroup:
+    def group(self) -> ConsumerGroup:
         """Return the group at its coordinator."""
         return self.host.groups["g"]
 
@@ -99,7 +99,7 @@ class ModernTalk(Talk):
         }
 
 
-def member_of(consumer: Consumer) -> ModernCoordination:
+def member_of(consumer: Consumer) -> ConsumerGroupClient:
     """Return the membership of a consumer."""
-    assert isinstance(consumer.coordination, ModernCoordination)
+    assert isinstance(consumer.coordination, ConsumerGroupClient)
     return consumer.coordination

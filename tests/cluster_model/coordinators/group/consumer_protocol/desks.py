@@ -3,15 +3,15 @@
 from typing import Any
 
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
-    ModernConfig,
-    ModernGroup,
-    ModernRecord,
+    ConsumerGroup,
+    ConsumerGroupConfig,
+    ConsumerGroupRecord,
     PatternCompiler,
     compile_python_pattern,
     decode,
     encode,
 )
-from cluster_model.coordinators.group.consumer_protocol.heartbeat import Heartbeats, TopicsImage
+from cluster_model.coordinators.group.consumer_protocol.heartbeat import HeartbeatRules, TopicsImage
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -37,10 +37,10 @@ class Desk:
     ) -> None:
         given = {name.replace("_", "."): value for name, value in config.items()}
         self._drawn = 0
-        self.rules = Heartbeats(ModernConfig.of(Profile.of("4.0"), given), self._uuid, compile_pattern)
-        self.group = ModernGroup("g", 1)
+        self.rules = HeartbeatRules(ConsumerGroupConfig.of(Profile.of("4.0"), given), self._uuid, compile_pattern)
+        self.group = ConsumerGroup("g", 1)
         self.known = TopicsImage((0, 0), sizes or {"t": 4})
-        self.written: list[ModernRecord] = []
+        self.written: list[ConsumerGroupRecord] = []
         self.owned: dict[str, tuple[str, ...]] = {}
         self.epochs: dict[str, int] = {}
 

@@ -14,8 +14,8 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     TOPICS,
     UNRELEASED,
     UNREVOKED,
-    ModernGroup,
-    ModernRecord,
+    ConsumerGroup,
+    ConsumerGroupRecord,
 )
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
@@ -369,7 +369,7 @@ def test_a_static_member_that_leaves_for_good_is_gone() -> None:
 
 def test_what_is_read_again_is_what_was_and_what_compaction_leaves_too() -> None:
     desk = Desk({"s": 3, "t": 4})
-    told: list[ModernRecord] = []
+    told: list[ConsumerGroupRecord] = []
     story: list[Callable[[], Any]] = [
         lambda: desk.join("a", "s", "t"), lambda: desk.join("b", "t"), lambda: desk.beat("a"),
         lambda: desk.tell("a", *desk.owned["a"]), lambda: desk.beat("b"),
@@ -384,14 +384,14 @@ def test_what_is_read_again_is_what_was_and_what_compaction_leaves_too() -> None
         last = {(each.kind, each.member_id): each for each in told}
         compacted = [each for each in told if last[each.kind, each.member_id] is each]
         for records in (told, compacted, [each for each in compacted if each.value is not None]):
-            read = ModernGroup("g", 1)
+            read = ConsumerGroup("g", 1)
             for record in records:
                 read.replay(record)
             assert same(read) == same(desk.group)
     assert any(each.kind == TARGET for each in told)
 
 
-def same(group: ModernGroup) -> list[Any]:
+def same(group: ConsumerGroup) -> list[Any]:
     """Return a group's state independently of its order."""
     books: list[dict[str, Any]] = [group.members, group.target, group.current, group.owners, group.instances]
     return [group.epoch, group.target_epoch, group.topics, *[sorted(book.items()) for book in books]]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernState
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ConsumerGroupState
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -218,7 +218,7 @@ def test_a_session_is_over_after_its_time_and_every_heartbeat_begins_it_anew() -
     talk.run(44)
     assert list(talk.group.members) == ["m"]
     talk.run(1.2)
-    assert (talk.group.members, talk.group.state) == ({}, ModernState.EMPTY)
+    assert (talk.group.members, talk.group.state) == ({}, ConsumerGroupState.EMPTY)
     assert talk.ask(OWNER, living(1)).error == E.UNKNOWN_MEMBER_ID
 
 

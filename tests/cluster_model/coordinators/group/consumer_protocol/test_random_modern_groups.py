@@ -17,7 +17,7 @@ from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import Event, PartitionsAssigned, PartitionsLost, PartitionsRevoked
 from tests.cluster_model.coordinators.group.consumer_protocol.clusters import ModernTalk
 from tests.cluster_model.coordinators.group.members import SECOND
-from tests.support.breadth import some
+from tests.support.breadth import spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -141,7 +141,7 @@ def _parsed(name: str) -> TopicPartition:
 
 
 @pytest.mark.parametrize("kafka", ["3.9", "4.1"])
-@pytest.mark.parametrize("seed", some(range(10), 3))
+@pytest.mark.parametrize("seed", spread_sample(range(10), 3))
 def test_no_partition_is_ever_two_members_and_all_comes_out_even(kafka: str, seed: int) -> None:
     storm = Storm(kafka, seed)
     for _ in range(30):

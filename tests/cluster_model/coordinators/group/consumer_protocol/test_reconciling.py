@@ -8,57 +8,57 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     UNREVOKED,
     CurrentValue,
 )
-from cluster_model.coordinators.group.consumer_protocol.heartbeat import ordered, reconciled
+from cluster_model.coordinators.group.consumer_protocol.heartbeat import ordered, reconcile
 
 A, B, C, D = "t-0", "t-1", "t-2", "t-10"
 
 
 def test_who_is_at_the_target_epoch_stays_as_it_is() -> None:
     current = CurrentValue(5, 4, STABLE, (A, B), ())
-    assert reconciled(current, 5, (C,), (), {}) is current
+    assert reconcile(current, 5, (C,), (), {}) is current
 
 
 def test_what_nobody_has_is_got_at_once() -> None:
-    found = reconciled(CurrentValue(0, 0, STABLE, (), ()), 3, (A, B), (), {})
+    found = reconcile(CurrentValue(0, 0, STABLE, (), ()), 3, (A, B), (), {})
     assert found == CurrentValue(3, 0, STABLE, (A, B), ())
 
 
 def test_what_is_to_go_is_given_up_first_in_the_old_epoch() -> None:
-    found = reconciled(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A, C), None, {})
+    found = reconcile(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A, C), None, {})
     assert found == CurrentValue(4, 4, UNREVOKED, (A,), (B,))
 
 
 @pytest.mark.parametrize("owned", [None, (A, B), (B,)])
 def test_until_the_member_says_so_it_has_not_given_anything_up(owned: tuple[str, ...] | None) -> None:
     current = CurrentValue(4, 4, UNREVOKED, (A,), (B,))
-    assert reconciled(current, 5, (A, C), owned, {}) is current
+    assert reconcile(current, 5, (A, C), owned, {}) is current
 
 
 def test_then_it_goes_to_the_target_epoch_with_what_is_free() -> None:
-    found = reconciled(CurrentValue(4, 4, UNREVOKED, (A,), (B,)), 5, (A, C), (A,), {})
+    found = reconcile(CurrentValue(4, 4, UNREVOKED, (A,), (B,)), 5, (A, C), (A,), {})
     assert found == CurrentValue(5, 4, STABLE, (A, C), ())
 
 
 def test_what_somebody_has_yet_to_give_up_is_waited_for() -> None:
-    waiting = reconciled(CurrentValue(0, 0, STABLE, (), ()), 5, (A, B), (), {B: "other"})
+    waiting = reconcile(CurrentValue(0, 0, STABLE, (), ()), 5, (A, B), (), {B: "other"})
     assert waiting == CurrentValue(5, 0, UNRELEASED, (A,), ())
-    assert reconciled(waiting, 5, (A, B), None, {A: "me", B: "other"}) == CurrentValue(5, 5, UNRELEASED, (A,), ())
-    assert reconciled(waiting, 5, (A, B), None, {A: "me"}) == CurrentValue(5, 5, STABLE, (A, B), ())
+    assert reconcile(waiting, 5, (A, B), None, {A: "me", B: "other"}) == CurrentValue(5, 5, UNRELEASED, (A,), ())
+    assert reconcile(waiting, 5, (A, B), None, {A: "me"}) == CurrentValue(5, 5, STABLE, (A, B), ())
 
 
 def test_with_nothing_but_waiting_it_is_at_the_target_epoch_all_the_same() -> None:
-    found = reconciled(CurrentValue(2, 2, STABLE, (A,), ()), 5, (A, B), None, {A: "me", B: "other"})
+    found = reconcile(CurrentValue(2, 2, STABLE, (A,), ()), 5, (A, B), None, {A: "me", B: "other"})
     assert found == CurrentValue(5, 2, UNRELEASED, (A,), ())
 
 
 def test_a_newer_target_may_take_more_away_in_the_next_epoch() -> None:
-    found = reconciled(CurrentValue(4, 4, UNREVOKED, (A, B), (C,)), 7, (A,), (A, B), {})
+    found = reconcile(CurrentValue(4, 4, UNREVOKED, (A, B), (C,)), 7, (A,), (A, B), {})
     assert found == CurrentValue(5, 4, UNREVOKED, (A,), (B,))
 
 
 def test_what_it_never_took_up_need_not_be_given_up() -> None:
     """Its response was lost: it owns none of these partitions."""
-    found = reconciled(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A,), (A,), {})
+    found = reconcile(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A,), (A,), {})
     assert found == CurrentValue(5, 4, STABLE, (A,), ())
 
 
