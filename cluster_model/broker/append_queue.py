@@ -208,7 +208,7 @@ class AppendQueue:
             self._service.produce(source, request, checked=True)
 
     def _will_write(self, request: ProduceRequest) -> bool:
-        """Whether the leader would write the batch to its log, as ``append`` of its partition does unless it rejects it.
+        """Whether the leader would write the batch to its log: ``append`` does, unless it rejects the batch.
 
         Duplicates are not written either. With another write to the log pending the outcome is unknown: the batch waits
         for the log's lock and is validated then.

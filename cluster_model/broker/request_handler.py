@@ -154,7 +154,7 @@ _UNKNOWN: Answer = (KafkaError.NONE, -1, -1)
 
 
 def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> Answer:
-    """Return the result for one partition; ``refused`` is the error of the epoch check, or :func:`missing_replica_error`.
+    """Return the result for one partition; ``refused``: error of the epoch check, or :func:`missing_replica_error`.
 
     Consumers see only offsets below the high watermark, or by isolation level the last stable offset; a follower sees
     up to the log end offset. A leader whose high watermark is still below the start of its own epoch does not know yet

@@ -1,6 +1,6 @@
 """Store of record batches as each leader wrote them, shared by a partition's replicas, with read-only past views.
 
-A *log branch* (lineage) is what one leader writes in one epoch from one start offset: an append-only list of batches. A
+A *log branch* is what one leader writes in one epoch from one start offset: an append-only list of batches. A
 replica's log is a short list of extents over log branches, replication copies no records, and two replicas hold the
 same record at an offset exactly when the same log branch covers it in both: divergence is exact and cheap to find.
 

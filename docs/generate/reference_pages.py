@@ -230,7 +230,7 @@ overdue  leader-elected: orders-0: leader 1 is gone; ..., since 12s, bound 10s
 ```
 
 - **Deadlines** are computed from the configuration in force and the version (`cluster_model/checker/liveness/deadlines.py`). Waits that can follow each other
-  are added. If no node was told that a connection died (after a link fault, a pause or a power loss), the longest timeout is added; `leader-elected` counts
+  are added. If no node was notified of a dead connection (after a link fault, a pause or a power loss), the longest timeout is added; `leader-elected` counts
   from a power loss at once.
 - **Pending checks** at the end, before their deadline, are neither kept nor violated. `pending_liveness` in the result, and one line of `floodmark run`, list them
   with the time that was missing (`remaining_us`, -1 if no time is enough). So `liveness_violations() == 0` proves nothing about them; a longer `settle:` does. A high

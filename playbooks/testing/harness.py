@@ -55,15 +55,15 @@ _NOT_NOW: Final = ("at", "after", "when", "within", "kafka", "given", "note", "r
 """Keys of a playbook's step without meaning for an immediate action."""
 
 
-class LaboratoryError(Exception):
+class HarnessError(Exception):
     """A request that is not possible: the message says what was found and what is allowed."""
 
 
-class RefusedError(LaboratoryError):
+class RefusedError(HarnessError):
     """A fault or an operation that is impossible now, or that a guard refuses."""
 
 
-class NeverHeldError(LaboratoryError):
+class NeverHeldError(HarnessError):
     """A condition that did not hold in time."""
 
 
@@ -97,7 +97,7 @@ class SimulatedCluster:
             with _recording():
                 self._session = Session.start(self.playbook, seed=seed, recorder=self._recorder, open_ended=True)
         except ModelError as error:
-            raise LaboratoryError(str(error)) from None
+            raise HarnessError(str(error)) from None
 
     def __enter__(self) -> "SimulatedCluster":
         return self
@@ -117,15 +117,15 @@ class SimulatedCluster:
     def run(self, until: str | None = None, *, for_: str | None = None) -> "SimulatedCluster":
         """Let time pass ``until`` a virtual time (``"10s"``), or for the duration ``for_``.
 
-        Raises :class:`LaboratoryError`.
+        Raises :class:`HarnessError`.
         """
         self._check_open()
         if (until is None) == (for_ is None):
-            raise LaboratoryError("run takes either until='10s' or for_='10s'")
+            raise HarnessError("run takes either until='10s' or for_='10s'")
         span = _duration("until" if until is not None else "for_", until if until is not None else for_)
         target = span if until is not None else self.now_us + span
         if target < self.now_us:
-            raise LaboratoryError(
+            raise HarnessError(
                 f"run: found until={until!r}, allowed is {time_in_seconds(self.now_us)} or later, the current time"
             )
         self._advance(target)
@@ -201,7 +201,7 @@ class SimulatedCluster:
         try:
             value = compiled.value(self._session.cluster.query)
         except EvaluationError as error:
-            raise LaboratoryError(f"{expression}: {error.message}") from None
+            raise HarnessError(f"{expression}: {error.message}") from None
         return list(value) if isinstance(value, tuple) else value
 
     def expect(self, condition: str) -> "SimulatedCluster":
@@ -245,11 +245,11 @@ class SimulatedCluster:
         self._check_open()
         wrong = [key for key in keys if key in _NOT_NOW]
         if wrong:
-            raise LaboratoryError(f"found {listed(wrong, 'and')}, which is for playbooks: here actions are immediate")
+            raise HarnessError(f"found {listed(wrong, 'and')}, which is for playbooks: here actions are immediate")
         try:
             action: Action = action_of(self._asking.step(keys))
         except PlaybookError as error:
-            raise LaboratoryError(_message(error)) from None
+            raise HarnessError(_message(error)) from None
         try:
             with _recording():
                 self._session.act(action)
@@ -261,20 +261,20 @@ class SimulatedCluster:
 
     def _compile(self, text: str, *, boolean: bool = False) -> Condition:
         if not isinstance(text, str):
-            raise LaboratoryError(f"found {type(text).__name__}, allowed is a string such as 'acked_lost() == 0'")
+            raise HarnessError(f"found {type(text).__name__}, allowed is a string such as 'acked_lost() == 0'")
         try:
             compiled = self._asking.condition(text.strip())
         except PlaybookError as error:
-            raise LaboratoryError(_message(error)) from None
+            raise HarnessError(_message(error)) from None
         if boolean and compiled.type != "boolean":
-            raise LaboratoryError(
+            raise HarnessError(
                 f"found the {compiled.type} {shown(text)}, allowed is a condition that is true or false"
             )
         return compiled
 
     def _check_open(self) -> None:
         if self._session.phase != "steps":
-            raise LaboratoryError(f"the session has ended: it settled at {time_in_seconds(self.now_us)}")
+            raise HarnessError(f"the session has ended: it settled at {time_in_seconds(self.now_us)}")
 
     def _advance(self, until_us: int, max_events: int = 0) -> bool:
         """Let time pass; return whether there is more to run."""
@@ -293,21 +293,21 @@ def _recording() -> Iterator[None]:
     try:
         yield
     except RecordingError as error:
-        raise LaboratoryError(str(error)) from None
+        raise HarnessError(str(error)) from None
 
 
 def _playbook(source: str | Path | Playbook | None, settings: Mapping[str, str], parts: dict[str, Any]) -> Playbook:
     if source is not None and parts:
-        raise LaboratoryError(f"found a playbook and {listed(parts, 'and')}; change it with settings={{...}}")
+        raise HarnessError(f"found a playbook and {listed(parts, 'and')}; change it with settings={{...}}")
     try:
         playbook = source if isinstance(source, Playbook) else _read(source) if source is not None else _built(parts)
         playbook = changed(playbook, settings)
     except PlaybookError as error:
-        raise LaboratoryError(_message(error, places=source is not None)) from None
+        raise HarnessError(_message(error, places=source is not None)) from None
     except SettingError as error:
-        raise LaboratoryError(str(error).removeprefix("--set ")) from None
+        raise HarnessError(str(error).removeprefix("--set ")) from None
     if playbook.spec.manual:
-        raise LaboratoryError(f"{playbook.path}: it has manual steps; a laboratory needs a timed playbook")
+        raise HarnessError(f"{playbook.path}: it has manual steps; a laboratory needs a timed playbook")
     return playbook
 
 
@@ -339,7 +339,7 @@ def _built(parts: dict[str, Any]) -> Playbook:
     try:
         return loads(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), NAME)
     except yaml.YAMLError as error:
-        raise LaboratoryError(f"found no number, string, list or mapping: {error}") from None
+        raise HarnessError(f"found no number, string, list or mapping: {error}") from None
 
 
 def _named(kind: str, given: Mapping[str, Parts] | Iterable[Parts]) -> list[dict[str, Any]]:
@@ -347,11 +347,11 @@ def _named(kind: str, given: Mapping[str, Parts] | Iterable[Parts]) -> list[dict
     if isinstance(given, Mapping):
         wrong = [name for name, each in given.items() if not isinstance(each, Mapping)]
         if wrong:
-            raise LaboratoryError(f"{kind}: found {wrong[0]!r} without a mapping, allowed is {{name: {{key: value}}}}")
+            raise HarnessError(f"{kind}: found {wrong[0]!r} without a mapping, allowed is {{name: {{key: value}}}}")
         return [{"name": name, **each} for name, each in given.items()]
     if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(each, Mapping) for each in given):
         return [dict(each) for each in given]
-    raise LaboratoryError(f"{kind}: found {type(given).__name__}, allowed is a mapping by name, or a list of mappings")
+    raise HarnessError(f"{kind}: found {type(given).__name__}, allowed is a mapping by name, or a list of mappings")
 
 
 def _duration(name: str, text: Any) -> int:
@@ -361,7 +361,7 @@ def _duration(name: str, text: Any) -> int:
         allowed = f"a duration as string such as {duration_text(10_000_000)!r}"
     except UnitError as error:
         allowed = str(error)
-    raise LaboratoryError(f"{name}: found {text!r}, allowed is {allowed}")
+    raise HarnessError(f"{name}: found {text!r}, allowed is {allowed}")
 
 
 def _message(error: PlaybookError, *, places: bool = False) -> str:

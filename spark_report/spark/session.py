@@ -51,7 +51,7 @@ def _locked(parent: Path, prefix: str) -> tuple[Path, int]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         handle = os.open(path, os.O_RDONLY)
-        # On a file system without locks nothing is swept, which does no harm.
+        # On a file system without locks nothing is swept, which is harmless.
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
         if path.exists():

@@ -71,4 +71,4 @@ def report_here(monkeypatch: pytest.MonkeyPatch, spark: "SparkSession") -> None:
 
     monkeypatch.setattr(job, "start", at_hand)
     monkeypatch.setattr(spark_jobs, "explain_losses", lambda _paths, wanted: None)
-    monkeypatch.setattr(spark_jobs, "run_to_its_end", run)
+    monkeypatch.setattr(spark_jobs, "run_subprocess", run)

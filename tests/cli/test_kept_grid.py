@@ -147,7 +147,7 @@ def test_spark_is_given_the_plan_and_believed(
     commands: list[list[str]] = []
     perform = stand_in(0, rows=2)
     monkeypatch.setattr(
-        "tui.cli.runs.spark_jobs.run_to_its_end", lambda command: commands.append(command) or perform(command)
+        "tui.cli.runs.spark_jobs.run_subprocess", lambda command: commands.append(command) or perform(command)
     )  # type: ignore[func-returns-value]
     done = typed("run", "fails.yaml", "--engine", "spark", "--master", "local[2]", "--memory", "1g", "--json")
     assert done.code == 1
@@ -175,7 +175,7 @@ def test_spark_that_did_not_end_is_not_believed(
     code: int,
     snapshot: SnapshotAssertion,
 ) -> None:
-    monkeypatch.setattr("tui.cli.runs.spark_jobs.run_to_its_end", perform)
+    monkeypatch.setattr("tui.cli.runs.spark_jobs.run_subprocess", perform)
     done = typed("run", "fails.yaml", "--engine", "spark", "--json")
     assert (done.code, done.out) == (code, "")
     assert "verdict" not in done.err

@@ -48,7 +48,7 @@ def lossy(recorded: Path, tmp_path: Path) -> Path:
 def test_a_report_asks_it_and_finds_the_answer_in_its_tables(
     typed: Type, recorded: Path, lossy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_jobs, "run_to_its_end", lambda _command: 0)
+    monkeypatch.setattr(spark_jobs, "run_subprocess", lambda _command: 0)
     assert typed("report", lossy, "--no-why").code == 0
     assert not (lossy / session_files.WHY).exists()
     assert typed("report", lossy).code == 0

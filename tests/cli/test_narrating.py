@@ -158,7 +158,7 @@ def test_the_status_line_moves_on_a_terminal_only(
 ) -> None:  # fmt: skip
     moving, lines = io.StringIO(), io.StringIO()
     stderr = Console(file=moving, force_terminal=True, width=80, soft_wrap=True, highlight=False)
-    monkeypatch.setattr("tui.cli.runs.narration.people", lambda: stderr)
+    monkeypatch.setattr("tui.cli.runs.narration.stderr_console", lambda: stderr)
     wall = Wall()
     narrating = LivePrinter(Pace(1.0, wall.clock, wall.sleep), Console(file=lines, soft_wrap=True, highlight=False))
     narrating.run(Session.start(loads(CRASH, "crash.yaml")))

@@ -83,7 +83,7 @@ def test_a_run_that_breaks_inside_is_kept_and_told(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a wheel came off")
 
-    monkeypatch.setattr("playbooks.campaign.workloads.fuzz_workload.drive", broken)
+    monkeypatch.setattr("playbooks.campaign.workloads.fuzz_workload.run_storm", broken)
     done = typed("storm", playbook, "--runs", "2", "-j", "1")
     assert done.code == 70
     assert [line for line in done.out.splitlines() if "--only" in line] == snapshot
@@ -157,7 +157,7 @@ def test_spark_is_given_the_plan_and_believed(
         write_result(folder, CampaignResult(totals_of([row]), groups_of([row]), coverage_of([row], faults, states)))
         return 0
 
-    monkeypatch.setattr("tui.cli.runs.spark_jobs.run_to_its_end", stand_in)
+    monkeypatch.setattr("tui.cli.runs.spark_jobs.run_subprocess", stand_in)
     options = (
         "--runs",
         "1",
@@ -182,7 +182,7 @@ def test_spark_is_given_the_plan_and_believed(
 
 
 def test_spark_that_fails_is_not_believed(typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.cli.runs.spark_jobs.run_to_its_end", lambda _command: 70)
+    monkeypatch.setattr("tui.cli.runs.spark_jobs.run_subprocess", lambda _command: 70)
     done = typed("storm", playbook, "--runs", "1", "--engine", "spark")
     assert done.code == 70
     assert "done " not in done.out

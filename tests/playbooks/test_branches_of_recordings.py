@@ -190,7 +190,7 @@ def test_one_with_another_setting_comes_to_the_same_instant_and_replays(tmp_path
     begun = grown(branches, 313)
     assert growing.percent == 100
     assert (harmed(branches.current.live), growing.branch.letter) == (0, "B")
-    assert growing.words("").endswith(f" {harmed(session)} without")
+    assert growing.words("").split()[-4] == str(harmed(session))
     assert growing.words("") == snapshot
     assert branches.current.session.cluster.now_us == 15 * SECOND
     assert [each.name for each in begun.actions] == ["lag"]

@@ -30,7 +30,7 @@ def test_a_condition_looked_at_after_every_event_goes_through_no_books(monkeypat
     grouped: list[int] = []
     cut, group = ledger_report.runs_of, report.group_findings
     monkeypatch.setattr(ledger_report, "runs_of", lambda *told: spelled.append("run") or cut(*told))
-    monkeypatch.setattr(report, "grouped", lambda told: grouped.append(len(told)) or group(told))
+    monkeypatch.setattr(report, "group_findings", lambda told: grouped.append(len(told)) or group(told))
     asked = 0
     while cluster.now_us < 3_000_000 and session.advance(3_000_000, max_events=1):
         assert cluster.query.findings() == 0

@@ -156,7 +156,7 @@ class TestOut:
         up = session.Started(None, "given", None)  # type: ignore[arg-type]
         monkeypatch.setattr(job, "_spark", lambda *_a: contextlib.nullcontext(up))
         monkeypatch.setattr(job, "_computed", lambda *_a: {})
-        monkeypatch.setattr(job, "tell", lambda *_a: None)
+        monkeypatch.setattr(job, "build_story", lambda *_a: None)
         monkeypatch.setattr(job, "_write", full)
         assert command.main([str(recorded), "--out", str(out)]) == 2
         assert masked_text(capsys.readouterr().err.splitlines()[-1], out=out) == snapshot

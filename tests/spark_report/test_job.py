@@ -259,7 +259,7 @@ def test_under_spark_submit_the_spark_that_is_there_is_used_and_stopped(
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     monkeypatch.setattr(type(spark), "stop", stop)
     monkeypatch.setattr(job, "_computed", lambda session, *_a: used.append((session.range(3).count(), list(stopped))))
-    monkeypatch.setattr(job, "tell", lambda *_a: ReportModel((), (), {}))
+    monkeypatch.setattr(job, "build_story", lambda *_a: ReportModel((), (), {}))
     monkeypatch.setattr(job, "_write", lambda *_a: ["report.html"])
     monkeypatch.setattr(sys, "argv", ["submit.py", str(recorded), "--out", str(tmp_path / "out"), "--format", "html"])
     before = signal.getsignal(signal.SIGTERM)

@@ -98,7 +98,7 @@ def test_the_welcome_page_can_be_come_back_to(monkeypatch):
         return answers.pop(0)
 
     monkeypatch.setattr(welcome, "welcome", opener)
-    monkeypatch.setattr(launcher, "play", opener)
+    monkeypatch.setattr(launcher, "open_playbook", opener)
     assert program.run_destinations(Destination(WELCOME), ProgramOptions(None, None, None, 1.0)) == 0
     assert seen == [(WELCOME, None), (PLAYBOOK, Destination(WELCOME))]
 

@@ -309,7 +309,7 @@ class ProgressLine:
 
     def _move(self, text: str) -> None:
         if self._bar is None:
-            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - see tell
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - only a terminal needs it
 
             columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
             self._bar = Progress(*columns, console=self._console, transient=True)

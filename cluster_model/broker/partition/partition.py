@@ -98,7 +98,7 @@ class Completed(NamedTuple):
 class FetcherAction(Enum):
     """Next action of the fetcher thread for a partition."""
 
-    GO_ON = "go on"
+    GO_ON = "continue"
     BACK_OFF = "back off"
     """Try again after ``replica.fetch.backoff.ms``."""
     FAILED = "failed"

@@ -156,7 +156,7 @@ class HistoryChecker:
         self, process: str, key: str, client: str, sequence: int, count: int, strand: int, offset: int, operation: int,
         now: int,
     ) -> None:  # fmt: skip
-        """Record a send that was ok; offset -1: its sender was not told."""
+        """Record a send that was ok; offset -1: its sender got no offset."""
         facts = self.facts.key(key)
         facts.acked(client, sequence, count)
         if offset >= 0:

@@ -34,7 +34,7 @@ Run = tuple[int, str, int, int]
 
 
 class Send(NamedTuple):
-    """``size`` values of a client from ``sequence`` on, at ``offset`` of ``strand``; -1 if the sender was not told."""
+    """``size`` values of a client from ``sequence`` on, at ``offset`` of ``strand``; -1 if the sender got no offset."""
 
     key: str
     client: str

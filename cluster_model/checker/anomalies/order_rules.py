@@ -280,7 +280,7 @@ class SendOrder:
         self._unknown: list[_UnknownSend] = []
 
     def placed(self, process: str, key: str, sequence: int, count: int, offset: int, operation: int, now: int) -> None:
-        """Record values whose sender was told that they are at ``offset``."""
+        """Record values that are at ``offset`` by the response to their sender."""
         chain = self._chains.get((process, key))
         if chain is None:
             chain = self._chains[process, key] = []

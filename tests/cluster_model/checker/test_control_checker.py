@@ -168,7 +168,7 @@ def test_a_fenced_broker_that_joins_an_isr_is_reported(monkeypatch: pytest.Monke
 
     assert broken(cut_off()) == set()
     monkeypatch.setattr(PartitionLeaderState, "_eligible", lambda _self, _broker, _remote: True)
-    monkeypatch.setattr(replication_control_manager, "judge_kraft", lenient)
+    monkeypatch.setattr(replication_control_manager, "validate_kraft", lenient)
     assert broken(cut_off()) == {ELIGIBILITY}
 
 
@@ -201,7 +201,7 @@ def test_a_broker_that_accepts_an_old_controller_epoch_is_reported(monkeypatch: 
         return cluster
 
     assert broken(late_request()) == set()
-    monkeypatch.setattr(controller_requests, "judge_request", lambda _request, _controller, _broker: KafkaError.NONE)
+    monkeypatch.setattr(controller_requests, "fence_request", lambda _request, _controller, _broker: KafkaError.NONE)
     assert broken(late_request()) == {FENCING}
 
 
@@ -227,7 +227,7 @@ def test_an_isr_change_of_a_deposed_leader_is_reported(monkeypatch: pytest.Monke
         return hands
 
     assert zombie().broken() == set()
-    monkeypatch.setattr(alter_partition, "judge_kraft", lambda *_words, **_named: KafkaError.NONE)
+    monkeypatch.setattr(alter_partition, "validate_kraft", lambda *_words, **_named: KafkaError.NONE)
     assert zombie().broken() == {FENCING}
 
 

@@ -99,7 +99,7 @@ def keeps_the_dead_in_sync(patch: Patch) -> None:
 
 
 def takes_any_isr(patch: Patch) -> None:
-    patch.setattr(replication_control_manager, "judge_kraft", lambda *_words, **_named: KafkaError.NONE)
+    patch.setattr(replication_control_manager, "validate_kraft", lambda *_words, **_named: KafkaError.NONE)
     patch.setattr(PartitionLeaderState, "_eligible", lambda _self, _broker, _remote: True)
     lets_anybody_join(patch)
 

@@ -90,7 +90,7 @@ def test_an_error_inside_is_what_a_run_comes_to(monkeypatch: pytest.MonkeyPatch)
     def broken(*_: object) -> None:
         raise ZeroDivisionError(why)
 
-    monkeypatch.setattr("playbooks.campaign.workloads.fuzz_workload.drive", broken)
+    monkeypatch.setattr("playbooks.campaign.workloads.fuzz_workload.run_storm", broken)
     row = plan().row(5)
     assert row.error.startswith(f"ZeroDivisionError: {why} (broken, line")
     assert [each.key for each in row.found] == ["error:ZeroDivisionError"]

@@ -17,7 +17,7 @@ from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.recording.reader import read_session
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import FileSystem
-from playbooks.testing.harness import LaboratoryError, NeverHeldError, RefusedError, SimulatedCluster
+from playbooks.testing.harness import HarnessError, NeverHeldError, RefusedError, SimulatedCluster
 from tests.support.playbooks import CRASH as BUSY
 from tests.support.playbooks import MANUAL, timed
 
@@ -101,7 +101,7 @@ def test_steps_of_a_playbook_act_as_time_passes() -> None:
 
 def test_what_an_operation_makes_can_be_asked_about(snapshot: SnapshotAssertion) -> None:
     lab = SimulatedCluster()
-    with pytest.raises(LaboratoryError) as caught:
+    with pytest.raises(HarnessError) as caught:
         lab.ask("leader(more-0)")
     assert str(caught.value) == snapshot
     lab.admin("create_topic", topic="more", partitions=1, replication=1).wait("operations() == 0", within="10s")
@@ -119,7 +119,7 @@ def test_expecting_tells_what_was_found(snapshot: SnapshotAssertion) -> None:
 @pytest.mark.parametrize("text", [CRASH, None])
 def test_it_knows_the_names_that_a_reader_knows(text: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[ErrorNotes] = []
-    monkeypatch.setattr("playbooks.parser.loader.Notes", lambda *args: seen.append(ErrorNotes(*args)) or seen[-1])
+    monkeypatch.setattr("playbooks.parser.loader.ErrorNotes", lambda *args: seen.append(ErrorNotes(*args)) or seen[-1])
     topics = "topics:\n  - {name: t, partitions: 2, replication: 2}\n"
     zookeeper = (
         f"floodmark: 1\nname: x\ncluster: {{kafka: '2.8', brokers: [{{id: 1, rack: a}}, {{id: 4, rack: a}}]}}\n{topics}"
@@ -172,7 +172,7 @@ BAD: dict[str, Callable[[], Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_bad_use_is_one_clear_error(name: str, snapshot: SnapshotAssertion) -> None:
-    with pytest.raises(LaboratoryError) as caught:
+    with pytest.raises(HarnessError) as caught:
         BAD[name]()
     assert caught.value.__cause__ is None
     assert str(caught.value).replace(__file__, "<file>").replace(str(ROOT), "<floodmark>") == snapshot
@@ -215,7 +215,7 @@ def test_a_full_disk_is_the_laboratorys_error(
 ) -> None:
     lab = SimulatedCluster(sessions=tmp_path).run(for_="1s")
     monkeypatch.setattr(FileSystem, "write", full)
-    with pytest.raises(LaboratoryError) as caught:
+    with pytest.raises(HarnessError) as caught:
         use(lab)
     told = str(caught.value).replace(str(lab.session), "<session>")
     assert re.sub(r"the first \S+ events?", "the first <n> events", told) == snapshot  # by when it was flushed

@@ -110,7 +110,7 @@ def test_one_latency_for_a_whole_poll_is_noticed(tmp_path: Path, monkeypatch: py
     ) -> tuple[fetcher.RecordsByAppendTime, ...]:
         return (fetcher.RecordsByAppendTime(start, end, end - start, log_branch.appended_at(end - 1)),)
 
-    monkeypatch.setattr(fetcher, "appended_together", as_the_newest)
+    monkeypatch.setattr(fetcher, "by_append_time", as_the_newest)
     found = disagreements(*recorded(tmp_path)[1])
     assert {("events", "latency_us"), ("result.json", "clients.groups.billing.latency.p95_us")} <= found
     assert not any(".producers." in name for _source, name in found)

@@ -128,7 +128,7 @@ def test_what_is_overdue_and_who_is_stuck(told, snapshot):
         20 * SECOND, "leader-elected", "orders-0", -1, "nobody leads", 8 * SECOND, SECOND, ""
     )
     stuck = WaitingByDesign("orders-1", "its last replica is down", "broker 2 comes back")
-    assert section(with_result(told, overdue=(late,), stuck=(stuck,)), "Liveness") == snapshot
+    assert section(with_result(told, liveness_violations=(late,), stuck=(stuck,)), "Liveness") == snapshot
 
 
 def test_of_many_lines_the_rest_is_counted(told, snapshot):

@@ -202,7 +202,7 @@ def test_a_leader_without_log_that_is_fenced_has_lost_nothing() -> None:
 @pytest.mark.parametrize("sound", [True, False])
 def test_a_deposed_leader_cannot_change_the_isr_before_its_successor_leads(sound: bool, monkeypatch: Patch) -> None:
     if not sound:
-        monkeypatch.setattr(alter_partition, "judge_kraft", lambda *_words, **_named: KafkaError.NONE)
+        monkeypatch.setattr(alter_partition, "validate_kraft", lambda *_words, **_named: KafkaError.NONE)
     made = hands()
     made.do("elect", leader=B)
     made.do("shrink_isr", broker=A, out=[C])

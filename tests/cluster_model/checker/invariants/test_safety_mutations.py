@@ -372,7 +372,7 @@ def lenient_controller(patch: Patch) -> None:
         return KafkaError.NONE if error is KafkaError.INELIGIBLE_REPLICA else error
 
     patch.setattr(PartitionLeaderState, "_eligible", lambda _self, _broker, _remote: True)
-    patch.setattr(replication_control_manager, "judge_kraft", judge)
+    patch.setattr(replication_control_manager, "validate_kraft", judge)
 
 
 def broker_epochs_fall(patch: Patch) -> None:
@@ -503,7 +503,7 @@ MUTATIONS = [
         "recovery-barrier": [(B, NOWHERE, 1)],
     }),
     Mutation("isr-by-a-leader-of-the-past", word_of_the_past,
-             having(alter_partition, "judge_kraft", lambda *_words, **_named: KafkaError.NONE), {
+             having(alter_partition, "validate_kraft", lambda *_words, **_named: KafkaError.NONE), {
         "zombie-fencing": [(B, NOWHERE, 1)],
     }),
     Mutation("hw-moves-below-the-minimum", alone(), hw_moves_below_the_minimum, {"min-isr": [(A, (1, 2), 0)]}),

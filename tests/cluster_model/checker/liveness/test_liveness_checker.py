@@ -136,7 +136,7 @@ def zombie_writes(kafka: str, mode: str) -> Cluster:
 
 
 def no_votes(patch: Patch) -> None:
-    patch.setattr(raft, "may_vote", lambda _node, _request: False)
+    patch.setattr(raft, "can_grant_vote", lambda _node, _request: False)
 
 
 def nobody_after_a_leader(patch: Patch) -> None:

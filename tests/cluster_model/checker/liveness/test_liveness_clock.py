@@ -34,7 +34,7 @@ def late(cluster: Cluster) -> list[LivenessViolated]:
 
 
 def why(cluster: Cluster) -> list[tuple[str, str, str]]:
-    return [(each.partition, each.why, each.released_by) for each in cluster.view().stuck]
+    return [(each.partition, each.reason, each.released_by) for each in cluster.view().stuck]
 
 
 # -- pending at the end ---------------------------------------------------------------------------------------------
