@@ -132,7 +132,7 @@ def make_consumer(context: ClientContext, node: int, group: GroupSpec, member: i
     consumer = (ReadProcessWrite if group.to else Consumer)(
         NodeContext(context.network, node), f"{group.name}/{member}", group.name, parts.profile, config, share,
         context.brokers,
-        application, parts.lineages, context.emit, context.streams.seed,
+        application, parts.epoch_branches, context.emit, context.streams.seed,
         context.streams.named(f"retry:{group.name}/{member}"),
     )  # fmt: skip
     if isinstance(consumer, ReadProcessWrite):

@@ -78,14 +78,14 @@ def host_coordinators(
         config = GroupConfig.of(profile, spec.config)
         modern = (ConsumerGroupConfig.of(profile, spec.config), emit, compile_pattern)
         maker = AutoTopicCreationManager(
-            port, profile, spec.config, broker.tenants, partitions, broker.control.told_controller
+            port, profile, spec.config, broker.hosted, partitions, broker.control.told_controller
         )
-        coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream, modern, maker)
+        coordinator = GroupCoordinator(port, profile, config, broker.hosted, partitions, stream, modern, maker)
         broker.host(coordinator)
         transactions = TransactionConfig.of(profile, spec.config)
         on_marker = _marker_callback(coordinator)
         host = TransactionCoordinator(
-            port, profile, transactions, broker.tenants, partitions, broker.producer_ids, on_marker,
+            port, profile, transactions, broker.hosted, partitions, broker.producer_ids, on_marker,
             _write_continuation(broker, coordinator), broker.connections,
         )  # fmt: skip
         broker.host(host)
@@ -152,8 +152,8 @@ def share_metadata_log(plane: ControlPlane, original: ControlPlane) -> None:
 
 def make_liveness_checker(cluster: "Cluster") -> LivenessChecker:
     """Return the liveness checker of a cluster at virtual time 0."""
-    spec, world, plane, brokers, network = (
-        cluster.spec, cluster.world, cluster.plane, cluster.brokers, cluster.network,
+    spec, cluster_state, plane, brokers, network = (
+        cluster.spec, cluster.cluster_state, cluster.plane, cluster.brokers, cluster.network,
     )  # fmt: skip
 
     def is_disturbed(node: int) -> bool:
@@ -161,13 +161,18 @@ def make_liveness_checker(cluster: "Cluster") -> LivenessChecker:
         slowed = broker is not None and bool(broker.slowed or not broker.disk.healthy)
         return slowed or network.is_slowed(node)
 
-    weather = Disturbances(network, (*brokers, *plane.servers), is_disturbed)
-    voters = spec.voters if world.profile.kraft else tuple(plane.servers)
+    disturbances = Disturbances(network, (*brokers, *plane.servers), is_disturbed)
+    voters = spec.voters if cluster_state.profile.kraft else tuple(plane.servers)
     if not all(voter in network.processes for voter in voters):
         voters = ()  # a control plane of tests that decides without a quorum
-    percentage = 0 if world.profile.kraft else ZkControllerSettings.of(world.profile, spec.config).imbalance_percentage
+    percentage = (
+        0
+        if cluster_state.profile.kraft
+        else ZkControllerSettings.of(cluster_state.profile, spec.config).imbalance_percentage
+    )
     return LivenessChecker(
-        LivenessContext(world, plane, brokers, weather, LivenessDeadlines.of(spec), voters, percentage), cluster.emit
+        LivenessContext(cluster_state, plane, brokers, disturbances, LivenessDeadlines.of(spec), voters, percentage),
+        cluster.emit,
     )
 
 
@@ -217,7 +222,7 @@ class Cluster:
         nodes = [(self.brokers[number], self._port(number)) for number in ids]
         self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams, self.emit, compile_pattern)
         """Group coordinators, by broker id."""
-        self.lineages = parts.lineages
+        self.epoch_branches = parts.epoch_branches
         self.topics = parts.registry
         """Registry of topics; the control plane reports created, changed and deleted topics to it."""
         self._assign_replicas(parts.replicas)
@@ -225,18 +230,17 @@ class Cluster:
         self.disks = DiskFaultpoints(self.network, self.brokers, self.disk_loss)
         self.clients = ClientProcesses(ClientContext(spec, parts, self.network, self.emit, self.streams))
         self.producers, self.consumers = self.clients.producers, self.clients.consumers
-        self.wiring = LinkFaultpoints(self.network, self.clients.together, parts.lineages)
+        self.wiring = LinkFaultpoints(self.network, self.clients.together, parts.epoch_branches)
         self.admin = AdminClient(self._port(ADMIN), AdminConfig.of(parts.profile), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
-        self.outside = ExternalClients(self._port(EXTERNAL_CLIENTS), self.network, self.emit, parts.lineages)
+        self.outside = ExternalClients(self._port(EXTERNAL_CLIENTS), self.network, self.emit, parts.epoch_branches)
         """The gateway's external clients."""
         self.lives = ProcessController(self.network, self.brokers, self.plane, self.clients, self.emit)
         """Lifecycle and CPU speed of processes."""
         self.harm = BrokerFaultpoints(self.brokers, self.network)
-        self.world = self._make_state(parts, ids)
-        self.checker = Checker(
-            self.world, self.emit, self.plane, client_settings(spec, parts.profile, self.outside.manners)
-        )
+        self.cluster_state = self._make_state(parts, ids)
+        settings = client_settings(spec, parts.profile, self.outside.manners)
+        self.checker = Checker(self.cluster_state, self.emit, self.plane, settings)
         self.checker.liveness = make_liveness_checker(self)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
@@ -245,7 +249,9 @@ class Cluster:
         self.faults: Callable[[str], int] = lambda name: 0
         self.group_facts = {spec.name: cluster_overview.facts(self, spec) for spec in self.spec.groups}
         callbacks = (self._count_operations, self._count_faults, self._client_statistics)
-        self.query = ConditionQuery(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *callbacks)
+        self.query = ConditionQuery(
+            self.cluster_state, self.checker, lambda: self.now_us, self._groups, self.plane, *callbacks
+        )
         self._begin()
 
     def _broker(self, number: int, parts: ClusterParts) -> Broker:
@@ -256,7 +262,7 @@ class Cluster:
         )  # fmt: skip
 
     def _make_state(self, parts: ClusterParts, ids: tuple[int, ...]) -> ClusterState:
-        objects = (self.profile, parts.committed.records, parts.replicas, parts.lineages)
+        objects = (self.profile, parts.committed.records, parts.replicas, parts.epoch_branches)
         plane = self.plane
         queries = (plane.broker_epoch, plane.being_deleted, lambda: plane.session_us)
         return ClusterState(*objects, self.is_up, ids, self._known, *queries)
@@ -288,7 +294,7 @@ class Cluster:
     def twin(self) -> "Cluster":
         """Return a second cluster that can load any keyframe of this one; the two share nothing but this one's logs."""
         twin = Cluster(
-            self.spec, self.seed, naive=self.naive, whole=self.lineages, compile_pattern=self.compile_pattern
+            self.spec, self.seed, naive=self.naive, whole=self.epoch_branches, compile_pattern=self.compile_pattern
         )
         share_metadata_log(twin.plane, self.plane)
         return twin
@@ -474,39 +480,39 @@ class Cluster:
             self.network.cut(one, other, fault)
         self._link_changed(source, target)
 
-    def mend(self, source: int, target: int, fault: int) -> None:
+    def repair(self, source: int, target: int, fault: int) -> None:
         """Remove the cut that the fault made by :meth:`cut`."""
         for one, other in self.wiring.links(source, target):
-            self.network.mend(one, other, fault)
+            self.network.repair(one, other, fault)
         self._link_changed(source, target)
 
     def _link_changed(self, source: int, target: int) -> None:
         """Restart the deadlines of liveness checks that involve these two nodes."""
         if self.checker.liveness is not None:
-            self.checker.liveness.sight.weather.link_changed(source, target, self.now_us)
+            self.checker.liveness.sight.disturbances.link_changed(source, target, self.now_us)
 
     def heed(self, strikes: FaultTargets) -> None:
         """Set which liveness checks active faults disturb, as their owner reports them (:mod:`~.checker.liveness`)."""
         if self.checker.liveness is not None:
-            self.checker.liveness.sight.weather.strikes = strikes
+            self.checker.liveness.sight.disturbances.strikes = strikes
 
     def nodes(self) -> tuple[int, ...]:
         """Return the node id of every process; a process with two clients is listed once, by its main node."""
         hidden = [each for node in self.clients.names for each in self.clients.together(node)[1:]]
-        hidden += self.clients.rivals.absent
+        hidden += self.clients.duplicate_nodes.absent
         return tuple([node for node in self.network.processes if node not in hidden])
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """Run an administrator's leader election; LEADER_NOT_AVAILABLE while no controller is running."""
-        self.world.record(partition)
+        self.cluster_state.record(partition)
         active = self.plane.active()
         if active == NO_LEADER or self.state_of(active) is not ProcessState.RUNNING:
             return KafkaError.LEADER_NOT_AVAILABLE
         return self.plane.elect_leaders(partition, unclean=unclean)
 
     def delete_records(self, partition: str, before: int) -> KafkaError:
-        """Run an administrator's DeleteRecords; it is complete when ``world.low_watermark`` reaches the offset."""
-        leader = self.world.record(partition).leader
+        """Run an administrator's DeleteRecords; complete when ``cluster_state.low_watermark`` reaches it."""
+        leader = self.cluster_state.record(partition).leader
         if leader not in self.brokers or self.state_of(leader) is not ProcessState.RUNNING:
             return KafkaError.LEADER_NOT_AVAILABLE
         return self.brokers[leader].delete_records(partition, before)
@@ -538,7 +544,7 @@ class Cluster:
 
     def log_view(self, partition: str, start: int, end: int) -> LogView:
         """Return the logs of a partition side by side over offsets ``[start, end)``."""
-        return partition_views.log_view(self.world, self.checker, partition, start, end)
+        return partition_views.log_view(self.cluster_state, self.checker, partition, start, end)
 
     def save(self) -> Snapshot:
         """Return a keyframe of the whole cluster, for :meth:`load`."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def coordinator(cluster: "Cluster", group: str) -> int:
     """Return the broker that coordinates a group by the controller's state, -1 for none."""
-    records = cluster.world.records
+    records = cluster.cluster_state.records
     count = _partitions_of_offsets(records)
     return records[f"{OFFSETS}-{coordinator_partition(group, count)}"].leader if count else -1
 
@@ -104,10 +104,10 @@ class CommittedOffsets:
         return {} if found is None else {name: value.offset for name, value in sorted(found.offsets.committed.items())}
 
     def _in_log(self) -> dict[str, int]:
-        count = _partitions_of_offsets(self._cluster.world.records)
+        count = _partitions_of_offsets(self._cluster.cluster_state.records)
         if not count:
             return {}
-        replica = self._cluster.world.shown(f"{OFFSETS}-{coordinator_partition(self._spec.name, count)}")
+        replica = self._cluster.cluster_state.shown(f"{OFFSETS}-{coordinator_partition(self._spec.name, count)}")
         if replica is None:
             return {}
         log = replica.log
@@ -177,7 +177,7 @@ def facts(cluster: "Cluster", spec: GroupSpec) -> GroupQueries:
 
 def overview(cluster: "Cluster") -> ClusterView:
     """Return a view of the whole cluster now; active faults are added by the fault injector."""
-    partitions = partition_views.partition_views(cluster.world, cluster.checker)
+    partitions = partition_views.partition_views(cluster.cluster_state, cluster.checker)
     led = Counter(each.leader for each in partitions)
     stale = Counter(belief.broker for each in partitions for belief in each.beliefs)
     return ClusterView(
@@ -194,7 +194,7 @@ def overview(cluster: "Cluster") -> ClusterView:
         producers=(
             *[_producer_view(cluster.producers[spec.name], spec) for spec in cluster.spec.producers],
             *[_producer_view(letters, letters.spec) for letters in cluster.clients.letter_producers],
-            *[_producer_view(rival, spec) for spec, rival in cluster.clients.rivals.present],
+            *[_producer_view(duplicate, spec) for spec, duplicate in cluster.clients.duplicate_nodes.present],
         ),
         groups=tuple(_group_view(cluster, spec.name) for spec in cluster.spec.groups),
         clients=tuple(_client_view(cluster, node, name) for node, name in cluster.clients.names.items()),
@@ -261,7 +261,7 @@ def _group_view(cluster: "Cluster", name: str) -> GroupView:
         spec.topics,
         count_members(cluster, spec),
         read,
-        cluster.query.lag(name) if any(partition in cluster.world.records for partition in committed) else None,
+        cluster.query.lag(name) if any(partition in cluster.cluster_state.records for partition in committed) else None,
         tuple(item for consumer in members for item in consumer.positions.items()),
         generation=generation(cluster, spec),
         assignment=assignment(cluster, spec),

@@ -138,7 +138,7 @@ class ProduceTracker:
             self._acked[key] = (*acked_batches[1 - REMEMBERED :], (mark, attempt.first))
         event = RecordsAcked(
             now, attempt.client, attempt.partition, attempt.first, attempt.records, attempt.acks, broker,
-            response.leader_epoch, response.log_offset, now - attempt.sent_at, response.lineage,
+            response.leader_epoch, response.log_offset, now - attempt.sent_at, response.epoch_branch,
         )  # fmt: skip
         if attempt.producer_id in self._open:
             self._open[attempt.producer_id] += (event,)
@@ -300,13 +300,13 @@ class ExternalClientSettings:
 
 
 def reads(
-    now: int, client: str, group: str, broker: int, data: FetchData, lineages: Mapping[str, BatchStore]
+    now: int, client: str, group: str, broker: int, data: FetchData, epoch_branches: Mapping[str, BatchStore]
 ) -> Iterator[RecordsRead]:
     """Yield the records of a fetch response for one partition, by log branch, without markers and aborted records.
 
     A response holds whole batches: records before the fetch offset are not counted.
     """
-    known = lineages[data.partition]
+    known = epoch_branches[data.partition]
     records = readable(data.records, checks=True)
     for start, end in visible_ranges(known, records, data.aborted):
         for index, (first, branch) in enumerate(records.extents):
@@ -354,18 +354,32 @@ class ExternalClients:
     """The external clients' node; requests are numbered by tokens, which are their correlation ids."""
 
     __slots__ = (
-        "_emit", "_groups", "_lineages", "_network", "_pending", "_port", "_token", "_writing", "is_open", "manners",
-        "on_answer", "on_broken",
+        "_emit",
+        "_epoch_branches",
+        "_groups",
+        "_network",
+        "_pending",
+        "_port",
+        "_token",
+        "_writing",
+        "is_open",
+        "manners",
+        "on_answer",
+        "on_broken",
     )  # fmt: skip
 
     def __init__(
-        self, port: NodeContext, network: Network, emit: Callable[[Event], None], lineages: Mapping[str, BatchStore]
+        self,
+        port: NodeContext,
+        network: Network,
+        emit: Callable[[Event], None],
+        epoch_branches: Mapping[str, BatchStore],
     ) -> None:
         """Create the node without adding it to the network; ``emit`` takes events."""
         self._port = port
         self._network = network
         self._emit = emit
-        self._lineages = lineages
+        self._epoch_branches = epoch_branches
         self._token = 0
         self._pending: dict[int, PendingRequest] = {}
         """Token → request without a response."""
@@ -445,7 +459,9 @@ class ExternalClients:
         elif isinstance(message, FetchResponse):
             group = self._groups.get(client, client)
             for data in message.partitions:
-                for event in reads(now, client, group, source, data, self._lineages) if data.records.extents else ():
+                for event in (
+                    reads(now, client, group, source, data, self._epoch_branches) if data.records.extents else ()
+                ):
                     self._emit(event)
         elif isinstance(message, OffsetCommitResponse) and isinstance(request, OffsetCommitRequest):
             for each, (_partition, error) in zip(request.offsets, message.partitions, strict=False):

@@ -77,10 +77,10 @@ class DiskFaultpoints:
         self._brokers[node].disk.broken[fault] = failure
         self._brokers[node].writes.changed()
 
-    def mend(self, node: int, fault: int) -> None:
+    def repair(self, node: int, fault: int) -> None:
         """Remove what that fault did to the disk."""
         self._network.rouse(node)
-        self._brokers[node].disk.mend(fault)
+        self._brokers[node].disk.repair(fault)
         self._brokers[node].writes.changed()
 
     def halted(self, node: int) -> bool:
@@ -253,10 +253,10 @@ ENTRY: Final = 40
 """Bytes of every list entry in a message: a partition with its numbers, a member, a node."""
 
 
-def size_of(message: Any, lineages: Mapping[str, BatchStore]) -> int:
+def size_of(message: Any, epoch_branches: Mapping[str, BatchStore]) -> int:
     """Return the estimated size in bytes: batches are exact, the rest counts :data:`ENVELOPE` and :data:`ENTRY`.
 
-    ``lineages`` hold the batch sizes, by partition.
+    ``epoch_branches`` hold the batch sizes, by partition.
     """
     if type(message) is ProduceRequest:
         return ENVELOPE + ENTRY + message.size
@@ -265,7 +265,7 @@ def size_of(message: Any, lineages: Mapping[str, BatchStore]) -> int:
         for data in message.partitions:
             size += ENTRY
             if data.records.end > data.records.start:
-                size += slice_bytes(lineages[data.partition], data.records)
+                size += slice_bytes(epoch_branches[data.partition], data.records)
         return size
     if isinstance(message, tuple):
         size += ENTRY * sum([len(part) for part in message if type(part) is tuple])
@@ -287,12 +287,12 @@ class LinkFaultpoints:
     __slots__ = ("_network", "_together")
 
     def __init__(
-        self, network: Network, together: Callable[[int], tuple[int, ...]], lineages: Mapping[str, BatchStore]
+        self, network: Network, together: Callable[[int], tuple[int, ...]], epoch_branches: Mapping[str, BatchStore]
     ) -> None:
         """Set up message sizes and kinds; ``together`` returns all nodes of the process of a given node."""
         self._network = network
         self._together = together
-        network.troubles.measures = MessageMeasures(lambda message: size_of(message, lineages), kind_of)
+        network.troubles.measures = MessageMeasures(lambda message: size_of(message, epoch_branches), kind_of)
 
     def shape(self, source: int, target: int, fault: int, shape: LinkCondition) -> None:
         """Apply a fault's link condition to one direction until it is lifted; a process has one network card."""

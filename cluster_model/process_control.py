@@ -206,7 +206,7 @@ class ClientProcesses:
         self._stopped = False
         self.faults = ClientFaults(context, self.names, self.producers, self.consumers)
         """Faults of applications and their connections."""
-        self.rivals = DuplicateProducers(context, self._producer_specs)
+        self.duplicate_nodes = DuplicateProducers(context, self._producer_specs)
         """Duplicate instances of transactional producers."""
         spec = context.spec
         for node, each in enumerate(spec.producers, FIRST_PRODUCER):
@@ -265,7 +265,7 @@ class ClientProcesses:
         self._stopped = True
         for producer in self.producers.values():
             producer.stop()
-        self.rivals.stop()
+        self.duplicate_nodes.stop()
 
     def died(self, node: int, *, silent: bool = False) -> None:
         """Handle the end of a process; ``silent``: its machine lost power, so no connection is closed."""
@@ -371,17 +371,17 @@ class ClientProcesses:
             tuple([producer.save() for producer in self.producers.values()]),
             tuple([consumer.save() for consumer in self.consumers.values()]),
             tuple(self._unconfirmed.items()), tuple(self._leaving), self.faults.save(), self._stopped,
-            tuple([_instance(consumer) for consumer in self.consumers.values()]), self.rivals.save(),
+            tuple([_instance(consumer) for consumer in self.consumers.values()]), self.duplicate_nodes.save(),
         )  # fmt: skip
 
     def prepare(self, saved: tuple[Any, ...]) -> None:
         """Create the same processes as in a keyframe, before the network's state is loaded."""
-        self.rivals.prepare(saved[-1])
+        self.duplicate_nodes.prepare(saved[-1])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`, after :meth:`prepare`."""
-        producers, consumers, unconfirmed, leaving, faults, self._stopped, instances, rivals = saved
-        self.rivals.load(rivals)
+        producers, consumers, unconfirmed, leaving, faults, self._stopped, instances, duplicate_nodes = saved
+        self.duplicate_nodes.load(duplicate_nodes)
         self.faults.load(faults)
         for node, instance in zip(self._members, instances, strict=True):
             if _instance(self.consumers[self.names[node]]) != instance:

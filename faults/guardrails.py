@@ -133,7 +133,7 @@ class Guardrails:
     def _last_replica(self, before: Collection[int], after: Collection[int], expected: ExpectedImpact) -> Breach | None:
         if not self.limits.keep_last_in_sync:
             return None
-        records = self._board.cluster.world.records
+        records = self._board.cluster.cluster_state.records
         taken = [name for name, record in records.items() if _held(record.isr, before) and not _held(record.isr, after)]
         if not taken and not expected.quorum_lost:
             taken = list(expected.offline)

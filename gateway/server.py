@@ -135,11 +135,11 @@ class KafkaConnection(asyncio.Protocol):
     """Protocol of one socket: frames in, responses out, one request at a time."""
 
     def __init__(
-        self, listener: ConnectionListener, engine: RealtimeDriver, house: GatewayCluster, *, largest: int
+        self, listener: ConnectionListener, engine: RealtimeDriver, context: GatewayCluster, *, largest: int
     ) -> None:
         self._listener = listener
         self._engine = engine
-        self._house = house
+        self._context = context
         self._frames = Frames(largest)
         self._waiting: deque[bytes] = deque()
         self._running: FlowState | None = None
@@ -151,7 +151,7 @@ class KafkaConnection(asyncio.Protocol):
         self._held: tuple[Header, Mapping[str, Any]] | None = None
         """A fetch response that waits until unread responses are below the limit."""
         self._reading = True
-        self.heard_at = 0.0
+        self.received_at = 0.0
         """Time of the last received data, in seconds of the event loop's clock."""
 
     # -- the socket -------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ class KafkaConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the connection, or close it if there are too many."""
         self._transport = transport
-        self.heard_at = asyncio.get_running_loop().time()
+        self.received_at = asyncio.get_running_loop().time()
         if not self._listener.came(self):
             transport.abort()  # type: ignore[attr-defined]
             return
@@ -168,7 +168,7 @@ class KafkaConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Split the data into requests and answer them."""
-        self.heard_at = asyncio.get_running_loop().time()
+        self.received_at = asyncio.get_running_loop().time()
         try:
             self._waiting.extend(self._frames.feed(data))
         except FrameError as error:
@@ -269,15 +269,15 @@ class KafkaConnection(asyncio.Protocol):
 
     def _take(self, frame: bytes) -> None:
         header = read_header(frame)
-        low, high = self._house.ranges.get(header.api, (0, -1))
+        low, high = self._context.ranges.get(header.api, (0, -1))
         if not low <= header.version <= high:
             self._unsupported(header)
             return
         request = read_request(header, frame)
-        call = ApiCall(self._house, self._listener.broker, header.client, header.api, header.version, request)
+        call = ApiCall(self._context, self._listener.broker, header.client, header.api, header.version, request)
         self._header = header
         self._running = None
-        client = self._house.account(header.client)
+        client = self._context.account(header.client)
         began = self._engine.run(self, self._listener.broker, client, HANDLERS[header.api](call))
         if self._header is header:
             self._running = began
@@ -286,7 +286,7 @@ class KafkaConnection(asyncio.Protocol):
         """Answer a newer ApiVersions with the supported range (KIP-511); else refuse, as Kafka does."""
         if header.api != api_versions.API_VERSIONS:
             raise RequestError(f"API {header.api} version {header.version} is not offered")
-        low, high = self._house.ranges[api_versions.API_VERSIONS]
+        low, high = self._context.ranges[api_versions.API_VERSIONS]
         keys = [{"api_key": api_versions.API_VERSIONS, "min_version": low, "max_version": high}]
         response = {"error_code": UNSUPPORTED_VERSION, "api_keys": keys}
         self._transport.write(framed(write_response(header.api, 0, header.correlation, response)))
@@ -543,7 +543,7 @@ class BrokerListeners:
     def __init__(
         self,
         engine: RealtimeDriver,
-        house: GatewayCluster,
+        context: GatewayCluster,
         host: str,
         *,
         largest: int = MAX_REQUEST_BYTES,
@@ -551,10 +551,10 @@ class BrokerListeners:
     ) -> None:
         self.on_complaint: Callable[[int, str], None] = lambda broker, text: None
         self._engine = engine
-        self._house = house
+        self._context = context
         self._host = host
         self._largest = largest
-        self._listeners = {broker: BrokerListener(self, broker) for broker in house.cluster.brokers}
+        self._listeners = {broker: BrokerListener(self, broker) for broker in context.cluster.brokers}
         self._starting: dict[int, None] = dict.fromkeys(self._listeners)
         """Brokers whose listeners are not open yet."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -583,14 +583,14 @@ class BrokerListeners:
         """
         for index, (broker, listener) in enumerate(self._listeners.items()):
             await listener.port.take(self._host, port + index if port else 0)
-            self._house.addresses[broker] = (self._host, listener.port.number)
+            self._context.addresses[broker] = (self._host, listener.port.number)
         self.look_in()
         await asyncio.gather(*self._tasks)
         self._look()
 
     def connection(self, listener: BrokerListener) -> KafkaConnection:
         """Return the protocol of a new connection."""
-        return KafkaConnection(listener, self._engine, self._house, largest=self._largest)
+        return KafkaConnection(listener, self._engine, self._context, largest=self._largest)
 
     def happened(self, events: Iterable[Event]) -> None:
         """Apply process events of the model to the sockets."""
@@ -623,7 +623,7 @@ class BrokerListeners:
         """Update the listeners of brokers that are starting."""
         for broker in tuple(self._starting):
             listener = self._listeners[broker]
-            listening = self._house.cluster.brokers[broker].control.listening
+            listening = self._context.cluster.brokers[broker].control.listening
             if listening is not listener.listening:
                 listener.listening = listening
                 self._do(self._listen(listener))
@@ -658,7 +658,7 @@ class BrokerListeners:
             for connection in tuple(listener.connections):
                 patience = STALL_TIMEOUT_S if connection.in_the_middle else IDLE_S
                 kept += connection.kept
-                if not listener.silent and now - connection.heard_at > patience:
+                if not listener.silent and now - connection.received_at > patience:
                     connection.abort()
                 elif kept > MAX_QUEUED_BYTES:
                     listener.complain(f"found more than {MAX_QUEUED_BYTES} bytes of queued requests")
@@ -713,9 +713,9 @@ class Gateway:
         """Called with all events."""
         began_ms = int(time.time() * 1_000) - session.cluster.now_us // 1_000
         ranges = offered(profile.number, kraft=profile.kraft)
-        self.house = GatewayCluster(session.cluster, began_ms, ranges=ranges, creates_topics=creates_topics)
+        self.context = GatewayCluster(session.cluster, began_ms, ranges=ranges, creates_topics=creates_topics)
         self.engine = RealtimeDriver(session, asyncio.get_running_loop())
-        self.doors = BrokerListeners(self.engine, self.house, host, largest=largest, most_unread=most_unread)
+        self.doors = BrokerListeners(self.engine, self.context, host, largest=largest, most_unread=most_unread)
         self.engine.on_broken = self.doors.broken
 
     async def open(self, port: int) -> None:
@@ -736,7 +736,7 @@ class Gateway:
     @property
     def bootstrap(self) -> str:
         """Value of ``bootstrap.servers`` for clients."""
-        return ",".join(f"{host}:{port}" for host, port in self.house.addresses.values())
+        return ",".join(f"{host}:{port}" for host, port in self.context.addresses.values())
 
     def act(self, action: Action) -> str:
         """Perform an operator's action now.

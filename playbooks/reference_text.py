@@ -10,35 +10,35 @@ PROFILES: Final = tuple(Profile.of(version, mode) for version in PROFILE_VERSION
 """All versions in all their modes, oldest first."""
 
 
-def guaranteed_versions_text(promise: InvariantDefinition, when: tuple[str, ...] = ()) -> str:
+def guaranteed_versions_text(definition: InvariantDefinition, when: tuple[str, ...] = ()) -> str:
     """Return which versions guarantee an invariant: ``every version``, ``3.3 and later in KRaft mode``."""
-    first = next((each for each in PROFILES if promise.promised_by(each, when)), None)
+    first = next((each for each in PROFILES if definition.guaranteed_by(each, when)), None)
     if first is None:
         return "no version"
-    lacking = [each for each in PROFILES if each.number >= first.number and not promise.promised_by(each, when)]
+    lacking = [each for each in PROFILES if each.number >= first.number and not definition.guaranteed_by(each, when)]
     mode = " in KRaft mode" if lacking else ""
     return f"{first.version} and later{mode}" if first is not PROFILES[0] else f"every version{mode}"
 
 
-def stricter_guarantees(promise: InvariantDefinition) -> list[tuple[str, str]]:
+def stricter_guarantees(definition: InvariantDefinition) -> list[tuple[str, str]]:
     """Return the circumstances with a stricter guarantee, each with the versions that give it."""
-    kinds = dict.fromkeys(mend.when for mend in promise.mends if mend.when)
-    stricter = [(CIRCUMSTANCES[kind], guaranteed_versions_text(promise, (kind,))) for kind in kinds]
-    return [(where, words) for where, words in stricter if words != guaranteed_versions_text(promise)]
+    kinds = dict.fromkeys(repair.when for repair in definition.fixes if repair.when)
+    stricter = [(CIRCUMSTANCES[kind], guaranteed_versions_text(definition, (kind,))) for kind in kinds]
+    return [(where, words) for where, words in stricter if words != guaranteed_versions_text(definition)]
 
 
-def fixes_text(promise: InvariantDefinition) -> list[str]:
+def fixes_text(definition: InvariantDefinition) -> list[str]:
     """Return the fixes that made an invariant hold: ``KIP-101 in 0.11``."""
     return [
-        f"{mend.by} in {mend.releases}" + (f" ({CIRCUMSTANCES[mend.when]})" if mend.when else "")
-        for mend in promise.mends
+        f"{repair.by} in {repair.releases}" + (f" ({CIRCUMSTANCES[repair.when]})" if repair.when else "")
+        for repair in definition.fixes
     ]
 
 
-def known_violation_reasons(promise: InvariantDefinition, kafka: Profile) -> list[str]:
+def known_violation_reasons(definition: InvariantDefinition, kafka: Profile) -> list[str]:
     """Return why a version is known to violate an invariant, by circumstance; empty if it guarantees all of it."""
-    kinds = dict.fromkeys(("", *(mend.when for mend in promise.mends)))
-    found = {kind: promise.known(kafka, (kind,) if kind else ()) for kind in kinds}
+    kinds = dict.fromkeys(("", *(repair.when for repair in definition.fixes)))
+    found = {kind: definition.known(kafka, (kind,) if kind else ()) for kind in kinds}
     reasons = [
         text + (f" ({CIRCUMSTANCES[kind]})" if kind else "")
         for kind, text in found.items()

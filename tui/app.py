@@ -169,7 +169,7 @@ class FloodmarkApp(App[None]):
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.bridge = bridge
         self.failure: BaseException | None = None
-        self.wish: Destination | None = None
+        self.request: Destination | None = None
         """Next destination, after the session is sealed."""
         self.back: Destination | None = None
         """Previous destination."""
@@ -369,9 +369,9 @@ class FloodmarkApp(App[None]):
         elif message := self.guide.toggle():
             self.main.toast(message)
 
-    def leave_for(self, wish: Destination) -> None:
+    def leave_for(self, request: Destination) -> None:
         """Quit for another destination."""
-        self.wish = wish
+        self.request = request
         self.exit(return_code=0)
 
     def action_hint(self) -> None:

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 END = "end of the recording"
 
 
-def open_recording(wish: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
+def open_recording(request: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
     """Open a recording by its path or id; ``back`` is the previous destination.
 
     Exit codes: 0: closed; 1: the replay differs from the recording (details on stderr); 2: bad input; 70: internal
     error.
     """
     try:
-        reopened = ReopenedSession(read_session(find_session(wish.text, asked.parent)))
+        reopened = ReopenedSession(read_session(find_session(request.text, asked.parent)))
         chosen = check(asked.glyphs, asked.theme, asked.speed)
     except PlaybookError as error:
         print_problems(error)
@@ -66,10 +66,10 @@ def open_recording(wish: Destination, asked: ProgramOptions, back: Destination |
             print_error(str(app.failure))
             return ScreenExit(BAD_INPUT)
         return ScreenExit(report_internal_error(app.failure, branches.current.recorder))
-    return _left(reopened, branches, app.return_code or 0, app.wish)
+    return _left(reopened, branches, app.return_code or 0, app.request)
 
 
-def _left(reopened: ReopenedSession, branches: Branches, code: int, wish: Destination | None) -> ScreenExit:
+def _left(reopened: ReopenedSession, branches: Branches, code: int, request: Destination | None) -> ScreenExit:
     """Print how far the recording was viewed, and seal its branches."""
     path = reopened.recorded.path
     if reopened.difference:
@@ -80,7 +80,7 @@ def _left(reopened: ReopenedSession, branches: Branches, code: int, wish: Destin
     failed = seal_all(branches)
     looked_at = branches.current.recorder
     return ScreenExit(
-        failed or code, None if failed else wish, Destination(SESSION, str(looked_at.path if looked_at else path))
+        failed or code, None if failed else request, Destination(SESSION, str(looked_at.path if looked_at else path))
     )
 
 
@@ -162,14 +162,14 @@ def open_live(
     )
 
 
-def open_playbook(wish: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
+def open_playbook(request: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
     """Open a playbook, and seal its session at the end; ``back`` is the previous destination."""
     try:
         screen = check(asked.glyphs, asked.theme, asked.speed)
     except ScreenChoiceError as error:
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
-    session = begin_live(wish.text, seed=wish.seed, parent=asked.parent, fsync=asked.fsync)
+    session = begin_live(request.text, seed=request.seed, parent=asked.parent, fsync=asked.fsync)
     if session is None:
         return ScreenExit(BAD_INPUT)
     branches = Branches(session)
@@ -183,7 +183,7 @@ def open_playbook(wish: Destination, asked: ProgramOptions, back: Destination | 
         code = seal_all(branches)
         looked_at = branches.current.recorder
         here = Destination(SESSION, str(looked_at.path)) if looked_at is not None else None
-        return ScreenExit(code or app.return_code or 0, None if code else app.wish, here)
+        return ScreenExit(code or app.return_code or 0, None if code else app.request, here)
     return ScreenExit(close_after_failure(branches, app.failure, branches.current.recorder))
 
 

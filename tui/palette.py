@@ -105,7 +105,7 @@ class SettingsProvider(Offers):
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Return configs by topic; of all brokers together if equal, else by broker."""
         cluster = main.bridge.session.cluster
-        brokers, profile = cluster.brokers, cluster.world.profile
+        brokers, profile = cluster.brokers, cluster.cluster_state.profile
         for topic in topics(main):
             yield from (topic_offer(main, topic, each) for each in of_topic(topic_configs(main, topic), profile, topic))
         tables = {broker: of_broker(each.settings, profile) for broker, each in brokers.items()}
@@ -344,7 +344,7 @@ class GoProvider(Offers):
 
 
 class ViolationProvider(Offers):
-    """Times of violations."""
+    """Command palette entries of the times of violations."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Return the first violation per invariant and partition."""
@@ -376,11 +376,11 @@ class PlaybookProvider(Offers):
 
     def _start(self, main: MainScreen, name: str) -> None:
         try:
-            wish = playbook_destination(name)
+            request = playbook_destination(name)
         except DestinationError as error:
             main.toast(str(error), "warning")
         else:
-            cast("FloodmarkApp", self.app).leave_for(wish)
+            cast("FloodmarkApp", self.app).leave_for(request)
 
 
 # Times: ``go 00:44``, and the bookmarks.
@@ -494,7 +494,7 @@ def _inspections(main: MainScreen) -> Iterator[PaletteEntry]:
         return
     yield PaletteEntry(f"log of {partition.name}", "in the log microscope", partial(main.action_mode, "log"))
     topic = partition.name.rpartition("-")[0]
-    for each in of_topic(topic_configs(main, topic), main.bridge.session.cluster.world.profile, topic):
+    for each in of_topic(topic_configs(main, topic), main.bridge.session.cluster.cluster_state.profile, topic):
         if each.key.name == MIN_ISR:
             yield topic_offer(main, topic, each)
 

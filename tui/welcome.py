@@ -56,7 +56,7 @@ OFFERS: Final = (
     WelcomeEntry(TOUR, "Tour", "4 min: lose a record and see why"),
     WelcomeEntry("", ""),
     WelcomeEntry("", "Watch an incident"),
-    *(WelcomeEntry(name, promise, name) for name, promise in GALLERY),
+    *(WelcomeEntry(name, definition, name) for name, definition in GALLERY),
     WelcomeEntry("", ""),
     WelcomeEntry("", "Explore"),
     WelcomeEntry(SANDBOX, "Sandbox", "healthy, under load, yours to break"),
@@ -98,7 +98,7 @@ LEAVE_WORDS: Final = f"{CHOOSE} {{welcome_tour}} tour {glyphs.NOTHING} {{welcome
 BACK_WORDS: Final = f"{CHOOSE} esc back {QUIT}"
 
 
-def welcome(_wish: Destination, asked: "ProgramOptions", _back: Destination | None) -> ScreenExit:
+def welcome(_request: Destination, asked: "ProgramOptions", _back: Destination | None) -> ScreenExit:
     """Run the welcome page; leaving it without a choice ends the program."""
     from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only on errors
     from tui.output.console import print_error  # noqa: PLC0415 - only on errors
@@ -112,10 +112,10 @@ def welcome(_wish: Destination, asked: "ProgramOptions", _back: Destination | No
     look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
     ahead = ImportAhead()
     app = WelcomeApp(look, asked.parent, ahead, chosen.settings.keys)
-    wish = app.run()
-    if wish is not None:
+    request = app.run()
+    if request is not None:
         ahead.wait()
-    return ScreenExit(app.return_code or 0, wish, Destination(WELCOME))
+    return ScreenExit(app.return_code or 0, request, Destination(WELCOME))
 
 
 class WelcomeApp(App[Destination]):

@@ -83,8 +83,25 @@ class AppendQueue:
     """Queue of one broker's appends, in front of its message handlers while the disk is slow or failing."""
 
     __slots__ = (
-        "_begun", "_disk", "_duration", "_fetched", "_fetchers", "_handlers", "_handling", "_logs", "_port", "_profile",
-        "_queue", "_replicas", "_serial", "_service", "_tenants", "_threads", "_waiting", "_wrapped", "spared",
+        "_begun",
+        "_disk",
+        "_duration",
+        "_fetched",
+        "_fetchers",
+        "_handlers",
+        "_handling",
+        "_hosted",
+        "_logs",
+        "_port",
+        "_profile",
+        "_queue",
+        "_replicas",
+        "_serial",
+        "_service",
+        "_threads",
+        "_waiting",
+        "_wrapped",
+        "spared",
         "stands",
     )  # fmt: skip
 
@@ -108,7 +125,7 @@ class AppendQueue:
         self._handlers = handlers
         self._wrapped: Handlers = {}
         """The broker's original handlers while the queue wraps them."""
-        self._service, self._fetchers, self._tenants = parts
+        self._service, self._fetchers, self._hosted = parts
         self._fetched = fetched
         self._logs = logs
         self._threads = threads
@@ -139,7 +156,7 @@ class AppendQueue:
             self._handlers[FetchResponse] = self._on_fetch_response
         else:
             self._handlers.update(self._wrapped)
-        self._tenants.gate = self if stands else None
+        self._hosted.gate = self if stands else None
         self._logs.on_delete = self._deletes if stands else None
         self._port.stay_awake(wakeful=stands)
 
@@ -179,7 +196,7 @@ class AppendQueue:
             return (source, 1 + message.fetcher)
         if isinstance(message, EpochEndRequest | ListOffsetsRequest) and message.replica != CONSUMER:
             return (source, 1 + fetcher_of(message.correlation))
-        return (source, -1 if self._tenants.takes(type(message)) else 0)
+        return (source, -1 if self._hosted.takes(type(message)) else 0)
 
     def _handle(self, source: int, message: Message) -> None:
         self._handling = self._connection(source, message)
@@ -228,7 +245,7 @@ class AppendQueue:
 
     def _bytes(self, partition: str, records: Any) -> int:
         replica = self._replicas.get(partition)
-        return 0 if replica is None or not records.extents else slice_bytes(replica.log.lineages, records)
+        return 0 if replica is None or not records.extents else slice_bytes(replica.log.epoch_branches, records)
 
     # -- appends of coordinators
     # ----------------------------------------------------------------------------------------
@@ -259,7 +276,7 @@ class AppendQueue:
         for write in stale:
             self._queue[self._queue.index(write)] = PendingAppend(_UNAWAITED, write.size, write.connection)
         for write in stale:
-            self._tenants.settled(write.topic, write.token, KafkaError.NOT_LEADER_OR_FOLLOWER)
+            self._hosted.settled(write.topic, write.token, KafkaError.NOT_LEADER_OR_FOLLOWER)
 
     # -- the disk -----------------------------------------------------------------------------------------------------
 
@@ -312,7 +329,7 @@ class AppendQueue:
             self._fetched(write.source, write.message)
             self._fetchers.unblock(write.source, write.message)
         elif write.kind == _BY_COORDINATOR:
-            self._tenants.append_now(write.topic, write.message, write.token)
+            self._hosted.append_now(write.topic, write.message, write.token)
 
     # -- failures -----------------------------------------------------------------------------------------------------
 
@@ -335,7 +352,7 @@ class AppendQueue:
             answer = ProduceResponse(request.correlation, request.partition, error, -1, -1, -1)
             self._port.send(write.source, answer)
         elif write.kind == _BY_COORDINATOR:
-            self._tenants.settled(write.topic, write.token, error)
+            self._hosted.settled(write.topic, write.token, error)
 
     def halt(self, reason: str) -> None:
         """End the process at once, without a clean shutdown (``Exit.halt``)."""

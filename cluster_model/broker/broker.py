@@ -58,10 +58,36 @@ class Broker:
     """A broker node; ``replicas`` is the content of its disk, which outlives the process."""
 
     __slots__ = (
-        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "clock_stepped", "connections", "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota",
-        "logs", "metadata", "producer_ids", "purgatory", "refusal", "replicas", "sessions", "settings", "slowed",
-        "states", "strays", "tenants", "writes",
+        "_config",
+        "_emit",
+        "_fetchers",
+        "_handlers",
+        "_hosting",
+        "_port",
+        "_profile",
+        "_service",
+        "_touched",
+        "clock_stepped",
+        "connections",
+        "control",
+        "delete_strays",
+        "disk",
+        "follower_quota",
+        "hosted",
+        "id",
+        "leader_quota",
+        "logs",
+        "metadata",
+        "producer_ids",
+        "purgatory",
+        "refusal",
+        "replicas",
+        "sessions",
+        "settings",
+        "slowed",
+        "states",
+        "strays",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -115,13 +141,13 @@ class Broker:
         self.delete_strays, self.clock_stepped = self._hosting.delete_strays, self._hosting.clock_stepped
         fresh = self._touched.fresh
         self.purgatory.deletions = DelayedDeletions(port, self.replicas, self.metadata, fresh, self.states)
-        self.tenants = self.purgatory.tenants = CoordinatorHost(
+        self.hosted = self.purgatory.hosted = CoordinatorHost(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
         )
         self._handlers = self._make_handlers()
         self.disk = Disk()
         self.writes = AppendQueue(
-            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
+            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.hosted),
             self._fetched, self.logs, lambda: self._config.io_threads,
         )  # fmt: skip
 
@@ -158,10 +184,10 @@ class Broker:
         """Mark the cluster as formed: threads that start from here on have no connections yet."""
         self._fetchers.connected = False
 
-    def host(self, tenant: HostedCoordinator) -> None:
+    def host(self, hosted_coordinator: HostedCoordinator) -> None:
         """Host a coordinator; called once, before the run."""
-        self.tenants.add(tenant)
-        self._handlers.update(tenant.handlers)
+        self.hosted.add(hosted_coordinator)
+        self._handlers.update(hosted_coordinator.handlers)
 
     def check_writes(self, gate: Callable[[int, str, ProduceRequest], bool]) -> None:
         """Set the verification of transactional writes, once; if ``gate`` returns True a write waits for ``go_on``."""
@@ -183,7 +209,7 @@ class Broker:
         self._port.timer(self._config.shrink_period_us * (8 + share) // 16, "shrink")
         self._port.timer(self._config.hw_checkpoint_us * (8 + share) // 16, "checkpoint")
         self.logs.start_timers()
-        self.tenants.started()
+        self.hosted.started()
 
     def stopped(self) -> None:
         """Discard everything that a process that died had in memory."""
@@ -201,7 +227,7 @@ class Broker:
         self.metadata.live.clear()
         self.metadata.racks.clear()
         self.control.stopped()
-        self.tenants.stopped()
+        self.hosted.stopped()
         self.writes.stopped()
 
     def disk_lost(self) -> None:
@@ -245,17 +271,17 @@ class Broker:
             self.writes.rang(timer[1])
         elif name == CONNECTIONS:
             self.connections.rang(timer[1])
-        elif not self.control.on_timer(timer) and not self.tenants.on_timer(timer):
+        elif not self.control.on_timer(timer) and not self.hosted.on_timer(timer):
             changed = {} if self.disk.broken and self.writes.task_fails(name) else self.logs.on_timer(name)
             if changed:
                 self._touched.fresh.update(changed)
-                self._fetchers.tell_log_starts(changed)
+                self._fetchers.report_log_starts(changed)
 
     def on_disconnect(self, peer: int) -> None:
         """Handle a broken connection: requests to ``peer`` get no response."""
         self.connections.disconnected(peer)
         self.control.on_disconnect(peer)
-        self.tenants.on_disconnect(peer)
+        self.hosted.on_disconnect(peer)
 
     def _shrink(self) -> None:
         overdue_fetchers = self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)
@@ -288,14 +314,14 @@ class Broker:
             if act and (replica := self._hosting.host(state)) and replica.apply(state, self._port.now):
                 self._fetchers.follow_or_lead(replica)
                 self.settle(replica)
-                self.tenants.applied(replica)
+                self.hosted.applied(replica)
         self._fetchers.start_waiting()
         self._fetchers.end_idle()
 
     def forget(self, partition: str) -> None:
         """Remove a partition from the metadata cache: its topic is deleted, as far as this broker knows."""
         self.states.pop(partition, None)
-        self.tenants.deleted(partition)
+        self.hosted.deleted(partition)
 
     def stop_replica(self, partition: str, *, delete: bool) -> None:
         """Stop leading and fetching a partition (StopReplica); ``delete``: delete the log too.
@@ -415,13 +441,13 @@ class Broker:
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
             self._fetchers.save(), self._touched.save(), self.logs.save(), self.sessions.save(),
             self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
-            self.tenants.save(), self.disk.save(), self.writes.save(), self.connections.save(),
+            self.hosted.save(), self.disk.save(), self.writes.save(), self.connections.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`; the partitions' batch stores are loaded first."""
         (
-            hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, ids, *rates, tenants,
+            hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, ids, *rates, hosted,
             disk, writes, connections,
         ) = saved  # fmt: skip
         self._touched.forget_all()
@@ -440,7 +466,7 @@ class Broker:
             replica.load(state, self.purgatory.sessions)
         self._touched.everything()
         self.logs.load(logs)
-        self.tenants.load(tenants)
+        self.hosted.load(hosted)
         self.disk.load(disk)
         self.writes.load(writes)
         self.connections.load(connections)

@@ -35,7 +35,7 @@ _RECORD_OVERHEAD: Final = 9
 
 def batches_in(log: ReplicaLog) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:
     """Yield every batch of a log, markers included, with its remaining records as (offset, record)."""
-    for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
+    for _epoch_branch, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
         parts = log.left(start, end) if batch.name else ()  # Markers have no records.
         yield batch, [(at, batch.name[at - batch.base]) for low, high in parts for at in range(low, high)]
 
@@ -134,14 +134,14 @@ class CoordinatorHost:
         self._all: list[HostedCoordinator] = []
         self._of_topic: dict[str, HostedCoordinator] = {}
 
-    def add(self, tenant: HostedCoordinator) -> None:
+    def add(self, hosted_coordinator: HostedCoordinator) -> None:
         """Add a coordinator; called once, before the run."""
-        self._all.append(tenant)
-        self._of_topic[tenant.topic] = tenant
+        self._all.append(hosted_coordinator)
+        self._of_topic[hosted_coordinator.topic] = hosted_coordinator
 
     def takes(self, kind: type[Any]) -> bool:
         """Whether messages of a type are for one of the coordinators."""
-        return any(kind in tenant.handlers for tenant in self._all)
+        return any(kind in hosted_coordinator.handlers for hosted_coordinator in self._all)
 
     def of(self, topic: str) -> HostedCoordinator:
         """Return the coordinator of an internal topic."""
@@ -180,7 +180,7 @@ class CoordinatorHost:
 
     def append_now(self, topic: str, request: ProduceRequest, token: int) -> None:
         """Append to the log now."""
-        tenant = self._of_topic[topic]
+        hosted_coordinator = self._of_topic[topic]
         partition, timeout_us = request.partition, request.timeout_us
         replica = self._replicas.get(partition)
         leadership = None if replica is None else replica.leadership
@@ -188,17 +188,17 @@ class CoordinatorHost:
             error = (
                 missing_replica_error(partition, self.states) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
             )
-            tenant.appended(token, error, -1)
+            hosted_coordinator.appended(token, error, -1)
             return
         now = self._port.now
         written = leadership.append(now, request)
         if written.waits:
-            place, epoch = self._all.index(tenant), replica.leader_epoch
-            parked = DelayedProduce(LOCAL, token, partition, written.base, epoch, place, now + timeout_us)
-            leadership.wait(written.required, self._purgatory.park_produce(parked))
+            place, epoch = self._all.index(hosted_coordinator), replica.leader_epoch
+            delayed_request = DelayedProduce(LOCAL, token, partition, written.base, epoch, place, now + timeout_us)
+            leadership.wait(written.required, self._purgatory.park_produce(delayed_request))
         self._settle(replica)
         if not written.waits:
-            tenant.appended(token, written.error, written.base)
+            hosted_coordinator.appended(token, written.error, written.base)
 
     def settled(self, topic: str, token: int, error: KafkaError) -> None:
         """Report an append that never reached the log."""
@@ -274,20 +274,20 @@ class CoordinatorHost:
         """Notify the partition's coordinator of an applied leadership change."""
         if self.gate is not None:
             self.gate.lost(replica.partition, -1 if replica.leadership is None else replica.leader_epoch)
-        tenant = self._of_topic.get(topic_of(replica.partition))
-        if tenant is not None:
+        hosted_coordinator = self._of_topic.get(topic_of(replica.partition))
+        if hosted_coordinator is not None:
             if replica.leadership is None:
-                tenant.resigned(replica.partition)
+                hosted_coordinator.resigned(replica.partition)
             else:
-                tenant.leads(replica.partition, replica.leader_epoch)
+                hosted_coordinator.leads(replica.partition, replica.leader_epoch)
 
     def retired(self, partition: str) -> None:
         """Notify the partition's coordinator that the replica leads no more and may be deleted."""
         if self.gate is not None:
             self.gate.lost(partition, -1)
-        tenant = self._of_topic.get(topic_of(partition))
-        if tenant is not None:
-            tenant.resigned(partition)
+        hosted_coordinator = self._of_topic.get(topic_of(partition))
+        if hosted_coordinator is not None:
+            hosted_coordinator.resigned(partition)
 
     def appended(self, place: int, token: int, error: KafkaError, base: int) -> None:
         """Notify a coordinator of the result of a delayed append."""
@@ -295,36 +295,36 @@ class CoordinatorHost:
 
     def deleted(self, partition: str) -> None:
         """Notify all coordinators that the metadata cache lists a partition no longer."""
-        for tenant in self._all:
-            tenant.deleted(partition)
+        for hosted_coordinator in self._all:
+            hosted_coordinator.deleted(partition)
 
     def started(self) -> None:
         """Notify all coordinators that the process has registered."""
-        for tenant in self._all:
-            tenant.started()
+        for hosted_coordinator in self._all:
+            hosted_coordinator.started()
 
     def stopped(self) -> None:
         """Notify all coordinators that the process died."""
-        for tenant in self._all:
-            tenant.stopped()
+        for hosted_coordinator in self._all:
+            hosted_coordinator.stopped()
 
     def on_timer(self, timer: Payload) -> bool:
         """Pass a timer to the coordinator that owns it; False if none does."""
-        return any(tenant.on_timer(timer) for tenant in self._all)
+        return any(hosted_coordinator.on_timer(timer) for hosted_coordinator in self._all)
 
     def on_disconnect(self, peer: int) -> None:
         """Notify all coordinators of a broken connection to ``peer``."""
-        for tenant in self._all:
-            tenant.on_disconnect(peer)
+        for hosted_coordinator in self._all:
+            hosted_coordinator.on_disconnect(peer)
 
     def save(self) -> tuple[Any, ...]:
         """Return every coordinator's state."""
-        return tuple([tenant.save() for tenant in self._all])
+        return tuple([hosted_coordinator.save() for hosted_coordinator in self._all])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        for tenant, state in zip(self._all, saved, strict=True):
-            tenant.load(state)
+        for hosted_coordinator, state in zip(self._all, saved, strict=True):
+            hosted_coordinator.load(state)
 
 
 # Producer ids that a broker assigns from blocks of a thousand (``ProducerIdManager``).

@@ -151,7 +151,7 @@ class DelayedProduce(NamedTuple):
     """A delayed produce with acks=all that waits until the HW reaches ``required``.
 
     A coordinator's append has the ``source`` LOCAL, its token as ``correlation`` and the coordinator's index as
-    ``lineage``.
+    ``epoch_branch``.
     """
 
     source: int
@@ -159,7 +159,7 @@ class DelayedProduce(NamedTuple):
     partition: str
     base: int
     leader_epoch: int
-    lineage: int
+    epoch_branch: int
     deadline: int
 
 
@@ -172,16 +172,16 @@ class Purgatory:
         "_token",
         "deletions",
         "fetches",
+        "hosted",
         "produces",
         "readers",
         "sessions",
-        "tenants",
     )
 
     def __init__(self, port: NodeContext, cache: SessionCache) -> None:
         self.deletions: DelayedDeletions
         """Deletions that wait for the low watermark; set by the broker."""
-        self.tenants: CoordinatorHost
+        self.hosted: CoordinatorHost
         """Coordinators whose appends may be delayed; set by the broker."""
         self.fetches: dict[int, DelayedFetch] = {}
         self.produces: dict[int, DelayedProduce] = {}

@@ -135,13 +135,13 @@ def limit_to_response_size(
 
 def _shorter(replica: Replica, records: Slice, most: int, *, at_least_one: bool) -> Slice:
     shorter = with_corruption(replica.log.read(records.start, records.end, max(most, 1)), records.damages)
-    if at_least_one or slice_bytes(replica.log.lineages, shorter) <= most:
+    if at_least_one or slice_bytes(replica.log.epoch_branches, shorter) <= most:
         return shorter
     return Slice(records.start, records.start, ())
 
 
 def _size(replicas: Mapping[str, Replica], data: FetchData) -> int:
-    return slice_bytes(replicas[data.partition].log.lineages, data.records) if data.records.extents else 0
+    return slice_bytes(replicas[data.partition].log.epoch_branches, data.records) if data.records.extents else 0
 
 
 # ListOffsets at a partition's leader (``Partition.fetchOffsetForTimestamp``).
@@ -440,10 +440,10 @@ class RequestHandler:
             if replica is None or remote is None:
                 continue
             if self._profile.hw_push:
-                remote.told_hw = max(data.hw, remote.told_hw)
+                remote.sent_hw = max(data.hw, remote.sent_hw)
                 self._touched[data.partition] = None
             if self._throttle.active and data.records.extents and self._throttled(replica):
-                self._throttle.rate.record(self._port.clock.now, slice_bytes(replica.log.lineages, data.records))
+                self._throttle.rate.record(self._port.clock.now, slice_bytes(replica.log.epoch_branches, data.records))
 
     def answer_waiting(self, replica: Replica) -> None:
         """Respond to produces that are complete and to fetches that now have something to read."""
@@ -457,7 +457,7 @@ class RequestHandler:
         if purgatory.deletions.waiting:
             purgatory.deletions.check(partition)
         for session in purgatory.sessions.watching(partition):
-            if session.parked is not None and self._wakes_follower(replica, session):
+            if session.delayed_request is not None and self._wakes_follower(replica, session):
                 self._answer_follower(session)
         tokens = purgatory.readers.get(partition)
         if tokens:
@@ -472,7 +472,7 @@ class RequestHandler:
         if replica.log.leo != requested.offset and not (
             self._throttle.active and self._withholds(replica, follower, requested.offset)
         ):
-            delayed = session.parked
+            delayed = session.delayed_request
             return (
                 delayed is None
                 or delayed.min_bytes <= 1
@@ -539,7 +539,7 @@ class RequestHandler:
             self._answer_follower(session)
         for token in tuple(self._purgatory.readers.get(partition, ())):
             self._answer_consumer(token)
-        self._purgatory.tenants.retired(partition)
+        self._purgatory.hosted.retired(partition)
 
     def disturb(self) -> None:
         """End the idle state of all fetches before a change of roles or live brokers."""
@@ -553,7 +553,7 @@ class RequestHandler:
         if delayed is not None:
             source, correlation, partition, base, epoch, branch, _deadline = delayed
             if source == LOCAL:
-                self._purgatory.tenants.appended(branch, correlation, error, base)
+                self._purgatory.hosted.appended(branch, correlation, error, base)
                 return
             answer = ProduceResponse(correlation, partition, error, base, epoch, branch)
             self._port.send(source, self._hints.refusal(correlation, partition, error) if error else answer)

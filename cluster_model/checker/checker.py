@@ -52,7 +52,7 @@ class Checker:
 
     def __init__(
         self,
-        world: ClusterState,
+        cluster_state: ClusterState,
         emit: Callable[[Event], None],
         plane: Registrations | None = None,
         clients: ClientSettings | None = None,
@@ -62,17 +62,17 @@ class Checker:
         Without ``clients``, as with manual steps, no anomalies are checked.
         """
         self._has_clients = clients is not None
-        self.history = ClusterHistory(world)
-        self.ledger = Ledger(world, self.history, emit)
+        self.history = ClusterHistory(cluster_state)
+        self.ledger = Ledger(cluster_state, self.history, emit)
         self.history.acked_in = self.ledger.acked_in
         self.deleting = False
         """Whether reported losses belong to a partition that is being deleted."""
-        self.transacted = TransactionOutcomes(world, self.ledger.acked_in)
-        self.invariants = InvariantChecker(world, emit, plane)
+        self.transacted = TransactionOutcomes(cluster_state, self.ledger.acked_in)
+        self.invariants = InvariantChecker(cluster_state, emit, plane)
         excuses, undone = self.invariants.excuses, self.transacted.undone
-        self.witness = AnomalyChecker(world, clients or NO_CLIENTS, excuses, undone)
+        self.witness = AnomalyChecker(cluster_state, clients or NO_CLIENTS, excuses, undone)
         self.readings = DeliveredRecords(self.witness.empty)
-        self.casebook = FindingCollector(world, self.history, self.ledger, self.readings, self.transacted)
+        self.casebook = FindingCollector(cluster_state, self.history, self.ledger, self.readings, self.transacted)
         self.liveness: LivenessChecker | None = None
         """The liveness checker; None where virtual time does not pass."""
 

@@ -129,7 +129,7 @@ class Metadata:
         self.old = StaleMetadataResponses()
         """Responses kept stale by faults; the next process of the client takes it over."""
 
-    def hear_late(self, fault: int, delay_us: int) -> None:
+    def delay_metadata(self, fault: int, delay_us: int) -> None:
         """Make responses stale by ``delay_us`` from now on, 0: without any news until :meth:`hear`."""
         if not self.old.any and self.states:
             racks = tuple([self.racks.get(broker, "") for broker in self._online]) if self.racks else ()
@@ -138,7 +138,7 @@ class Metadata:
         self.old.hold(fault, delay_us)
 
     def hear(self, fault: int) -> None:
-        """Undo of :meth:`hear_late` by that fault."""
+        """Undo of :meth:`delay_metadata` by that fault."""
         self.old.release(fault)
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:

@@ -32,7 +32,7 @@ class ClusterParts:
     committed: CommittedState
     metadata: dict[int, BrokerMetadata]
     replicas: dict[str, dict[int, Replica]]
-    lineages: dict[str, BatchStore]
+    epoch_branches: dict[str, BatchStore]
     registry: TopicRegistry
     keys: dict[str, ProducerKeys]
     """Keys of the records of each producer that writes keyed records, by producer name."""
@@ -108,7 +108,7 @@ def build_parts(
     for topic in spec.topics:
         registry.begin(topic.name, assign_replicas(topic, spec, streams), topic.config, live)
     return ClusterParts(
-        profile, config, committed, metadata, registry.replicas, registry.lineages, registry, producer_keys
+        profile, config, committed, metadata, registry.replicas, registry.epoch_branches, registry, producer_keys
     )
 
 

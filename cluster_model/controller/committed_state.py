@@ -206,7 +206,7 @@ class TopicRegistry:
 
     __slots__ = (
         "_config", "_emit", "_keys", "_last_id", "_metadata", "_profile", "_seed", "_settings", "_whole", "committed",
-        "lineages", "observer", "replicas",
+        "epoch_branches", "observer", "replicas",
     )  # fmt: skip
 
     def __init__(
@@ -225,7 +225,7 @@ class TopicRegistry:
         self.committed = committed
         self.replicas: dict[str, dict[int, Replica]] = {}
         """Partition → broker → replica; a deleted partition's replica stays until its broker has deleted it."""
-        self.lineages: dict[str, BatchStore] = {}
+        self.epoch_branches: dict[str, BatchStore] = {}
         """Batch stores of all partitions that ever existed."""
         self._profile = profile
         self._config = config
@@ -307,7 +307,7 @@ class TopicRegistry:
         topic = topic_of(state.partition)
         if overrides is not None:
             self._settings.configure(topic, overrides)
-        self._lineages_of(state.partition)
+        self._branches_of(state.partition)
         self.replicas.setdefault(state.partition, {})
         self.committed.add(state, self._settings.of(topic))
 
@@ -365,10 +365,10 @@ class TopicRegistry:
     def make(self, broker: int, state: PartitionState, topic: TopicConfig) -> Replica:
         """Create an empty replica on a broker: a new log directory."""
         partition = state.partition
-        lineages = self._lineages_of(partition)
+        epoch_branches = self._branches_of(partition)
         replica = Replica(
-            broker, partition, state.replicas, self._profile, self._config, topic, lineages, self._metadata[broker],
-            self._emit, state.topic_id,
+            broker, partition, state.replicas, self._profile, self._config, topic, epoch_branches,
+            self._metadata[broker], self._emit, state.topic_id,
         )  # fmt: skip
         replica.observer = self.observer
         replica.log.segments.draw_from(number_of(f"{self._seed}/segment-jitter:{broker}:{partition}"))
@@ -388,12 +388,12 @@ class TopicRegistry:
         if partition not in self.committed.records and not self.replicas[partition]:
             del self.replicas[partition]
 
-    def _lineages_of(self, partition: str) -> BatchStore:
-        known = self.lineages.get(partition)
+    def _branches_of(self, partition: str) -> BatchStore:
+        known = self.epoch_branches.get(partition)
         if known is None:
             known = BatchStore() if self._whole is None else BatchStoreView(self._whole.get(partition) or BatchStore())
             known.keys = self._keys(topic_of(partition), partition)
-            self.lineages[partition] = known
+            self.epoch_branches[partition] = known
         return known
 
     # -- snapshots --------------------------------------------------------------------------------------------------
@@ -408,8 +408,8 @@ class TopicRegistry:
             self._settings.save(),
             tuple([(name, record.topic_id) for name, record in self.committed.records.items()]),
             tuple([(name, tuple(holders)) for name, holders in self.replicas.items()]),
-            tuple(self.lineages),
-            tuple([lineages.save() for lineages in self.lineages.values()]),
+            tuple(self.epoch_branches),
+            tuple([epoch_branches.save() for epoch_branches in self.epoch_branches.values()]),
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -420,7 +420,7 @@ class TopicRegistry:
         """
         self._last_id, settings, records, replicas, names, lengths = saved
         self._settings.load(settings)
-        self._load_lineages(names, lengths)
+        self._load_branches(names, lengths)
         known = dict(self.committed.records)
         self.committed.records.clear()
         for name, topic_id in records:
@@ -435,22 +435,22 @@ class TopicRegistry:
             self.replicas[name] = {}
             for broker in holders:
                 replica = existing.get(broker)
-                if replica is not None and replica.log.lineages is self.lineages[name]:
+                if replica is not None and replica.log.epoch_branches is self.epoch_branches[name]:
                     self.replicas[name][broker] = replica
                 else:
                     self.make(broker, first_state(name, (), ()), self._settings.of(topic_of(name)))
 
-    def _load_lineages(self, names: tuple[str, ...], lengths: tuple[Any, ...]) -> None:
-        known = dict(self.lineages)
+    def _load_branches(self, names: tuple[str, ...], lengths: tuple[Any, ...]) -> None:
+        known = dict(self.epoch_branches)
         unknown = [name for name in names if name not in (known if self._whole is None else self._whole)]
         if unknown:
             raise ValueError(f"snapshot holds partition {unknown[0]}, which never existed in this cluster")
-        self.lineages.clear()
+        self.epoch_branches.clear()
         for name, saved in zip(names, lengths, strict=True):
             ours = known.get(name)
             if ours is not None and (self._whole is None or ours.is_past_of(self._whole[name])):
-                self.lineages[name] = ours
-            self._lineages_of(name).load(saved)
+                self.epoch_branches[name] = ours
+            self._branches_of(name).load(saved)
 
 
 # Metadata updates that a process has received and that a fault delays, in order. Sans-IO. Several faults can delay

@@ -60,11 +60,11 @@ class ClientStatistics(Protocol):
 class ConditionQuery:
     """Queries for conditions; every method raises ModelError, with a message, for an unknown name."""
 
-    __slots__ = ("_checker", "_experience", "_faults", "_governing", "_groups", "_now", "_operations", "_world")
+    __slots__ = ("_checker", "_cluster_state", "_experience", "_faults", "_governing", "_groups", "_now", "_operations")
 
     def __init__(
         self,
-        world: ClusterState,
+        cluster_state: ClusterState,
         checker: Checker,
         now: Callable[[], int],
         groups: Callable[[], dict[str, "GroupQueries"]],
@@ -78,7 +78,7 @@ class ConditionQuery:
         ``operations`` returns the number of administrator operations under way; ``faults`` the number of active faults
         of a name, or of all; ``experience`` the client statistics, None where no session counts them.
         """
-        self._world = world
+        self._cluster_state = cluster_state
         self._checker = checker
         self._now = now
         self._groups = groups
@@ -97,55 +97,57 @@ class ConditionQuery:
 
     def controllers(self) -> int:
         """Return the number of running nodes that are or may become the controller."""
-        return sum(self._world.is_up(node) for node in self._governing.controllers())
+        return sum(self._cluster_state.is_up(node) for node in self._governing.controllers())
 
     def fenced(self, broker: int | None = None) -> int:
         """Return the number of fenced brokers; of one broker 1 or 0."""
-        brokers = self._world.brokers if broker is None else (self._known_broker(broker),)
+        brokers = self._cluster_state.brokers if broker is None else (self._known_broker(broker),)
         return sum(not self._governing.is_live(each) for each in brokers)
 
     def stale(self, broker: int) -> int:
         """Return the number of partitions for which a broker's metadata is older than the committed state."""
-        return metadata_staleness.stale(self._world, self._known_broker(broker))
+        return metadata_staleness.stale(self._cluster_state, self._known_broker(broker))
 
     def leaders(self, partition: str) -> list[int]:
         """Return every running broker that believes it is leader, in ascending order."""
-        return list(metadata_staleness.leaders(self._world, partition))
+        return list(metadata_staleness.leaders(self._cluster_state, partition))
 
     def believed_leader(self, partition: str, broker: int) -> int:
         """Return the leader in a broker's metadata; -1 for none, and if the broker is down."""
-        return metadata_staleness.believed_leader(self._world, partition, self._known_broker(broker))
+        return metadata_staleness.believed_leader(self._cluster_state, partition, self._known_broker(broker))
 
     def partition_epoch(self, partition: str) -> int:
         """Return the partition epoch in the controller's state."""
-        return self._world.record(partition).partition_epoch
+        return self._cluster_state.record(partition).partition_epoch
 
     def elr(self, partition: str) -> list[int]:
         """Return the eligible leader replicas (KIP-966), in ascending order."""
-        return sorted(self._world.record(partition).state.elr)
+        return sorted(self._cluster_state.record(partition).state.elr)
 
     def _known_broker(self, broker: int) -> int:
-        if broker not in self._world.brokers:
+        if broker not in self._cluster_state.brokers:
             raise ModelError(
-                f"no broker {broker}; there are {', '.join(map(str, self._world.brokers))}", code="no_broker"
+                f"no broker {broker}; there are {', '.join(map(str, self._cluster_state.brokers))}", code="no_broker"
             )
         return broker
 
     def _replica(self, partition: str, broker: int | None) -> Replica | None:
         """Return a replica, None while no broker has created one: queries on its log are then 0."""
-        return self._world.shown(partition) if broker is None else self._world.replica(partition, broker)
+        return (
+            self._cluster_state.shown(partition) if broker is None else self._cluster_state.replica(partition, broker)
+        )
 
     def leader(self, partition: str) -> int:
         """Return the leader in the controller's state, -1 for none."""
-        return self._world.record(partition).leader
+        return self._cluster_state.record(partition).leader
 
     def isr(self, partition: str) -> list[int]:
         """Return the committed ISR, in ascending order."""
-        return sorted(self._world.record(partition).isr)
+        return sorted(self._cluster_state.record(partition).isr)
 
     def replicas(self, partition: str) -> list[int]:
         """Return the assignment, in its order."""
-        return list(self._world.record(partition).assignment)
+        return list(self._cluster_state.record(partition).assignment)
 
     def leo(self, partition: str, broker: int | None = None) -> int:
         """Return the log end offset of a replica, by default the leader's."""
@@ -165,8 +167,8 @@ class ConditionQuery:
     def epoch(self, partition: str, broker: int | None = None) -> int:
         """Return the leader epoch in the controller's state, or as a broker knows it."""
         if broker is None:
-            return self._world.record(partition).leader_epoch
-        return self._world.replica(partition, broker).leader_epoch
+            return self._cluster_state.record(partition).leader_epoch
+        return self._cluster_state.replica(partition, broker).leader_epoch
 
     def log_start(self, partition: str, broker: int | None = None) -> int:
         """Return the log start offset of a replica, by default the leader's."""
@@ -176,27 +178,31 @@ class ConditionQuery:
     def log(self, partition: str, broker: int) -> list[list[int | str]]:
         """Return a replica's records as [epoch, name]; a record without a name has its number instead, from 0."""
         found: list[list[int | str]] = []
-        log = self._world.replica(partition, broker).log
-        for lineage, batch, start, end in log.batches():
+        log = self._cluster_state.replica(partition, broker).log
+        for epoch_branch, batch, start, end in log.batches():
             for low, high in log.left(start, end):
                 for index in range(low - batch.base, high - batch.base):
                     name: int | str = batch.name[index] if batch.name else batch.sequence + index
-                    found.append([lineage.epoch, name])
+                    found.append([epoch_branch.epoch, name])
         return found
 
     def diverged(self, partition: str) -> int:
         """Return the number of offsets at which live replicas hold different records."""
-        self._world.record(partition)
-        logs = [replica.log for broker, replica in self._world.replicas[partition].items() if self._world.is_up(broker)]
+        self._cluster_state.record(partition)
+        logs = [
+            replica.log
+            for broker, replica in self._cluster_state.replicas[partition].items()
+            if self._cluster_state.is_up(broker)
+        ]
         pairs = [(one, other) for index, one in enumerate(logs) for other in logs[index + 1 :]]
         return length(union(parted for one, other in pairs for parted in differing(one, other)))
 
     def up(self, broker: int) -> bool:
         """Whether a broker's process is running or paused."""
-        known = {member for record in self._world.records.values() for member in record.assignment}
-        if broker not in known and not self._world.is_up(broker):
+        known = {member for record in self._cluster_state.records.values() for member in record.assignment}
+        if broker not in known and not self._cluster_state.is_up(broker):
             raise ModelError(f"no broker {broker}; there are {', '.join(map(str, sorted(known)))}", code="no_broker")
-        return self._world.is_up(broker)
+        return self._cluster_state.is_up(broker)
 
     def lag(self, group: str, partition: str | None = None) -> int:
         """Return the LAG of a group as in ``kafka-consumer-groups --describe``, of one partition or in total.
@@ -215,12 +221,12 @@ class ConditionQuery:
         return self._of_one_or_all(self._lags(self._group(group).positions()), partition)
 
     def _lags(self, offsets: dict[str, int]) -> dict[str, int]:
-        return {name: self.hw(name) - offset for name, offset in offsets.items() if name in self._world.records}
+        return {name: self.hw(name) - offset for name, offset in offsets.items() if name in self._cluster_state.records}
 
     def _of_one_or_all(self, lags: dict[str, int], partition: str | None) -> int:
         if partition is None:
             return sum(lags.values())
-        self._world.record(partition)
+        self._cluster_state.record(partition)
         return lags.get(partition, 0)
 
     def members(self, group: str) -> int:
@@ -229,7 +235,7 @@ class ConditionQuery:
 
     def committed(self, group: str, partition: str) -> int:
         """Return the offset that a group has committed for a partition, -1 for none."""
-        self._world.record(partition)
+        self._cluster_state.record(partition)
         return self._group(group).committed().get(partition, -1)
 
     def generation(self, group: str) -> int:
@@ -324,7 +330,7 @@ class ConditionQuery:
 
     def _known_partition(self, partition: str | None) -> None:
         if partition is not None:
-            self._world.record(partition)
+            self._cluster_state.record(partition)
 
     def ack_p50(self, producer: str | None = None, partition: str | None = None) -> int:
         """Return the median latency from send to acknowledgement, of one producer or of all, in microseconds."""
@@ -401,7 +407,7 @@ class ConditionQuery:
 
     def unknown_written(self, producer: str | None = None) -> int:
         """Return the number of records with an unknown outcome that the leader's log holds."""
-        return ledger_report.unknown_written(self._world, self._checker.ledger, producer)
+        return ledger_report.unknown_written(self._cluster_state, self._checker.ledger, producer)
 
     def duplicates(self, producer: str | None = None) -> int:
         """Return the number of duplicate records."""
@@ -413,22 +419,24 @@ class ConditionQuery:
 
     def offline_partitions(self) -> int:
         """Return the number of partitions without a leader."""
-        return sum(record.leader < 0 for record in self._world.records.values())
+        return sum(record.leader < 0 for record in self._cluster_state.records.values())
 
     def under_replicated(self) -> int:
         """Return the number of partitions with fewer in-sync than assigned replicas, not counting added ones."""
-        return sum(record.under_replicated for record in self._world.records.values())
+        return sum(record.under_replicated for record in self._cluster_state.records.values())
 
     def under_min_isr(self) -> int:
         """Return the number of partitions with too few in-sync replicas for acks=all."""
         return sum(
-            len(record.isr) < self._world.effective_min_isr(name) for name, record in self._world.records.items()
+            len(record.isr) < self._cluster_state.effective_min_isr(name)
+            for name, record in self._cluster_state.records.items()
         )
 
     def at_min_isr(self) -> int:
         """Return the number of partitions whose ISR has exactly min.insync.replicas members."""
         return sum(
-            len(record.isr) == self._world.effective_min_isr(name) for name, record in self._world.records.items()
+            len(record.isr) == self._cluster_state.effective_min_isr(name)
+            for name, record in self._cluster_state.records.items()
         )
 
     def operations(self) -> int:

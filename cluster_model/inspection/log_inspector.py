@@ -36,7 +36,7 @@ class ReplicaLogMarkers:
 
 
 def lane_marks(
-    world: ClusterState, partition: str, start: int, end: int, *, transactions: bool = True
+    cluster_state: ClusterState, partition: str, start: int, end: int, *, transactions: bool = True
 ) -> tuple[ReplicaLogMarkers, ...]:
     """Return the markers of every replica of a partition over ``[start, end)``.
 
@@ -45,9 +45,9 @@ def lane_marks(
     Raises:
         ModelError: no such partition.
     """
-    world.record(partition)
+    cluster_state.record(partition)
     return tuple(
-        _marks(replica, start, end, transactions=transactions) for replica in world.replicas[partition].values()
+        _marks(replica, start, end, transactions=transactions) for replica in cluster_state.replicas[partition].values()
     )
 
 
@@ -62,12 +62,12 @@ def _marks(replica: Replica, start: int, end: int, *, transactions: bool) -> Rep
 
 def _transactional(log: ReplicaLog, start: int, end: int) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
     """Return markers and open transactions; a log without transactions is not scanned."""
-    if start >= end or not log.lineages.any_transactional(log.extents):
+    if start >= end or not log.epoch_branches.any_transactional(log.extents):
         return (), ()
     control: list[Range] = []
     unfinished: dict[int, Range] = {}
     ongoing = log.transactions.ongoing
-    for _lineage, batch, _size, low, high in log.kept_between(start, end):
+    for _epoch_branch, batch, _size, low, high in log.kept_between(start, end):
         if batch.kind >= ABORT:
             control.append((low, high))
         elif batch.kind == TRANSACTIONAL and low >= ongoing.get(batch.producer_id, end):
@@ -117,32 +117,34 @@ class WrittenRecord:
     """Reason why no log holds it; empty if one does."""
 
 
-def written_at(world: ClusterState, checker: Checker, partition: str, offset: int) -> tuple[WrittenRecord, ...]:
+def written_at(cluster_state: ClusterState, checker: Checker, partition: str, offset: int) -> tuple[WrittenRecord, ...]:
     """Return every record ever written at ``offset``, oldest first: several if a log was truncated and rewritten.
 
     Raises:
         ModelError: no such partition.
     """
-    record = world.record(partition)
+    record = cluster_state.record(partition)
     return tuple(
-        _written(world, checker, partition, lineage, offset)
-        for lineage in world.lineages[partition].by_id
-        if lineage.topic_id == record.topic_id and lineage.start <= offset < lineage.end
+        _written(cluster_state, checker, partition, epoch_branch, offset)
+        for epoch_branch in cluster_state.epoch_branches[partition].by_id
+        if epoch_branch.topic_id == record.topic_id and epoch_branch.start <= offset < epoch_branch.end
     )
 
 
-def _written(world: ClusterState, checker: Checker, partition: str, lineage: EpochBranch, offset: int) -> WrittenRecord:
-    batch = lineage.batch_at(offset)
+def _written(
+    cluster_state: ClusterState, checker: Checker, partition: str, epoch_branch: EpochBranch, offset: int
+) -> WrittenRecord:
+    batch = epoch_branch.batch_at(offset)
     index = offset - batch.base
-    keys = keys_of(world.lineages[partition].keys, batch)
+    keys = keys_of(cluster_state.epoch_branches[partition].keys, batch)
     key = keys.keys[index]
-    holders, gone = _holders(world, partition, lineage, offset)
-    acked = checker.ledger.acked_in(partition, lineage.id)
+    holders, gone = _holders(cluster_state, partition, epoch_branch, offset)
+    acked = checker.ledger.acked_in(partition, epoch_branch.id)
     return WrittenRecord(
         partition=partition,
         offset=offset,
-        epoch=lineage.epoch,
-        broker=lineage.broker,
+        epoch=epoch_branch.epoch,
+        broker=epoch_branch.broker,
         client=batch.client,
         number=batch.sequence + index,
         producer_id=batch.producer_id,
@@ -164,14 +166,16 @@ def _name(batch: Batch, index: int) -> str:
     return batch.name[index] if batch.name else ""
 
 
-def _holders(world: ClusterState, partition: str, lineage: EpochBranch, offset: int) -> tuple[tuple[int, ...], str]:
+def _holders(
+    cluster_state: ClusterState, partition: str, epoch_branch: EpochBranch, offset: int
+) -> tuple[tuple[int, ...], str]:
     """Return the brokers that hold the record, and the reason if none does."""
     holders, gone = [], TRUNCATED
-    for broker, replica in world.replicas[partition].items():
+    for broker, replica in cluster_state.replicas[partition].items():
         log = replica.log
         if offset < log.log_start:
             gone = DELETED if gone == TRUNCATED else gone
-        elif offset < log.leo and log.lineage_at(offset) is lineage:
+        elif offset < log.leo and log.branch_at(offset) is epoch_branch:
             if log.left(offset, offset + 1):
                 holders.append(broker)
             else:
@@ -216,26 +220,27 @@ class RecordInspection:
     copies: tuple[RecordCopy, ...]
 
 
-def inspect(world: ClusterState, checker: Checker, partition: str, offset: int) -> tuple[RecordInspection, ...]:
+def inspect(cluster_state: ClusterState, checker: Checker, partition: str, offset: int) -> tuple[RecordInspection, ...]:
     """Return every record ever written at ``offset`` with its copies, oldest first.
 
     Raises:
         ModelError: no such partition.
     """
-    written = written_at(world, checker, partition, offset)
-    topic_id = world.record(partition).topic_id
+    written = written_at(cluster_state, checker, partition, offset)
+    topic_id = cluster_state.record(partition).topic_id
     branches = [
         each
-        for each in world.lineages[partition].by_id
+        for each in cluster_state.epoch_branches[partition].by_id
         if each.topic_id == topic_id and each.start <= offset < each.end
     ]
     return tuple(
-        _inspected(world, checker, record, branch, offset) for record, branch in zip(written, branches, strict=True)
+        _inspected(cluster_state, checker, record, branch, offset)
+        for record, branch in zip(written, branches, strict=True)
     )
 
 
 def _inspected(
-    world: ClusterState, checker: Checker, record: WrittenRecord, branch: EpochBranch, offset: int
+    cluster_state: ClusterState, checker: Checker, record: WrittenRecord, branch: EpochBranch, offset: int
 ) -> RecordInspection:
     partition = record.partition
     batch = branch.batch_at(offset)
@@ -249,15 +254,15 @@ def _inspected(
         producer_epoch=batch.producer_epoch,
         sequence=batch.sequence + offset - batch.base - batch.origin if numbered else -1,
         committed=any(start <= offset < end for start, end in committed),
-        transaction=_transaction_state(world, partition, branch, batch, offset),
-        copies=copies(world, partition, offset, branch.id),
+        transaction=_transaction_state(cluster_state, partition, branch, batch, offset),
+        copies=copies(cluster_state, partition, offset, branch.id),
     )
 
 
-def copies(world: ClusterState, partition: str, offset: int, log_branch: int) -> tuple[RecordCopy, ...]:
+def copies(cluster_state: ClusterState, partition: str, offset: int, log_branch: int) -> tuple[RecordCopy, ...]:
     """Return each replica's content at an offset; ``log_branch`` is the log branch of the record, -1 for none."""
     found = []
-    for broker, replica in world.replicas[partition].items():
+    for broker, replica in cluster_state.replicas[partition].items():
         log = replica.log
         holding = _holding(log, offset, log_branch)
         has_record = holding in ("holds", "other")
@@ -274,17 +279,17 @@ def _holding(log: ReplicaLog, offset: int, branch: int) -> CopyStatus:
         return "below"
     if not log.left(offset, offset + 1):
         return "compacted"
-    return "holds" if log.lineage_at(offset).id == branch else "other"
+    return "holds" if log.branch_at(offset).id == branch else "other"
 
 
 def _transaction_state(
-    world: ClusterState, partition: str, branch: EpochBranch, batch: Batch, offset: int
+    cluster_state: ClusterState, partition: str, branch: EpochBranch, batch: Batch, offset: int
 ) -> TransactionOutcome:
     """Return the state of a transaction by the leader's log if it holds the record, else by any that does."""
     if batch.kind != TRANSACTIONAL:
         return ""
-    leader = world.true_leader(partition)
-    other_replicas = [each for each in world.replicas[partition].values() if each is not leader]
+    leader = cluster_state.true_leader(partition)
+    other_replicas = [each for each in cluster_state.replicas[partition].values() if each is not leader]
     for replica in [*([] if leader is None else [leader]), *other_replicas]:
         log = replica.log
         if _holding(log, offset, branch.id) != "holds":

@@ -21,19 +21,21 @@ from cluster_model.observation.views import (
 from cluster_model.util.ranges import Range, subtract
 
 
-def partition_views(world: ClusterState, checker: Checker) -> tuple[PartitionView, ...]:
+def partition_views(cluster_state: ClusterState, checker: Checker) -> tuple[PartitionView, ...]:
     """Return a view of every partition."""
-    outdated = metadata_staleness.outdated(world)
-    return tuple(_partition_view(world, checker, name, tuple(outdated.get(name, ()))) for name in world.records)
+    outdated = metadata_staleness.outdated(cluster_state)
+    return tuple(
+        _partition_view(cluster_state, checker, name, tuple(outdated.get(name, ()))) for name in cluster_state.records
+    )
 
 
 def _partition_view(
-    world: ClusterState, checker: Checker, name: str, outdated: tuple[CachedMetadataView, ...]
+    cluster_state: ClusterState, checker: Checker, name: str, outdated: tuple[CachedMetadataView, ...]
 ) -> PartitionView:
-    record, replicas_by_broker = world.record(name), world.replicas[name]
-    leader, shown, assignment = world.true_leader(name), world.shown(name), record.assignment
+    record, replicas_by_broker = cluster_state.record(name), cluster_state.replicas[name]
+    leader, shown, assignment = cluster_state.true_leader(name), cluster_state.shown(name), record.assignment
     replicas = tuple(
-        _replica_view(world, record, replicas_by_broker[each], leader, shown)
+        _replica_view(cluster_state, record, replicas_by_broker[each], leader, shown)
         for each in assignment
         if each in replicas_by_broker
     )
@@ -44,7 +46,7 @@ def _partition_view(
         partition_epoch=record.partition_epoch,
         isr=record.isr,
         assignment=assignment,
-        min_isr=world.effective_min_isr(name),
+        min_isr=cluster_state.effective_min_isr(name),
         hw=0 if shown is None else shown.hw,
         leo=0 if shown is None else shown.log.leo,
         log_start=0 if shown is None else shown.log.log_start,
@@ -55,17 +57,21 @@ def _partition_view(
         elr=record.state.elr,
         recovering=record.state.recovering,
         beliefs=outdated,
-        leaders=metadata_staleness.leaders(world, name),
+        leaders=metadata_staleness.leaders(cluster_state, name),
     )
 
 
 def _replica_view(
-    world: ClusterState, record: CommittedPartition, replica: Replica, leader: Replica | None, shown: Replica | None
+    cluster_state: ClusterState,
+    record: CommittedPartition,
+    replica: Replica,
+    leader: Replica | None,
+    shown: Replica | None,
 ) -> ReplicaView:
     isr = () if replica.leadership is None else replica.leadership.isr
     return ReplicaView(
         broker=replica.broker,
-        status=_status(world, record, replica, leader),
+        status=_status(cluster_state, record, replica, leader),
         leo=replica.log.leo,
         hw=replica.hw,
         log_start=replica.log.log_start,
@@ -77,14 +83,18 @@ def _replica_view(
     )
 
 
-def status_of(world: ClusterState, name: str, broker: int) -> ReplicaStatus:
+def status_of(cluster_state: ClusterState, name: str, broker: int) -> ReplicaStatus:
     """Return a replica's status, the worst one that applies."""
-    return _status(world, world.record(name), world.replicas[name][broker], world.true_leader(name))
+    return _status(
+        cluster_state, cluster_state.record(name), cluster_state.replicas[name][broker], cluster_state.true_leader(name)
+    )
 
 
-def _status(world: ClusterState, record: CommittedPartition, replica: Replica, leader: Replica | None) -> ReplicaStatus:
+def _status(
+    cluster_state: ClusterState, record: CommittedPartition, replica: Replica, leader: Replica | None
+) -> ReplicaStatus:
     broker = replica.broker
-    if not world.is_up(broker):
+    if not cluster_state.is_up(broker):
         return "down"
     if broker == record.leader:
         return "leader"
@@ -95,18 +105,18 @@ def _status(world: ClusterState, record: CommittedPartition, replica: Replica, l
     return "in_sync" if broker in record.isr else "lagging"
 
 
-def log_view(world: ClusterState, checker: Checker, name: str, start: int, end: int) -> LogView:
+def log_view(cluster_state: ClusterState, checker: Checker, name: str, start: int, end: int) -> LogView:
     """Return the logs of a partition side by side over ``[start, end)``."""
-    record = world.record(name)
-    leader = world.true_leader(name)
-    lanes = tuple(_lane(world, checker, name, broker, (start, end)) for broker in world.replicas[name])
+    record = cluster_state.record(name)
+    leader = cluster_state.true_leader(name)
+    lanes = tuple(_lane(cluster_state, checker, name, broker, (start, end)) for broker in cluster_state.replicas[name])
     return LogView(name, start, end, record.leader, -1 if leader is None else leader.hw, lanes)
 
 
-def _lane(world: ClusterState, checker: Checker, name: str, broker: int, window: Range) -> ReplicaLogView:
-    replica = world.replicas[name][broker]
+def _lane(cluster_state: ClusterState, checker: Checker, name: str, broker: int, window: Range) -> ReplicaLogView:
+    replica = cluster_state.replicas[name][broker]
     log = replica.log
-    leader = world.true_leader(name)
+    leader = cluster_state.true_leader(name)
     diverged = [] if leader is None or leader is replica else differing(leader.log, log)
     if leader is not None and leader is not replica and log.leo > leader.log.leo:
         diverged.append((max(leader.log.leo, log.log_start), log.leo))
@@ -124,11 +134,11 @@ def _lane(world: ClusterState, checker: Checker, name: str, broker: int, window:
             edges.update(edge for hole in log.cleaned.within(low, high) for edge in hole if low < edge < high)
         for at, until in pairwise([low, *sorted(edges), high]):
             if at < until and not (log.cleaned is not None and log.cleaned.covers(at)):
-                epoch = log.lineages.by_id[branch].epoch
+                epoch = log.epoch_branches.by_id[branch].epoch
                 runs.append(EpochRun(at, until, epoch, _inside(at, diverged), _inside(at, lost)))
     counts = _count_records(log, lost_ranges), _count_records(log, subtract(diverged, sorted(lost_ranges)))
     return ReplicaLogView(
-        broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs), *counts
+        broker, status_of(cluster_state, name, broker), log.leo, replica.hw, log.log_start, tuple(runs), *counts
     )
 
 

@@ -74,15 +74,15 @@ class SleepState(NamedTuple):
 class SleepPosition(NamedTuple):
     """Position of a sleeping exchange: whole cycles slept, this cycle's request arrival, and its future times.
 
-    The response would leave at ``deadline`` and arrive at ``answered``; ``parked`` and ``answering`` say which of them
-    are still to come.
+    The response would leave at ``deadline`` and arrive at ``answered``; ``delayed_request`` and ``answering`` say which
+    of them are still to come.
     """
 
     cycles: int
     arrived: int
     deadline: int
     answered: int
-    parked: bool
+    delayed_request: bool
     answering: bool
 
 
@@ -254,16 +254,16 @@ class LongPoll:
             arrived = sleep.arrived + self._slept_us(first, cycles)
         deadline = arrived + sleep.wait
         answered = deadline + self._response_wire.pattern[(first + cycles) % BLOCK]
-        parked = (deadline, self._deadline_order(sleep.serial)) >= (now, order)
+        delayed_request = (deadline, self._deadline_order(sleep.serial)) >= (now, order)
         answering = (answered, self._order(sleep.number + cycles)) >= (now, order)
-        return SleepPosition(cycles, arrived, deadline, answered, parked, answering)
+        return SleepPosition(cycles, arrived, deadline, answered, delayed_request, answering)
 
     def _slept_us(self, first: int, cycles: int) -> int:
         rounds, index = divmod(first + cycles, BLOCK)
         return rounds * self._cycle_us[BLOCK] + self._cycle_us[index] - self._cycle_us[first]
 
     def _last_sent(self, sleep: SleepState, phase: SleepPosition) -> int:
-        if not phase.parked and not phase.answering:
+        if not phase.delayed_request and not phase.answering:
             return phase.answered
         if not phase.cycles:
             return sleep.sent_at
@@ -285,7 +285,7 @@ class LongPoll:
         if phase.cycles:
             self.asking.skipped(number)
         last = self.asking.request(number)
-        if phase.parked:
+        if phase.delayed_request:
             if phase.cycles:
                 self._response_wire.arrives = self._sent_at
             self.answering.woken(last, phase.arrived)

@@ -33,8 +33,8 @@ class EpochBranch:
         "length", "start", "topic_id", "transactional",
     )  # fmt: skip
 
-    def __init__(self, lineage_id: int, broker: int, epoch: int, start: int, topic_id: int = 0) -> None:
-        self.id = lineage_id
+    def __init__(self, branch_id: int, broker: int, epoch: int, start: int, topic_id: int = 0) -> None:
+        self.id = branch_id
         self.topic_id = topic_id
         """Id of the topic it was written for: a recreated topic of the same name has new log branches."""
         self.broker = broker
@@ -271,9 +271,9 @@ class BatchStore:
 
     def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> EpochBranch:
         """Start a new log branch."""
-        lineage = EpochBranch(len(self.by_id), broker, epoch, start, topic_id)
-        self.by_id.append(lineage)
-        return lineage
+        epoch_branch = EpochBranch(len(self.by_id), broker, epoch, start, topic_id)
+        self.by_id.append(epoch_branch)
+        return epoch_branch
 
     def any_transactional(self, extents: Iterable[tuple[int, int]]) -> bool:
         """Whether extents, each (first offset, branch id), may include batches of transactions."""
@@ -292,7 +292,7 @@ class BatchStore:
 
     def save(self) -> tuple[int, ...]:
         """Return the lengths: log branches only grow, so lengths suffice to go back."""
-        return tuple([lineage.length for lineage in self.by_id])
+        return tuple([epoch_branch.length for epoch_branch in self.by_id])
 
     def check(self, saved: tuple[Any, ...]) -> None:
         """Validate saved lengths, which may be of another history or of discarded batches.
@@ -312,8 +312,8 @@ class BatchStore:
         """
         self.check(saved)
         del self.by_id[len(saved) :]
-        for lineage, length in zip(self.by_id, saved, strict=True):
-            lineage.cut(length)
+        for epoch_branch, length in zip(self.by_id, saved, strict=True):
+            epoch_branch.cut(length)
 
 
 # Read-only views of logs at an earlier time, without copies.
@@ -375,7 +375,7 @@ class BatchStoreView(BatchStore):
 
     def save(self) -> tuple[int, ...]:
         """Return the current lengths."""
-        return tuple([lineage.length for lineage in self.by_id if isinstance(lineage, EpochBranchView)])
+        return tuple([epoch_branch.length for epoch_branch in self.by_id if isinstance(epoch_branch, EpochBranchView)])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Return to those lengths of the original, and drop batches of its own."""

@@ -54,7 +54,7 @@ def wipe(log: ReplicaLog, now: int) -> None:
 
 
 def _half(log: ReplicaLog, offset: int) -> int:
-    return max(1, log.lineage_at(offset).batch_at(offset).size // 2)
+    return max(1, log.branch_at(offset).batch_at(offset).size // 2)
 
 
 # Start after an unclean stop: what must be checked, and how long that takes (``LogLoader``, ``LogManager``).

@@ -40,13 +40,13 @@ class _Last(NamedTuple):
 
 def empty_markers(log: ReplicaLog, end: int, now: int, expiry_us: int) -> Bases:
     """Return the base offsets of markers below ``end`` whose transaction has no remaining batch."""
-    if not log.lineages.any_transactional(log.extents):
+    if not log.epoch_branches.any_transactional(log.extents):
         return {}
     known = _known(log, now, expiry_us)
     first = log.segments.first_base
     has_data: dict[int, None] = {}
     empty: Bases = {}
-    for _lineage, batch, _start, _end in log.batches_between(first, end):
+    for _epoch_branch, batch, _start, _end in log.batches_between(first, end):
         producer = batch.producer_id
         last = known.get(producer)
         if batch.kind >= ABORT:
@@ -62,7 +62,7 @@ def empty_markers(log: ReplicaLog, end: int, now: int, expiry_us: int) -> Bases:
 def _known(log: ReplicaLog, now: int, expiry_us: int) -> dict[int, _Last]:
     """Return the transactional producers that have not expired (``ProducerStateManager.lastRecords``)."""
     found: dict[int, _Last] = {}
-    for _lineage, batch, _start, _end in log.batches():
+    for _epoch_branch, batch, _start, _end in log.batches():
         if batch.kind:
             before = found.get(batch.producer_id)
             base = before.base if before is not None and before.epoch == batch.producer_epoch else -1
@@ -181,14 +181,14 @@ def clean(
 
 def _records(log: ReplicaLog, start: int, end: int) -> Iterator[tuple[Batch, list[Range]]]:
     """Yield every batch with its remaining ranges in ``[start, end)``."""
-    for _lineage, batch, _size, low, high in log.kept_between(start, end):
+    for _epoch_branch, batch, _size, low, high in log.kept_between(start, end):
         yield batch, log.left(low, high)
 
 
 def _offset_map(log: ReplicaLog, work: LogToClean, room: int) -> tuple[dict[Key, int], int]:
     """Return the newest offset of every key in the dirty part, and the end of the mapped range (``buildOffsetMap``)."""
     newest: dict[Key, int] = {}
-    models = log.lineages.keys
+    models = log.epoch_branches.keys
     for batch, parts in _records(log, work.first_dirty, work.first_uncleanable):
         if batch.kind and (batch.kind >= ABORT or log.transactions.is_aborted(batch)):
             continue
@@ -239,7 +239,7 @@ class _Sweep:
         if batch.kind >= ABORT:
             return self._marker(batch, keeps_deletes)
         aborted = batch.kind and self._log.transactions.is_aborted(batch)
-        keys, deletes = keys_of(self._log.lineages.keys, batch)
+        keys, deletes = keys_of(self._log.epoch_branches.keys, batch)
         newest, base = self._newest, batch.base
         stays = False
         for low, high in parts:

@@ -52,7 +52,7 @@ def indexes_of(log: ReplicaLog, segment: Segment) -> Indexes:
     times: list[TimeEntry] = []
     newest = TimeEntry(NO_TIMESTAMP, -1)
     unindexed = position = 0
-    for _lineage, batch, size, _start, _end in log.kept_between(segment.base, _end_of(log, segment)):
+    for _epoch_branch, batch, size, _start, _end in log.kept_between(segment.base, _end_of(log, segment)):
         if batch.timestamp_us > newest.timestamp_us:
             newest = TimeEntry(batch.timestamp_us, batch.end - 1)
         if unindexed > log.rules.index_interval:
@@ -78,7 +78,7 @@ def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> TimestampAndOffs
         index = bisect_right(times, timestamp_us, key=lambda entry: entry.timestamp_us) - 1
         # Everything below a floor entry's batch is older.
         begin = times[index].offset if index >= 0 else segment.base
-        for _lineage, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
+        for _epoch_branch, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
             if end > begin and batch.timestamp_us >= timestamp_us:
                 left = log.left(max(start, log.log_start), end)
                 if left:
@@ -90,7 +90,7 @@ def largest_timestamp(log: ReplicaLog) -> TimestampAndOffset | None:
     """Return the last record of the first batch with the largest timestamp (KIP-734), None for an empty log."""
     newest: TimestampAndOffset | None = None
     segment = max(log.segments.all, key=lambda known: known.newest_us)
-    for _lineage, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
+    for _epoch_branch, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
         left = log.left(max(start, log.log_start), end)
         if left and batch.timestamp_us > (NO_TIMESTAMP if newest is None else newest.timestamp_us):
             newest = TimestampAndOffset(left[-1][1] - 1, batch.timestamp_us)

@@ -23,16 +23,33 @@ class ReplicaLog:
     """The log of one replica of one partition (``UnifiedLog``)."""
 
     __slots__ = (
-        "_marks", "_unlinked", "cleaned", "cut", "dropped", "durable", "epochs", "extents", "flush_aged_us",
-        "flushed_us", "leo", "lineages", "log_start", "on_roll", "recovery_point", "rules", "segments", "torn",
-        "transactions", "uses_epochs",
+        "_marks",
+        "_unlinked",
+        "cleaned",
+        "cut",
+        "dropped",
+        "durable",
+        "epoch_branches",
+        "epochs",
+        "extents",
+        "flush_aged_us",
+        "flushed_us",
+        "leo",
+        "log_start",
+        "on_roll",
+        "recovery_point",
+        "rules",
+        "segments",
+        "torn",
+        "transactions",
+        "uses_epochs",
     )  # fmt: skip
 
     def __init__(
-        self, lineages: BatchStore, *, uses_epochs: bool, replaces: bool, rules: LogConfig = DEFAULT_RULES
+        self, epoch_branches: BatchStore, *, uses_epochs: bool, replaces: bool, rules: LogConfig = DEFAULT_RULES
     ) -> None:
         """Start empty; ``uses_epochs``: message format 2, whose batches carry epochs (0.11 and later)."""
-        self.lineages = lineages
+        self.epoch_branches = epoch_branches
         self.extents: list[Extent] = []
         self.leo = 0
         self.log_start = 0
@@ -70,11 +87,11 @@ class ReplicaLog:
         """Return the index of the extent that covers ``offset``."""
         return bisect_right(self.extents, offset, key=lambda extent: extent[0]) - 1
 
-    def lineage_at(self, offset: int) -> EpochBranch:
+    def branch_at(self, offset: int) -> EpochBranch:
         """Return the log branch that covers ``offset``, which must be in the log."""
-        return self.lineages.by_id[self.extents[self.extent_index(offset)][1]]
+        return self.epoch_branches.by_id[self.extents[self.extent_index(offset)][1]]
 
-    def held(self, lineage_id: int) -> list[tuple[int, int]]:
+    def held(self, branch_id: int) -> list[tuple[int, int]]:
         """Return the ranges ``[start, end)`` of a log branch that this log holds, ascending, ignoring compaction.
 
         Usually one range or none. An unfenced follower of an old version can have another branch's records in between:
@@ -83,20 +100,20 @@ class ReplicaLog:
         extents = self.extents
         ranges: list[tuple[int, int]] = []
         for index, (first, owner) in enumerate(extents):
-            if owner == lineage_id:
+            if owner == branch_id:
                 start = max(first, self.log_start)
                 end = extents[index + 1][0] if index + 1 < len(extents) else self.leo
                 if start < end:
                     ranges.append((start, end))
         return ranges
 
-    def holds(self, lineage_id: int, start: int, end: int) -> bool:
+    def holds(self, branch_id: int, start: int, end: int) -> bool:
         """Whether this log holds ``[start, end)`` of a log branch; fast for the newest one."""
-        if self.extents and self.extents[-1][1] == lineage_id and self.extents[-1][0] <= start and end <= self.leo:
+        if self.extents and self.extents[-1][1] == branch_id and self.extents[-1][0] <= start and end <= self.leo:
             return start >= self.log_start
-        return any(first <= start and end <= last for first, last in self.held(lineage_id))
+        return any(first <= start and end <= last for first, last in self.held(branch_id))
 
-    def append_batch(self, lineage: EpochBranch, batch: Batch) -> None:
+    def append_batch(self, epoch_branch: EpochBranch, batch: Batch) -> None:
         """Append a batch as leader."""
         base, records, size, now = batch[:4]
         stamp = batch.timestamp_us
@@ -105,16 +122,16 @@ class ReplicaLog:
             self._roll(base, now, rule)
             self.segments.book(size, stamp, stamp, now)
         extents = self.extents
-        if not extents or extents[-1][1] != lineage.id:
-            extents.append((base, lineage.id))
-        lineage.append(batch)
+        if not extents or extents[-1][1] != epoch_branch.id:
+            extents.append((base, epoch_branch.id))
+        epoch_branch.append(batch)
         if batch.kind:
             self.transactions.note(batch, base)
         self.leo = base + records
         if self.uses_epochs:
             entries = self.epochs.entries
-            if not entries or entries[-1][0] != lineage.epoch:
-                self.epochs.assign(lineage.epoch, base)
+            if not entries or entries[-1][0] != epoch_branch.epoch:
+                self.epochs.assign(epoch_branch.epoch, base)
         if self.leo - self.recovery_point >= self.rules.flush_messages:
             self.flush(batch.appended_us)
 
@@ -148,41 +165,41 @@ class ReplicaLog:
         extents = records.extents
         if len(extents) == 1 and self.extents and self.extents[-1][1] == extents[0][1] and records.cleaned is None:
             end = records.end
-            lineage = self.lineages.by_id[extents[0][1]]
-            size, first_us, newest_us = lineage.measure(records.start, end)
-            if size <= self.rules.segment_bytes and not lineage.transactional:
+            epoch_branch = self.epoch_branches.by_id[extents[0][1]]
+            size, first_us, newest_us = epoch_branch.measure(records.start, end)
+            if size <= self.rules.segment_bytes and not epoch_branch.transactional:
                 self._admit(records.start, end, size, first_us, newest_us, now)
                 self.leo = end
                 if end - self.recovery_point >= self.rules.flush_messages:
                     self.flush(now)
                 return
         self._admit_slice(records, now)
-        for start, lineage_id in extents:
-            if not self.extents or self.extents[-1][1] != lineage_id:
-                self.extents.append((start, lineage_id))
+        for start, branch_id in extents:
+            if not self.extents or self.extents[-1][1] != branch_id:
+                self.extents.append((start, branch_id))
                 if self.uses_epochs:
-                    self.epochs.assign(self.lineages.by_id[lineage_id].epoch, start)
+                    self.epochs.assign(self.epoch_branches.by_id[branch_id].epoch, start)
         self.leo = records.end
-        if self.lineages.any_transactional(extents):
+        if self.epoch_branches.any_transactional(extents):
             self.transactions.read(self.kept_between(records.start, records.end))
         if self.leo - self.recovery_point >= self.rules.flush_messages:
             self.flush(now)
 
     def _admit_slice(self, records: Slice, now: int) -> None:
-        by_id = self.lineages.by_id
+        by_id = self.epoch_branches.by_id
         if records.cleaned is not None:
             self._admit_cleaned(records, records.cleaned, now)
             return
         size, first_us, newest_us, end = 0, NO_TIMESTAMP, NO_TIMESTAMP, records.end
-        for start, lineage_id in reversed(records.extents):
-            more, first_us, top = by_id[lineage_id].measure(start, end)
+        for start, branch_id in reversed(records.extents):
+            more, first_us, top = by_id[branch_id].measure(start, end)
             size += more
             newest_us = max(newest_us, top)
             end = start
         if size > self.rules.segment_bytes:
             # More than fits a segment: Kafka would reject it, here it is appended batch by batch.
             at = records.start
-            for batch, end in self.lineages.batches_of(records.extents, records.end):
+            for batch, end in self.epoch_branches.batches_of(records.extents, records.end):
                 self._admit(at, end, batch.size, batch.timestamp_us, batch.timestamp_us, now)
                 at = end
         elif records.extents:
@@ -191,7 +208,7 @@ class ReplicaLog:
     def _admit_cleaned(self, records: Slice, cleaned: CompactionOverlay, now: int) -> None:
         """Append the remaining batches of a compacted log one by one, including its gaps."""
         at = records.start
-        for batch, end in self.lineages.batches_of(records.extents, records.end):
+        for batch, end in self.epoch_branches.batches_of(records.extents, records.end):
             if not cleaned.gone(batch):
                 size = cleaned.size_of(batch)
                 self._admit(at, end, size, batch.timestamp_us, batch.timestamp_us, now)
@@ -207,19 +224,19 @@ class ReplicaLog:
             return self._read_cleaned(self.cleaned, start, end, max_bytes)
         extents = self.extents
         if start >= extents[-1][0]:
-            lineage = self.lineages.by_id[extents[-1][1]]
-            return Slice(start, lineage.fit(start, end, max_bytes), ((start, lineage.id),))
+            epoch_branch = self.epoch_branches.by_id[extents[-1][1]]
+            return Slice(start, epoch_branch.fit(start, end, max_bytes), ((start, epoch_branch.id),))
         found: list[Extent] = []
         at = start
         index = self.extent_index(start)
         while at < end:
-            lineage = self.lineages.by_id[extents[index][1]]
+            epoch_branch = self.epoch_branches.by_id[extents[index][1]]
             stop = min(end, extents[index + 1][0] if index + 1 < len(extents) else end)
-            fitted = lineage.fit(at, stop, max_bytes)
-            if found and lineage.bytes_between(at, fitted) > max_bytes:
+            fitted = epoch_branch.fit(at, stop, max_bytes)
+            if found and epoch_branch.bytes_between(at, fitted) > max_bytes:
                 break
-            found.append((at, lineage.id))
-            max_bytes -= lineage.bytes_between(at, fitted)
+            found.append((at, epoch_branch.id))
+            max_bytes -= epoch_branch.bytes_between(at, fitted)
             at = fitted
             if fitted < stop or max_bytes <= 0:
                 break
@@ -231,12 +248,12 @@ class ReplicaLog:
         at = start
         found: list[Extent] = []
         empty = True
-        for lineage, batch, low, high in self.batches_between(start, end):
+        for epoch_branch, batch, low, high in self.batches_between(start, end):
             size = cleaned.size_of(batch)
             if size > max_bytes and not empty:
                 break
-            if not found or found[-1][1] != lineage.id:
-                found.append((low, lineage.id))
+            if not found or found[-1][1] != epoch_branch.id:
+                found.append((low, epoch_branch.id))
             empty = empty and not size
             max_bytes -= size
             at = high
@@ -264,10 +281,10 @@ class ReplicaLog:
             self._marks = [(at, min(leo, offset)) for at, leo in self._marks]
             self.cleaned = self.cleaned and self.cleaned.clip(0, offset)
             base = self.segments.reopen(offset, now)
-            for _lineage, batch, size, _start, _end in self.kept_between(base, offset):
+            for _epoch_branch, batch, size, _start, _end in self.kept_between(base, offset):
                 self.segments.book(size, batch.timestamp_us, batch.timestamp_us, now)
             self.transactions.clear()
-            if self.lineages.any_transactional(self.extents):
+            if self.epoch_branches.any_transactional(self.extents):
                 self.transactions.read(self.kept_between(self.segments.first_base, offset))
         self.epochs.truncate_from_end(self.leo)
 
@@ -364,7 +381,7 @@ class ReplicaLog:
         cut = min(self.durable if keep < 0 else max(keep, self.segments.first_base), self.leo)
         if not self.extents or not self.extents[0][0] < cut < self.leo:
             return cut
-        return max(self.lineage_at(cut).batch_at(cut).base, self.extents[self.extent_index(cut)][0])
+        return max(self.branch_at(cut).batch_at(cut).base, self.extents[self.extent_index(cut)][0])
 
     def batches(self) -> Iterator[tuple[EpochBranch, Batch, int, int]]:
         """Yield every batch with its log branch and its offsets ``[start, end)`` in this log, oldest first."""
@@ -373,23 +390,23 @@ class ReplicaLog:
     def batches_between(self, start: int, end: int) -> Iterator[tuple[EpochBranch, Batch, int, int]]:
         """Yield batches as :meth:`batches` over ``[start, end)`` of the files, also below the log start."""
         for index in range(max(0, self.extent_index(start)), len(self.extents)):
-            first, lineage_id = self.extents[index]
-            lineage = self.lineages.by_id[lineage_id]
+            first, branch_id = self.extents[index]
+            epoch_branch = self.epoch_branches.by_id[branch_id]
             low = max(first, start)
             high = min(self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo, end)
             if low >= high:
                 continue
-            for batch in lineage.between(low, high):
-                yield lineage, batch, max(low, batch.base), min(high, batch.end)
+            for batch in epoch_branch.between(low, high):
+                yield epoch_branch, batch, max(low, batch.base), min(high, batch.end)
 
     def kept_between(self, start: int, end: int) -> Iterator[tuple[EpochBranch, Batch, int, int, int]]:
         """Yield (branch, batch, remaining bytes, start, end) of batches in ``[start, end)`` with remaining records."""
         cleaned = self.cleaned
-        for lineage, batch, low, high in self.batches_between(start, end):
+        for epoch_branch, batch, low, high in self.batches_between(start, end):
             if cleaned is None or low >= cleaned.end:
-                yield lineage, batch, batch.size, low, high
+                yield epoch_branch, batch, batch.size, low, high
             elif not cleaned.gone(batch):
-                yield lineage, batch, cleaned.size_of(batch), low, high
+                yield epoch_branch, batch, cleaned.size_of(batch), low, high
 
     def left(self, start: int, end: int) -> list[tuple[int, int]]:
         """Return the parts of ``[start, end)`` that compaction has not removed."""

@@ -58,7 +58,7 @@ class TransactionIndex:
 
     def read(self, batches: Iterable[tuple[Any, Batch, int, int, int]]) -> None:
         """Record the batches that a log lists with their start offsets."""
-        for _lineage, batch, _size, start, _end in batches:
+        for _epoch_branch, batch, _size, start, _end in batches:
             if batch.kind:
                 self.note(batch, start)
 

@@ -44,7 +44,7 @@ class BrokerProcesses:
     def __init__(
         self, context: ManualContext, trips: FollowerRequests, changes: IsrChanges, produces: ManualProduces
     ) -> None:
-        self._ground = context
+        self._context = context
         self._trips = trips
         self._changes = changes
         self._produces = produces
@@ -70,39 +70,39 @@ class BrokerProcesses:
     def _power_loss(self, params: Params) -> KafkaError:
         error = self._stop(params["broker"], POWER_LOSS)
         if error is KafkaError.NONE:
-            for replica in self._ground.replicas_on(params["broker"]):
+            for replica in self._context.replicas_on(params["broker"]):
                 replica.power_lost(NOW, int(params.get("keep", -1)))
         return error
 
     def _disk_loss(self, params: Params) -> KafkaError:
         error = self._stop(params["broker"], "disk_loss")
         if error is KafkaError.NONE:
-            for replica in self._ground.replicas_on(params["broker"]):
+            for replica in self._context.replicas_on(params["broker"]):
                 replica.disk_lost(NOW)
         return error
 
     def _shutdown(self, params: Params) -> KafkaError:
         """Stop a broker by SIGTERM; its leaderships are moved by separate controller steps."""
         broker = params["broker"]
-        replicas = self._ground.replicas_on(broker)
-        if self._ground.up[broker]:
+        replicas = self._context.replicas_on(broker)
+        if self._context.up[broker]:
             for replica in replicas:
                 replica.closed(NOW)
             self._clean[broker] = True
         return self._stop(broker, "shutdown")
 
     def _stop(self, broker: int, how: str) -> KafkaError:
-        replicas = self._ground.replicas_on(broker)
-        if not self._ground.up[broker]:
+        replicas = self._context.replicas_on(broker)
+        if not self._context.up[broker]:
             return KafkaError.BROKER_NOT_AVAILABLE
-        self._ground.up[broker] = False
+        self._context.up[broker] = False
         for replica in replicas:
             replica.stopped()
             self._trips.forget(replica)
             self._changes.forget(replica)
         self._trips.stopped(broker)
         self._produces.stopped(broker)
-        self._ground.emit(NodeDown(NOW, f"broker {broker}", broker, how))
+        self._context.emit(NodeDown(NOW, f"broker {broker}", broker, how))
         return KafkaError.NONE
 
     def _restart(self, params: Params) -> KafkaError:
@@ -111,7 +111,7 @@ class BrokerProcesses:
         With KIP-966 a fenced broker after an unclean shutdown is no longer an eligible leader. A broker that was not
         fenced continues its session.
         """
-        broker, context = params["broker"], self._ground
+        broker, context = params["broker"], self._context
         replicas = context.replicas_on(broker)
         if context.up[broker]:
             return KafkaError.DUPLICATE_BROKER_REGISTRATION
@@ -123,43 +123,43 @@ class BrokerProcesses:
             context.live[broker] = context.registered[broker]
         if not clean and broker not in context.live:
             context.decider.came_back_short(broker, context.live, NOW)
-        context.tell_all_live()
+        context.update_all_live()
         context.emit(NodeUp(NOW, f"broker {broker}", broker))
         detail = "clean shutdown, nothing to check" if clean else f"{checked} bytes checked"
         context.emit(RecoveryFinished(NOW, broker, clean, len(replicas), 0, detail))
         return KafkaError.NONE
 
     def _checkpoint(self, params: Params) -> KafkaError:
-        replicas = self._ground.replicas_on(params["broker"])
-        if not self._ground.up[params["broker"]]:
+        replicas = self._context.replicas_on(params["broker"])
+        if not self._context.up[params["broker"]]:
             return KafkaError.NETWORK_EXCEPTION
         for replica in replicas:
             replica.checkpoint(NOW)
         return KafkaError.NONE
 
     def _flush(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
-        if not self._ground.up[replica.broker]:
+        replica = self._context.replica(params)
+        if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         replica.log.flush(NOW)
         return KafkaError.NONE
 
     def _roll(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
-        if not self._ground.up[replica.broker]:
+        replica = self._context.replica(params)
+        if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         return KafkaError.NONE if replica.log.roll(NOW, "step") else KafkaError.INVALID_REQUEST
 
     def _retain(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
-        if not self._ground.up[replica.broker]:
+        replica = self._context.replica(params)
+        if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         replica.retain(NOW)
         return KafkaError.NONE
 
     def _delete_records(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
-        if not self._ground.up[replica.broker]:
+        replica = self._context.replica(params)
+        if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         before = params["before"]
         return replica.delete_records(-1 if before == "hw" else int(before), NOW)
@@ -172,7 +172,7 @@ class ManualController:
     """Steps of the controller: its decisions, and their delivery to brokers."""
 
     def __init__(self, context: ManualContext, trips: FollowerRequests, changes: IsrChanges) -> None:
-        self._ground = context
+        self._context = context
         self._trips = trips
         self._changes = changes
         self.handlers: dict[str, Handler] = {
@@ -185,33 +185,33 @@ class ManualController:
         }
 
     def _elect(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params, "leader")
+        replica = self._context.replica(params, "leader")
         unclean = bool(params.get("unclean", False))
-        live = self._ground.running()
-        return self._ground.decider.elect_by_hand(replica.partition, replica.broker, NOW, unclean=unclean, live=live)
+        live = self._context.running()
+        return self._context.decider.elect_by_hand(replica.partition, replica.broker, NOW, unclean=unclean, live=live)
 
     def _elect_leaders(self, params: Params) -> KafkaError:
         unclean = bool(params.get("unclean", False))
-        return self._ground.decider.elect_leaders(params["partition"], self._ground.live, NOW, unclean=unclean)
+        return self._context.decider.elect_leaders(params["partition"], self._context.live, NOW, unclean=unclean)
 
     def _drop_from_isr(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
-        live = {broker: epoch for broker, epoch in self._ground.running().items() if broker != replica.broker}
-        return self._ground.decider.drop_by_hand(replica.partition, replica.broker, NOW, live=live)
+        replica = self._context.replica(params)
+        live = {broker: epoch for broker, epoch in self._context.running().items() if broker != replica.broker}
+        return self._context.decider.drop_by_hand(replica.partition, replica.broker, NOW, live=live)
 
     def _fence(self, params: Params) -> KafkaError:
-        broker, context = params["broker"], self._ground
+        broker, context = params["broker"], self._context
         context.replicas_on(broker)
         if broker not in context.live:
             raise ModelError(f"broker {broker} is already fenced; unfence it first", code="fenced_already")
         del context.live[broker]
         context.emit(BrokerFenced(NOW, broker, "session timed out"))
         context.decider.fence(broker, context.live, NOW)
-        context.tell_all_live()
+        context.update_all_live()
         return KafkaError.NONE
 
     def _unfence(self, params: Params) -> KafkaError:
-        broker, context = params["broker"], self._ground
+        broker, context = params["broker"], self._context
         context.replicas_on(broker)
         if broker in context.live:
             raise ModelError(f"broker {broker} is not fenced; fence it first", code="not_fenced")
@@ -221,11 +221,11 @@ class ManualController:
         context.count_on(broker)
         context.emit(BrokerRegistered(NOW, broker))
         context.decider.unfence(broker, context.live, NOW)
-        context.tell_all_live()
+        context.update_all_live()
         return KafkaError.NONE
 
     def _deliver(self, params: Params) -> KafkaError:
-        replica, context = self._ground.replica(params), self._ground
+        replica, context = self._context.replica(params), self._context
         if not context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         decisions = context.decisions[replica.partition]
@@ -258,10 +258,10 @@ MANUAL_CONTROLLER: Final = 1_000
 class ManualControl:
     """Control plane information of a manually stepped cluster, for views and conditions."""
 
-    __slots__ = ("_ground",)
+    __slots__ = ("_context",)
 
     def __init__(self, context: ManualContext) -> None:
-        self._ground = context
+        self._context = context
 
     def controllers(self) -> tuple[int, ...]:
         """Return the only controller."""
@@ -277,7 +277,7 @@ class ManualControl:
 
     def is_live(self, broker: int) -> bool:
         """Return whether a broker is not fenced."""
-        return broker in self._ground.live
+        return broker in self._context.live
 
     def known(self, broker: int) -> Mapping[str, PartitionState]:
         """Return the last states delivered to a broker for its own replicas; it has no other metadata."""
@@ -285,7 +285,7 @@ class ManualControl:
             name: PartitionState(
                 name, replica.leader, replica.leader_epoch, (), replica.partition_epoch, (), topic_id=replica.topic_id
             )
-            for name, replicas in self._ground.parts.replicas.items()
+            for name, replicas in self._context.parts.replicas.items()
             if (replica := replicas.get(broker)) is not None and replica.leader_epoch >= 0
         }
 
@@ -365,25 +365,25 @@ class ManualCluster:
         for replicas in parts.replicas.values():
             for replica in replicas.values():
                 replica.by_hand = True
-        self._ground = ManualContext(parts, dict.fromkeys(ids, True), live, dict(live), self.emit)
-        self._produces = ManualProduces(self._ground)
-        self._consumer = ManualConsumer(self._ground)
+        self._context = ManualContext(parts, dict.fromkeys(ids, True), live, dict(live), self.emit)
+        self._produces = ManualProduces(self._context)
+        self._consumer = ManualConsumer(self._context)
         self._handlers = self._verbs()
-        control = ManualControl(self._ground)
-        self.world = ClusterState(
-            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, control.known,
-            self._ground.counted_on.__getitem__,
+        control = ManualControl(self._context)
+        self.cluster_state = ClusterState(
+            self.profile, parts.committed.records, parts.replicas, parts.epoch_branches, self.is_up, ids, control.known,
+            self._context.counted_on.__getitem__,
         )  # fmt: skip
-        self.checker = Checker(self.world, self.emit)
+        self.checker = Checker(self.cluster_state, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
-        self.query = ConditionQuery(self.world, self.checker, lambda: NOW, dict, control, experience=self._felt)
+        self.query = ConditionQuery(self.cluster_state, self.checker, lambda: NOW, dict, control, experience=self._felt)
 
     def _felt(self) -> ClientStatistics | None:
         return None if self.experience is None else self.experience()
 
     def _verbs(self) -> dict[str, Handler]:
-        context = self._ground
+        context = self._context
         trips = FollowerRequests(context)
         changes = IsrChanges(context)
         return {
@@ -403,7 +403,7 @@ class ManualCluster:
 
     def is_up(self, broker: int) -> bool:
         """Return whether a broker's process runs; the controller's always does."""
-        return self._ground.up.get(broker, broker == MANUAL_CONTROLLER)
+        return self._context.up.get(broker, broker == MANUAL_CONTROLLER)
 
     def act(self, verb: str, params: dict[str, Any]) -> str:
         """Take one step; return the name of Kafka's error if the protocol rejects it, else the empty string.
@@ -419,19 +419,19 @@ class ManualCluster:
                 raise ModelError(f"{verb} needs {name}: {param.doc}", code="missing_parameter")
         self.executed += 1
         error = handler(params)
-        self._ground.note_decisions()
+        self._context.note_decisions()
         return "" if error is KafkaError.NONE else error.name
 
     @property
     def partitions(self) -> tuple[str, ...]:
         """Names of all partitions, in order."""
-        return tuple(self.world.records)
+        return tuple(self.cluster_state.records)
 
     def state(self, partition: str | None = None) -> dict[str, dict[str, Any]]:
         """Return the state of a partition (the first by default) on each broker and on the controller."""
         name = self.partitions[0] if partition is None else partition
-        self.world.record(name)
-        return state_of(self._ground, self.query, self._consumer, name)
+        self.cluster_state.record(name)
+        return state_of(self._context, self.query, self._consumer, name)
 
     def emit(self, event: Event) -> None:
         """Add an event to the trace, and so to the digest."""
@@ -456,12 +456,12 @@ class ManualCluster:
 
     def view(self) -> ClusterView:
         """Return a view of the whole cluster."""
-        partitions = partition_views.partition_views(self.world, self.checker)
+        partitions = partition_views.partition_views(self.cluster_state, self.checker)
         brokers = tuple(
             BrokerView(
                 broker.id, broker.rack, "up" if self.is_up(broker.id) else "down", not self.is_up(broker.id),
                 sum(partition.leader == broker.id for partition in partitions), (),
-                metadata_staleness.stale(self.world, broker.id), self._ground.registered[broker.id],
+                metadata_staleness.stale(self.cluster_state, broker.id), self._context.registered[broker.id],
             )
             for broker in self.spec.brokers
         )  # fmt: skip
@@ -473,4 +473,4 @@ class ManualCluster:
 
     def log_view(self, partition: str, start: int, end: int) -> LogView:
         """Return a view of the logs of a partition over ``[start, end)``, side by side."""
-        return partition_views.log_view(self.world, self.checker, partition, start, end)
+        return partition_views.log_view(self.cluster_state, self.checker, partition, start, end)

@@ -99,7 +99,7 @@ class ManualContext:
         if self.up[broker]:
             self.parts.metadata[broker].live = dict(self.live)
 
-    def tell_all_live(self) -> None:
+    def update_all_live(self) -> None:
         """Update the live brokers in all metadata caches: no step depends on stale ones."""
         for broker in self.up:
             self.tell_live(broker)

@@ -143,7 +143,7 @@ class ManualProduces:
         if error is KafkaError.NONE and produce.result is not None:
             broker, result = produce.replica.broker, produce.result
             acks = request.acks
-            emit(RecordsAcked(NOW, CLIENT, *where, acks, broker, produce.epoch, result.base, 0, result.lineage))
+            emit(RecordsAcked(NOW, CLIENT, *where, acks, broker, produce.epoch, result.base, 0, result.epoch_branch))
         elif produce.result is not None and produce.result.base >= 0:
             self._unknown(produce, error)
         else:
@@ -321,10 +321,12 @@ class ManualConsumer:
     def _consume_records(self, replica: Replica, records: Slice, leader_epoch: int) -> None:
         name = replica.partition
         self.positions[name] = records.end
-        for lineage, batch, start, end in replica.log.batches_between(records.start, records.end):
-            self._epochs[name] = lineage.epoch
+        for epoch_branch, batch, start, end in replica.log.batches_between(records.start, records.end):
+            self._epochs[name] = epoch_branch.epoch
             for index in range(start - batch.base, end - batch.base):
-                self.read[name].append([lineage.epoch, batch.name[index] if batch.name else batch.sequence + index])
+                self.read[name].append(
+                    [epoch_branch.epoch, batch.name[index] if batch.name else batch.sequence + index]
+                )
         for index, (first, log_branch) in enumerate(records.extents):
             start = max(first, records.start)
             end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end

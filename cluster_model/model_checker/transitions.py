@@ -115,10 +115,10 @@ class ReplicaFactory:
         self._config = BrokerConfig.of(profile, {})
         self._topic = TopicConfig.of(profile, {}, {})
 
-    def put(self, broker: int, local: ReplicaState, lineages: BatchStore | None = None) -> Replica:
+    def put(self, broker: int, local: ReplicaState, epoch_branches: BatchStore | None = None) -> Replica:
         """Return a replica in that state; replicas that exchange records share their batch store."""
         metadata = BrokerMetadata()
-        shared = BatchStore() if lineages is None else lineages
+        shared = BatchStore() if epoch_branches is None else epoch_branches
         metadata.live = dict.fromkeys(self.ids, 0)
         replica = Replica(
             broker, PARTITION, self.ids, self.profile, self._config, self._topic, shared, metadata, _ignore_event
@@ -155,11 +155,11 @@ def _ignore_event(_event: Event) -> None:
 
 
 def _fill(replica: Replica, log: tuple[Entry, ...]) -> None:
-    lineage = None
+    epoch_branch = None
     for base, (epoch, number) in enumerate(log):
-        if lineage is None or lineage.epoch != epoch:
-            lineage = replica.log.lineages.begin(replica.broker, epoch, base)
-        replica.log.append_batch(lineage, Batch(base, 1, 1, _NOW, "", -1, number, 1))
+        if epoch_branch is None or epoch_branch.epoch != epoch:
+            epoch_branch = replica.log.epoch_branches.begin(replica.broker, epoch, base)
+        replica.log.append_batch(epoch_branch, Batch(base, 1, 1, _NOW, "", -1, number, 1))
 
 
 def append(replica: Replica, number: int) -> None:
@@ -311,7 +311,7 @@ class ReplicaSteps:
     def fetch(self, broker: int, local: ReplicaState, leader: ReplicaState) -> ReplicaState | None:
         """Fetch one record from the believed leader, or truncate to its shorter log."""
         replica = self._actors.put(broker, local)
-        if not fetch(replica, self._actors.put(local.leader, leader, replica.log.lineages)):
+        if not fetch(replica, self._actors.put(local.leader, leader, replica.log.epoch_branches)):
             return None
         end = replica.log.leo
         if end > len(local.log):

@@ -28,7 +28,7 @@ class ClusterState:
     """The controller's committed state, by partition."""
     replicas: dict[str, dict[int, Replica]]
     """Partition → broker → replica, in assignment order."""
-    lineages: dict[str, BatchStore]
+    epoch_branches: dict[str, BatchStore]
     is_up: Callable[[int], bool]
     """Whether a broker's process is running or paused."""
     brokers: tuple[int, ...]

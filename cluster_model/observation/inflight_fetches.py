@@ -69,7 +69,7 @@ class NetworkedCluster(Protocol):
 
     network: Network
     brokers: dict[int, Broker]
-    world: ClusterState
+    cluster_state: ClusterState
 
 
 def inflight_fetches(cluster: NetworkedCluster, partition: str) -> tuple[InflightFetch, ...]:
@@ -78,7 +78,7 @@ def inflight_fetches(cluster: NetworkedCluster, partition: str) -> tuple[Infligh
     Raises:
         ModelError: no such partition.
     """
-    record = cluster.world.record(partition)
+    record = cluster.cluster_state.record(partition)
     followers = [each for each in record.assignment if each != record.leader and each in cluster.brokers]
     return tuple(_wire(cluster, partition, follower) for follower in followers)
 
@@ -99,7 +99,7 @@ def _wire(cluster: NetworkedCluster, partition: str, follower: int) -> InflightF
         return _with_reply(replace(blank, state="busy", until_us=fetcher._held_until), fetcher._held, partition)
     phase = fetcher._exchange.phase
     if phase is not None:
-        if phase.parked:
+        if phase.delayed_request:
             return replace(blank, state="waits", until_us=phase.deadline)
         return replace(blank, state="reply", until_us=phase.answered) if phase.answering else _in_flight_request(blank)
     return _awake(cluster, partition, fetcher, blank)
@@ -124,7 +124,7 @@ def _awake(
         return _with_reply(wire, found.message, partition) if isinstance(found.message, _REPLIES) else wire
     answerer = cluster.brokers.get(leader)
     session = None if answerer is None else answerer.purgatory.sessions.of((follower, fetcher.index))
-    if session is not None and session.parked is not None and session.parked.correlation == number:
+    if session is not None and session.delayed_request is not None and session.delayed_request.correlation == number:
         return replace(blank, state="waits", until_us=session.deadline)
     return replace(blank, state="unanswered")
 

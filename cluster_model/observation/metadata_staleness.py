@@ -28,12 +28,12 @@ class ControllerInfo(Protocol):
         """Whether a broker is registered and unfenced."""
 
 
-def stale(world: ClusterState, broker: int) -> int:
+def stale(cluster_state: ClusterState, broker: int) -> int:
     """Return the number of partitions that are older in a broker's metadata, or missing; 0 while it is down."""
-    if not world.is_up(broker):
+    if not cluster_state.is_up(broker):
         return 0
-    known = world.known(broker)
-    return sum(_is_outdated(known.get(name), record.state) for name, record in world.records.items())
+    known = cluster_state.known(broker)
+    return sum(_is_outdated(known.get(name), record.state) for name, record in cluster_state.records.items())
 
 
 def _is_outdated(known: PartitionState | None, decided: PartitionState) -> bool:
@@ -46,12 +46,12 @@ def _is_outdated(known: PartitionState | None, decided: PartitionState) -> bool:
     return (known.leader_epoch, known.partition_epoch) < (decided.leader_epoch, decided.partition_epoch)
 
 
-def outdated(world: ClusterState) -> dict[str, list[CachedMetadataView]]:
+def outdated(cluster_state: ClusterState) -> dict[str, list[CachedMetadataView]]:
     """Return partition → the states in running brokers' caches that are older than the committed one."""
     found: dict[str, list[CachedMetadataView]] = {}
-    for broker in filter(world.is_up, world.brokers):
-        known = world.known(broker)
-        for name, record in world.records.items():
+    for broker in filter(cluster_state.is_up, cluster_state.brokers):
+        known = cluster_state.known(broker)
+        for name, record in cluster_state.records.items():
             state = known.get(name)
             if state is not record.state and _is_outdated(state, record.state):
                 found.setdefault(name, []).append(_cached_view(broker, state))
@@ -64,15 +64,15 @@ def _cached_view(broker: int, state: PartitionState | None) -> CachedMetadataVie
     return CachedMetadataView(broker, state.leader, state.leader_epoch, state.partition_epoch, state.isr)
 
 
-def believed_leader(world: ClusterState, partition: str, broker: int) -> int:
+def believed_leader(cluster_state: ClusterState, partition: str, broker: int) -> int:
     """Return the leader in a broker's metadata, NOBODY if unknown, or if the broker is down."""
-    world.record(partition)
-    state = world.known(broker).get(partition) if world.is_up(broker) else None
+    cluster_state.record(partition)
+    state = cluster_state.known(broker).get(partition) if cluster_state.is_up(broker) else None
     return NO_LEADER if state is None else state.leader
 
 
-def leaders(world: ClusterState, partition: str) -> tuple[int, ...]:
+def leaders(cluster_state: ClusterState, partition: str) -> tuple[int, ...]:
     """Return every running broker that believes it leads a partition, in the order of ids."""
-    world.record(partition)
-    replicas = world.replicas.get(partition, {})
-    return tuple(sorted(b for b, each in replicas.items() if each.leadership is not None and world.is_up(b)))
+    cluster_state.record(partition)
+    replicas = cluster_state.replicas.get(partition, {})
+    return tuple(sorted(b for b, each in replicas.items() if each.leadership is not None and cluster_state.is_up(b)))

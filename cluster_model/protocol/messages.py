@@ -100,7 +100,7 @@ class ProduceResponse(NamedTuple):
     error: int
     log_offset: int
     leader_epoch: int
-    lineage: int
+    epoch_branch: int
     """Log branch that the batch was appended to, for observers of the model: clients do not use it."""
     log_start: int = -1
     """Log start offset, sent with UNKNOWN_PRODUCER_ID; -1 otherwise."""

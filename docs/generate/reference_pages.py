@@ -198,16 +198,16 @@ def invariant_page() -> str:
     return "\n".join(parts)
 
 
-def invariant_section(promise: InvariantDefinition) -> str:
+def invariant_section(definition: InvariantDefinition) -> str:
     """Return the section of one invariant."""
     rows = [
-        ("Guaranteed by", guaranteed_versions_text(promise)),
-        *((where[0].upper() + where[1:], text) for where, text in stricter_guarantees(promise)),
-        ("Fixed by", ", ".join(fixes_text(promise))),
-        ("Exceptions", promise.exceptions),
-        ("Source", promise.source),
+        ("Guaranteed by", guaranteed_versions_text(definition)),
+        *((where[0].upper() + where[1:], text) for where, text in stricter_guarantees(definition)),
+        ("Fixed by", ", ".join(fixes_text(definition))),
+        ("Exceptions", definition.exceptions),
+        ("Source", definition.source),
     ]
-    lines = [f"## {promise.name}", "", safe(promise.text), ""]
+    lines = [f"## {definition.name}", "", safe(definition.text), ""]
     lines += [f"- {head}: {safe(text)}" for head, text in rows if text]
     return "\n".join([*lines, ""])
 
@@ -262,7 +262,7 @@ Kafka also blocks on purpose. The result lists such a state under `stuck`, and `
 
 def liveness_page() -> str:
     """Return the page of liveness properties, in Markdown."""
-    rows = [(f"[{each.name}](#{each.name})", each.promise) for each in PROPERTIES]
+    rows = [(f"[{each.name}](#{each.name})", each.definition) for each in PROPERTIES]
     head = _LIVENESS_HEAD.format(
         often=MIN_CHECK_INTERVAL_US // 1_000,
         seldom=LOAD_CHECK_INTERVAL_US // 1_000,

@@ -241,7 +241,7 @@ def _outcome(cluster: Cluster, net: Reachability, *, severed: bool) -> Predicted
     found: dict[str, list[str]] = {"moved": [], "offline": [], "shrunk": [], "under": [], "stuck": []}
     leaders: dict[str, int] = {}
     sizes: dict[str, int] = {}
-    for name, record in cluster.world.records.items():
+    for name, record in cluster.cluster_state.records.items():
         leaders[name] = _classify(cluster, net, record, live, bool(speakers), found, sizes)
     return PredictedImpact(
         down,
@@ -288,7 +288,7 @@ def _classify(
     sizes[name] = len(kept)
     if len(kept) < len(record.isr):
         found["shrunk"].append(name)
-    if len(kept) < cluster.world.effective_min_isr(name):
+    if len(kept) < cluster.cluster_state.effective_min_isr(name):
         found["under"].append(name)
     return leader
 
@@ -344,7 +344,7 @@ def transactional_on(cluster: Cluster, partitions: Collection[str]) -> tuple[str
 
 
 def _count_of(cluster: Cluster, topic: str) -> int:
-    return sum(topic_of(each) == topic for each in cluster.world.records)
+    return sum(topic_of(each) == topic for each in cluster.cluster_state.records)
 
 
 def _not_in(then: tuple[T, ...], now: tuple[T, ...]) -> tuple[T, ...]:
@@ -417,7 +417,7 @@ def each_of(cluster: Cluster, nodes: Collection[int]) -> str:
 
 def lag_time_us(cluster: Cluster) -> int:
     """Return ``replica.lag.time.max.ms`` of the brokers in microseconds."""
-    replicas = (replica for of in cluster.world.replicas.values() for replica in of.values())
+    replicas = (replica for of in cluster.cluster_state.replicas.values() for replica in of.values())
     return next((replica.config.lag_time_us for replica in replicas), 0)
 
 
@@ -481,7 +481,7 @@ def _brief_outage(cluster: Cluster, nodes: tuple[int, ...], for_us: int, down: t
     shown = names(cluster, nodes)
     session = exact_duration(cluster.plane.session_us)
     sentence = f"{shown}: requests wait {exact_duration(for_us)}, less than the session of {session}: no leader moves"
-    led = [name for name, record in cluster.world.records.items() if record.leader in nodes]
+    led = [name for name, record in cluster.cluster_state.records.items() if record.leader in nodes]
     return ExpectedImpact(sentence, clients=affected_clients(cluster, nodes, led), down=down)
 
 
@@ -532,7 +532,7 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{name} is isolated"
     if node in quorum_members(cluster) and not Reachability(cluster, (node,), ()).decides():
         return f"{name} {_leads_text(cluster, node)}, and {control_plane_impact_line(cluster, node)}"
-    if not any(record.leader == node for record in cluster.world.records.values()):
+    if not any(record.leader == node for record in cluster.cluster_state.records.values()):
         return f"{name} leads no partition{_under_min_isr_without(cluster, node)}"
     session = exact_duration(cluster.plane.session_us)
     leads, short = _leads_text(cluster, node), _under_min_isr_without(cluster, node)
@@ -566,7 +566,7 @@ def _slow_line(cluster: Cluster, fault: str, node: int) -> str:
 
 
 def _leads_text(cluster: Cluster, node: int) -> str:
-    leads = sum(record.leader == node for record in cluster.world.records.values())
+    leads = sum(record.leader == node for record in cluster.cluster_state.records.values())
     return "leads 1 partition" if leads == 1 else f"leads {leads} partitions"
 
 

@@ -88,12 +88,12 @@ class OperationTarget:
     @property
     def partitions(self) -> int:
         """Number of partitions of the topic."""
-        return sum(topic_of(each) == self.topic for each in self.cluster.world.records)
+        return sum(topic_of(each) == self.topic for each in self.cluster.cluster_state.records)
 
     @property
     def replicas(self) -> tuple[int, ...]:
         """Replicas of the partition, the preferred leader first."""
-        records = self.cluster.world.records
+        records = self.cluster.cluster_state.records
         return tuple(records[self.partition].assignment) if self.partition in records else ()
 
     @property
@@ -105,7 +105,7 @@ class OperationTarget:
 
     def free_topic(self) -> str:
         """Return ``topic-1``, or the first unused name of this form."""
-        taken = [topic_of(partition) for partition in self.cluster.world.records]
+        taken = [topic_of(partition) for partition in self.cluster.cluster_state.records]
         number = 1
         while f"topic-{number}" in taken:
             number += 1
@@ -123,14 +123,14 @@ def _another_factor(cursor: OperationTarget) -> dict[str, Value]:
 
 
 def _election(cursor: OperationTarget) -> dict[str, Value]:
-    records, partition = cursor.cluster.world.records, cursor.partition
+    records, partition = cursor.cluster.cluster_state.records, cursor.partition
     offline = partition in records and records[partition].leader == NO_LEADER
     return {"partition": partition, "unclean": True} if offline else {"partition": partition}
 
 
 def _another_min_isr(cursor: OperationTarget) -> dict[str, Value]:
-    world, partition = cursor.cluster.world, cursor.partition
-    needed = world.effective_min_isr(partition) if partition in world.records else 1
+    cluster_state, partition = cursor.cluster.cluster_state, cursor.partition
+    needed = cluster_state.effective_min_isr(partition) if partition in cluster_state.records else 1
     return {"topic": cursor.topic, "set": (("min.insync.replicas", 2 if needed < 2 else 1),)}
 
 

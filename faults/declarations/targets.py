@@ -455,9 +455,9 @@ def _members(selector: Selector, cluster: Cluster) -> list[int]:
 
 
 def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:
-    record = cluster.world.records.get(selector.argument)
+    record = cluster.cluster_state.records.get(selector.argument)
     if record is None:
-        known = ", ".join(cluster.world.records)
+        known = ", ".join(cluster.cluster_state.records)
         raise SelectorError(
             f"no partition {selector.argument!r}; there are {known}", selector.column, code="no_partition"
         )
@@ -524,7 +524,7 @@ def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
 
 def _leader_of(topic: str, key: str, cluster: Cluster) -> int | None:
     """Return the leader of a key's partition of an internal topic; None if the topic does not exist."""
-    partitions = sum(name.rpartition("-")[0] == topic for name in cluster.world.records)
+    partitions = sum(name.rpartition("-")[0] == topic for name in cluster.cluster_state.records)
     return cluster.query.leader(f"{topic}-{coordinator_partition(key, partitions)}") if partitions else None
 
 

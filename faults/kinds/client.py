@@ -287,7 +287,7 @@ class LostAck(ClientBehaviour):
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Require producers that wait for acknowledgements."""
         partition = str(aim.params["partition"])
-        if partition and partition not in context.cluster.world.records:
+        if partition and partition not in context.cluster.cluster_state.records:
             raise FaultError(f"no partition {partition}", code="no_partition")
         for node in aim.nodes:
             name = context.cluster.name_of(node)
@@ -533,7 +533,7 @@ class HotKeyFault(ClientBehaviour):
             )
         partitions = []
         for topic in topics:
-            total = sum(name.rpartition("-")[0] == topic for name in cluster.world.records)
+            total = sum(name.rpartition("-")[0] == topic for name in cluster.cluster_state.records)
             if total:
                 partitions.append(f"{topic}-{partition_for_key(b'key-%d' % key, total)}")
         return impact_without_leader_change(
@@ -787,18 +787,18 @@ class ZombieProducer(Behaviour):
                     f"{name} has no transactional.id: brokers cannot recognise a second process of it",
                     code="no_transactional_id",
                 )
-            if context.cluster.clients.rivals.is_there(node):
+            if context.cluster.clients.duplicate_nodes.is_there(node):
                 raise FaultError(f"{name} has a second process already", code="second_process_already")
 
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start the second process."""
         for node in injury.nodes:
-            context.cluster.clients.rivals.start(node)
+            context.cluster.clients.duplicate_nodes.start(node)
 
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Kill the second process and restart the first, which aborts the open transaction."""
         for node in injury.nodes:
-            context.cluster.clients.rivals.end(node)
+            context.cluster.clients.duplicate_nodes.end(node)
             if context.cluster.is_up(node):
                 context.take_away(node)
                 context.cluster.crash(node)

@@ -123,7 +123,7 @@ def _refused(cluster: Cluster, nodes: tuple[int, ...], ahead: int) -> tuple[str,
     by_node = {name: node for node, name in cluster.clients.names.items()}
     for spec in cluster.spec.producers:
         producer = by_node[spec.name]
-        for partition, record in cluster.world.records.items():
+        for partition, record in cluster.cluster_state.records.items():
             if partition.rpartition("-")[0] != spec.topic or record.leader not in cluster.brokers:
                 continue
             rules = cluster.brokers[record.leader].replicas[partition].log.rules
@@ -322,16 +322,17 @@ class SlowFollower(Behaviour):
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return whether the follower stays in the ISR."""
-        world, params = cluster.world, aim.params
+        cluster_state, params = cluster.cluster_state, aim.params
         in_sync = [
             name for node in aim.nodes for name in _followed(cluster, node, str(params["partition"]))
-            if node in world.records[name].isr
+            if node in cluster_state.records[name].isr
         ]  # fmt: skip
         followed = tuple(dict.fromkeys(in_sync))
         under = tuple(
             name
             for name in followed
-            if sum(each not in aim.nodes for each in world.records[name].isr) < world.effective_min_isr(name)
+            if sum(each not in aim.nodes for each in cluster_state.records[name].isr)
+            < cluster_state.effective_min_isr(name)
         )
         what = followed[0] if len(followed) == 1 else f"{len(followed)} partitions"
         shown = names(cluster, aim.nodes)
@@ -352,7 +353,7 @@ class SlowFollower(Behaviour):
 
 def _followed(cluster: Cluster, node: int, partition: str) -> list[str]:
     """Return the partitions that a broker follows: all, or those of the fetcher thread of the given one."""
-    records = cluster.world.records
+    records = cluster.cluster_state.records
     mine = [name for name, record in records.items() if node in record.assignment and record.leader not in (node, -1)]
     if not partition:
         return mine
@@ -361,7 +362,7 @@ def _followed(cluster: Cluster, node: int, partition: str) -> list[str]:
 
 def _lag_time_us(cluster: Cluster, partition: str) -> int:
     """Return ``replica.lag.time.max.ms`` of the leader in microseconds."""
-    replica = cluster.world.true_leader(partition)
+    replica = cluster.cluster_state.true_leader(partition)
     return replica.config.lag_time_us if replica is not None else 0
 
 
@@ -455,7 +456,7 @@ class QuorumLoss(Behaviour):
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restart, resume or reconnect each member."""
         for source, target in injury.links:
-            context.cluster.mend(source, target, injury.id)
+            context.cluster.repair(source, target, injury.id)
         for node in injury.nodes:
             if injury.params["how"] == PAUSE:
                 context.unpause(injury, node)
@@ -471,7 +472,7 @@ class QuorumLoss(Behaviour):
                 f"nothing: {quorum_name(cluster)} loses its majority only with {needed} running members"
             )
         offline = tuple(
-            partition for partition, record in cluster.world.records.items() if record.leader in aim.nodes
+            partition for partition, record in cluster.cluster_state.records.items() if record.leader in aim.nodes
         )  # No controller is left to elect another leader.
         under = losses(cluster, aim.nodes)[2]
         short = tuple(partition for partition in under if partition not in offline)
@@ -550,7 +551,7 @@ class StaleMetadata(Behaviour):
                 cluster.plane.hold_metadata(node, injury.id, delay, cache_only=cache_only)
             else:
                 for metadata in cluster.clients.metadata_of(node):
-                    metadata.hear_late(injury.id, delay)
+                    metadata.delay_metadata(injury.id, delay)
 
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Deliver updates again; delayed ones take effect at once."""
@@ -568,7 +569,7 @@ class StaleMetadata(Behaviour):
         when = f"{delay // 1_000} ms late" if delay else "only when healed"
         leads = [
             partition
-            for partition, record in cluster.world.records.items()
+            for partition, record in cluster.cluster_state.records.items()
             if record.leader in aim.nodes and aim.params["what"] == ALL
         ]
         zombie = ""

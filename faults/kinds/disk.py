@@ -50,7 +50,7 @@ class CorruptBatch(Behaviour):
                 _refuse_no_batch(cluster, node, {**aim.params, "partition": partition})
         except FaultError as error:
             return impact_without_leader_change(f"nothing: {error}")
-        leader = cluster.world.record(partition).leader
+        leader = cluster.cluster_state.record(partition).leader
         if leader not in aim.nodes:
             shown = names(cluster, aim.nodes)
             return impact_without_leader_change(
@@ -59,7 +59,7 @@ class CorruptBatch(Behaviour):
         batch = cluster.harm.batch_at(leader, partition, int(aim.params["offset"]))
         end = batch.end if batch is not None else 0
         followers = [
-            each for each in cluster.world.record(partition).assignment if _end(cluster, each, partition) < end
+            each for each in cluster.cluster_state.record(partition).assignment if _end(cluster, each, partition) < end
         ]
         readers = tuple(
             each
@@ -88,10 +88,12 @@ def _partition(cluster: Cluster, nodes: tuple[int, ...], params: Mapping[str, An
     """
     named = str(params["partition"])
     if named:
-        if named not in cluster.world.records:
-            raise FaultError(f"no partition {named}; there are {', '.join(cluster.world.records)}", code="no_partition")
+        if named not in cluster.cluster_state.records:
+            raise FaultError(
+                f"no partition {named}; there are {', '.join(cluster.cluster_state.records)}", code="no_partition"
+            )
         return named
-    for partition in cluster.world.records:
+    for partition in cluster.cluster_state.records:
         replicas = [cluster.brokers[node].replicas.get(partition) for node in nodes]
         if not partition.startswith("__") and all(each and each.log.leo > each.log.log_start for each in replicas):
             return partition
@@ -128,7 +130,7 @@ class LostWriteback(Behaviour):
         """Return the impact of a later power loss; the fault alone has none."""
         at_stake = tuple(
             partition
-            for partition, record in cluster.world.records.items()
+            for partition, record in cluster.cluster_state.records.items()
             if all(each in aim.nodes for each in record.isr)
         )
         shown = names(cluster, aim.nodes)
@@ -223,7 +225,7 @@ class BrokenDisk(Behaviour):
         """Repair each disk, and restart the broker if it halted."""
         disks = context.cluster.disks
         for node in injury.nodes:
-            disks.mend(node, injury.id)
+            disks.repair(node, injury.id)
             if disks.halted(node) and context.cluster.is_up(node):
                 disks.start_again(node)
             elif disks.halted(node):
@@ -355,11 +357,11 @@ class SlowDisk(Behaviour):
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restore each disk, unless another fault slows it."""
         for node in injury.nodes:
-            context.cluster.disks.mend(node, injury.id)
+            context.cluster.disks.repair(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact: all appends wait where the broker leads, acks=all where it is in sync."""
-        records = cluster.world.records
+        records = cluster.cluster_state.records
         leads = [name for name, record in records.items() if record.leader in aim.nodes]
         follows = [
             name

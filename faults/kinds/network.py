@@ -65,7 +65,7 @@ class LinkShaping(Behaviour):
 
 def clients_affected_impact(cluster: Cluster, aim: Aim, what: str) -> ExpectedImpact:
     """Return an impact that moves no leader but affects clients of the nodes and of the partitions they lead."""
-    led = [name for name, record in cluster.world.records.items() if record.leader in aim.nodes]
+    led = [name for name, record in cluster.cluster_state.records.items() if record.leader in aim.nodes]
     leads = f"; leads {counted(len(led), 'partition')}" if led else ""
     sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
     return ExpectedImpact(sentence, clients=affected_clients(cluster, aim.nodes, led))

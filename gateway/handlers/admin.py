@@ -63,7 +63,7 @@ def _created(call: ApiCall, topic: CreatableTopicResult, *, made: bool) -> dict[
     result = {**_result(topic), "configs": ()}
     if topic.error:
         return result
-    state = call.house.states(call.broker).get(f"{topic.name}-0")
+    state = call.context.states(call.broker).get(f"{topic.name}-0")
     return {
         **result,
         "topic_id": topic_uuid(topic.name, state.topic_id) if made and state is not None else NO_ID,
@@ -77,7 +77,7 @@ def delete_topics(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DeleteTopics, by name or by id."""
     topics = [(name, NO_ID) for name in call.get("topic_names", ())]
     topics += [
-        (topic.name or topic_of_id(call.house, call.broker, topic.topic_id), topic.topic_id)
+        (topic.name or topic_of_id(call.context, call.broker, topic.topic_id), topic.topic_id)
         for topic in call.get("topics", ())
     ]
     names = tuple(name for name, _topic_id in topics if name)
@@ -175,7 +175,7 @@ def _moved(call: ApiCall, path: str, topic: Any, number: int) -> int:
 
     REPLICA_NOT_AVAILABLE: the partition exists, but the broker does not host a replica of it.
     """
-    broker = call.house.cluster.brokers[call.broker]
+    broker = call.context.cluster.brokers[call.broker]
     partition = partition_name(topic.name, number)
     if path != LOG_DIR:
         return KafkaError.LOG_DIR_NOT_FOUND
@@ -257,7 +257,7 @@ def alter_partition_reassignments(call: ApiCall) -> RequestHandlerGenerator:
 
 def _other_factor(call: ApiCall, move: ReassignablePartition) -> AdminError | None:
     """Return the error of a move that changes a partition's replication factor in the broker's metadata (KIP-860)."""
-    state = call.house.states(call.broker).get(move.partition)
+    state = call.context.states(call.broker).get(move.partition)
     had = 0 if state is None else len([broker for broker in state.replicas if broker not in state.adding])
     if not had or not move.replicas or len(move.replicas) == had:
         return None

@@ -54,9 +54,9 @@ def _of_topics(call: ApiCall) -> Generator[ModelRequests, tuple[Any, ...], Mappi
     """Return the overrides of topics: from ZooKeeper, or as far as the broker has applied the metadata log."""
     requested = [each.resource_name for each in call.request.resources if each.resource_type == TOPIC]
     names = tuple(dict.fromkeys(name for name in requested if is_legal(name)))
-    if call.house.cluster.profile.kraft:
+    if call.context.cluster.profile.kraft:
         yield ask(MetadataRequest(0))
-        settings = call.house.cluster.brokers[call.broker].settings
+        settings = call.context.cluster.brokers[call.broker].settings
         return {name: settings.overrides(name) for name in names}
     (answer,) = yield ask(DescribeConfigsRequest(0, names))
     return {name: dict(config) for name, config in answer.configs}
@@ -65,7 +65,7 @@ def _of_topics(call: ApiCall) -> Generator[ModelRequests, tuple[Any, ...], Mappi
 def list_config_resources(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ListConfigResources (KIP-1142); version 0 lists metrics subscriptions, of which there are none."""
     (known,) = yield ask(MetadataRequest(0))
-    fenced = call.house.cluster.brokers[call.broker].control.fenced_brokers()
+    fenced = call.context.cluster.brokers[call.broker].control.fenced_brokers()
     brokers = [str(broker) for broker in (*known.brokers, *fenced)]
     listed: dict[int, list[str]] = {
         TOPIC: list(dict.fromkeys(split_partition(state.partition)[0] for state in known.partitions)),
@@ -106,7 +106,7 @@ def _not_here(call: ApiCall, kind: int, name: str) -> AdminError | None:
     if kind == TOPIC and not is_legal(name):
         return AdminError(name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
     if kind == TOPIC:
-        exists = f"{name}-0" in call.house.states(call.broker)
+        exists = f"{name}-0" in call.context.states(call.broker)
         return None if exists else AdminError(name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
     return _other_broker(call, name) if kind == BROKER else _no_resource(kind)
 
@@ -126,7 +126,7 @@ def _no_resource(kind: int) -> AdminError:
 
 def topic_configs(call: ApiCall, topic: str, own: Mapping[str, ConfigValue]) -> list[dict[str, Any]]:
     """Return all configurations of a topic; ``own`` are its overrides."""
-    cluster = call.house.cluster
+    cluster = call.context.cluster
     settings = cluster.brokers[call.broker].settings
     layers = _layers(call)
     found = []
@@ -141,7 +141,7 @@ def topic_configs(call: ApiCall, topic: str, own: Mapping[str, ConfigValue]) -> 
 
 def _broker_configs(call: ApiCall, name: str) -> list[dict[str, Any]]:
     """Return all configurations of this broker, or with an empty name the dynamic ones of all brokers."""
-    cluster = call.house.cluster
+    cluster = call.context.cluster
     if not name:
         given = _taken(call, "")
         rows = [(key, written(given[key.name])) for key in BROKER_KEYS.values() if key.name in given]
@@ -159,11 +159,11 @@ def _broker_configs(call: ApiCall, name: str) -> list[dict[str, Any]]:
 
 def _of_this_listener(call: ApiCall) -> list[dict[str, Any]]:
     """Return the broker configurations that the gateway determines: listeners, and automatic topic creation."""
-    cluster, broker = call.house.cluster, call.broker
-    host, port = call.house.addresses[broker]
+    cluster, broker = call.context.cluster, call.broker
+    host, port = call.context.addresses[broker]
     listener = f"PLAINTEXT://{host}:{port}"
-    creates = call.house.creates_topics
-    rack = call.house.racks()[broker]
+    creates = call.context.creates_topics
+    rack = call.context.racks()[broker]
     rows = [
         ("broker.id", str(broker), INT, START),
         ("listeners", listener, LIST, START),
@@ -184,7 +184,7 @@ def _of_this_listener(call: ApiCall) -> list[dict[str, Any]]:
 
 def _is_fixed(call: ApiCall, key: ConfigKey) -> bool:
     """Return whether a broker configuration only changes with a restart."""
-    return not call.house.cluster.profile.dynamic_config or key.dynamic == "read-only"
+    return not call.context.cluster.profile.dynamic_config or key.dynamic == "read-only"
 
 
 _Layer = tuple[Mapping[str, str], int]
@@ -193,7 +193,7 @@ _Layer = tuple[Mapping[str, str], int]
 
 def _layers(call: ApiCall) -> tuple[_Layer, ...]:
     """Return the sources of a broker's configurations, highest priority first (``ConfigHelper.configSynonyms``)."""
-    cluster = call.house.cluster
+    cluster = call.context.cluster
     given = (
         (_taken(call, str(call.broker)), RUN_TIME),
         (_taken(call, ""), ALL_BROKERS),
@@ -217,7 +217,7 @@ def _synonyms(layers: Iterable[_Layer], name: str) -> list[tuple[str, str, int]]
 
 def _given(call: ApiCall, name: str) -> dict[str, ConfigValue]:
     """Return the dynamic configurations of this broker, or of all with an empty name, that are in force here."""
-    broker = call.house.cluster.brokers[call.broker]
+    broker = call.context.cluster.brokers[call.broker]
     configs = broker.control.dynamic_config(name)
     return {key: value for key, value in configs.items() if key in broker.settings.given}
 
@@ -228,7 +228,7 @@ def _taken(call: ApiCall, name: str) -> dict[str, ConfigValue]:
     With eligible leader replicas all brokers have ``min.insync.replicas``: the controller writes the value of its file
     if none is set (``ConfigurationControlManager.maybeGenerateElrSafetyRecords``).
     """
-    cluster = call.house.cluster
+    cluster = call.context.cluster
     taken = _given(call, name)
     if cluster.profile.elr and not name:
         taken.setdefault(MIN_ISR, cluster.spec.config.get(MIN_ISR, 1))

@@ -201,7 +201,7 @@ def _owned(call: ApiCall) -> tuple[str, ...] | None:
     if topics is None:
         return None
     return tuple(
-        partition_name(topic_of_id(call.house, call.broker, topic.topic_id) or topic.topic_id, number)
+        partition_name(topic_of_id(call.context, call.broker, topic.topic_id) or topic.topic_id, number)
         for topic in topics
         for number in topic.partitions
     )
@@ -209,7 +209,7 @@ def _owned(call: ApiCall) -> tuple[str, ...] | None:
 
 def _topics(call: ApiCall, partitions: Iterable[str]) -> list[dict[str, Any]]:
     """Return partitions by topic, with topic id and name; versions without the name ignore it."""
-    states = call.house.states(call.broker)
+    states = call.context.states(call.broker)
     rows = [(name, {"id": topic_id_in(states, name), "number": split_partition(name)[1]}) for name in partitions]
     return [
         {"topic_id": found[0]["id"], "topic_name": topic, "partitions": [each["number"] for each in found]}
@@ -228,7 +228,7 @@ def _operations(call: ApiCall, error: int) -> dict[str, int]:
     """Return the authorized operations on a group, if requested."""
     if error or not call.get("include_authorized_operations", False):
         return {}
-    return {"authorized_operations": group_operations(call.house.cluster.profile)}
+    return {"authorized_operations": group_operations(call.context.cluster.profile)}
 
 
 def _describe_consumer_group(call: ApiCall, group: DescribedConsumerGroup) -> dict[str, Any]:
@@ -348,7 +348,7 @@ def find_coordinator(call: ApiCall) -> RequestHandlerGenerator:
 
 
 def _coordinator(call: ApiCall, answer: FindCoordinatorResponse) -> dict[str, Any]:
-    host, port = call.house.addresses.get(answer.node_id, ("", -1))
+    host, port = call.context.addresses.get(answer.node_id, ("", -1))
     return {"error_code": answer.error, "node_id": answer.node_id, "host": host, "port": port}
 
 

@@ -50,7 +50,7 @@ def _producers(call: ApiCall, answer: DescribeProducersResponse) -> dict[str, An
     producers = [
         {
             "producer_id": each.producer_id, "producer_epoch": each.producer_epoch, "last_sequence": each.last_sequence,
-            "last_timestamp": call.house.stamp_ms(each.last_us), "coordinator_epoch": each.coordinator_epoch,
+            "last_timestamp": call.context.stamp_ms(each.last_us), "coordinator_epoch": each.coordinator_epoch,
             "current_txn_start_offset": each.start_offset,
         }
         for each in answer.producers
@@ -106,7 +106,7 @@ def list_transactions(call: ApiCall) -> RequestHandlerGenerator:
     longer_ms = call.get("duration_filter", -1)
     if longer_ms >= 0 and found:
         described = yield ask(*[DescribeTransactionsRequest(0, each.transactional_id) for each in found])
-        now = call.house.cluster.now_us
+        now = call.context.cluster.now_us
         old = {each.transactional_id for each in described if now - each.start_us > longer_ms * 1_000}
         found = [each for each in found if each.transactional_id in old]
     return {
@@ -140,7 +140,7 @@ def describe_log_dirs(call: ApiCall) -> RequestHandlerGenerator:
                 "offset_lag": max(0, replica.hw - replica.log.leo), "is_future_key": False,
             },
         )
-        for partition, replica in call.house.cluster.brokers[call.broker].replicas.items()
+        for partition, replica in call.context.cluster.brokers[call.broker].replicas.items()
         if names is None or partition in names
     ]  # fmt: skip
     topics = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
@@ -198,7 +198,7 @@ def _replica(call: ApiCall, replica: QuorumReplica) -> dict[str, Any]:
 
 def _stamp_ms(call: ApiCall, model_us: int) -> int:
     """Convert a time of the model to a timestamp; -1 for none."""
-    return NOTHING if model_us == NOTHING else call.house.stamp_ms(model_us)
+    return NOTHING if model_us == NOTHING else call.context.stamp_ms(model_us)
 
 
 def describe_client_quotas(call: ApiCall) -> RequestHandlerGenerator:

@@ -35,14 +35,14 @@ def api_versions(call: ApiCall) -> RequestHandlerGenerator:
     yield ask(MetadataRequest(0))
     keys = [
         {"api_key": api, "min_version": low, "max_version": high}
-        for api, low, high in advertised(call.house.ranges)
+        for api, low, high in advertised(call.context.ranges)
     ]  # fmt: skip
     return {"error_code": 0, "api_keys": keys, **_features(call)}
 
 
 def _features(call: ApiCall) -> dict[str, Any]:
     """Return supported and finalized feature levels (KIP-584)."""
-    cluster = call.house.cluster
+    cluster = call.context.cluster
     known = features_of(cluster.profile, cluster.spec.config)
     if not known or call.version < _HAS_FEATURES:
         return {}
@@ -103,7 +103,7 @@ def _by_name(known: MetadataResponse) -> dict[str, list[PartitionState]]:
 
 def _creates(call: ApiCall) -> bool:
     """Return whether missing topics are created: both the broker and the client must allow it."""
-    return bool(call.house.creates_topics and call.get("allow_auto_topic_creation", True))
+    return bool(call.context.creates_topics and call.get("allow_auto_topic_creation", True))
 
 
 def _why_missing(call: ApiCall, name: str) -> KafkaError:
@@ -113,7 +113,7 @@ def _why_missing(call: ApiCall, name: str) -> KafkaError:
     """
     if not is_legal(name):
         return KafkaError.INVALID_TOPIC_EXCEPTION
-    creating = _creates(call) and not call.house.cluster.profile.kraft
+    creating = _creates(call) and not call.context.cluster.profile.kraft
     return KafkaError.LEADER_NOT_AVAILABLE if creating else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -151,10 +151,10 @@ def _topic(name: str, states: list[PartitionState], known: MetadataResponse) -> 
 
 
 def _brokers(call: ApiCall, brokers: Iterable[int], key: str) -> list[dict[str, Any]]:
-    racks = call.house.racks()
+    racks = call.context.racks()
     found = []
     for broker in brokers:
-        host, port = call.house.addresses[broker]
+        host, port = call.context.addresses[broker]
         found.append({key: broker, "host": host, "port": port, "rack": racks[broker]})
     return found
 
@@ -233,7 +233,7 @@ def describe_cluster(call: ApiCall) -> RequestHandlerGenerator:
         return {"error_code": error, "error_message": f"found endpoint type {wanted}, allowed is {BROKERS} (brokers)"}
     brokers = [{**each, "is_fenced": False} for each in _brokers(call, known.brokers, "broker_id")]
     if call.get("include_fenced_brokers", False):
-        fenced = call.house.cluster.brokers[call.broker].control.fenced_brokers()
+        fenced = call.context.cluster.brokers[call.broker].control.fenced_brokers()
         brokers += [{**each, "is_fenced": True} for each in _brokers(call, fenced, "broker_id")]
     allowed = call.get("include_cluster_authorized_operations", False)
     return {

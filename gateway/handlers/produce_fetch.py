@@ -78,12 +78,12 @@ def leader_endpoints(call: ApiCall, hints: Iterable[Hint]) -> list[dict[str, Any
     """Return the addresses of these leaders, each once, if the broker knows them to be alive."""
     if call.version < _SINCE[call.api]:
         return []
-    live = call.house.cluster.brokers[call.broker].metadata.live
-    racks = call.house.racks()
+    live = call.context.cluster.brokers[call.broker].metadata.live
+    racks = call.context.racks()
     found = []
     for leader in dict.fromkeys(hint[0] for hint in hints if hint is not None):
         if leader in live:
-            host, port = call.house.addresses[leader]
+            host, port = call.context.addresses[leader]
             found.append({"node_id": leader, "host": host, "port": port, "rack": racks[leader]})
     return found
 
@@ -108,7 +108,7 @@ def fetch(call: ApiCall) -> RequestHandlerGenerator:
     most = 0
     refused: list[dict[str, Any]] = []
     for topic in request.topics:
-        name = topic.topic if call.version < 13 else topic_of_id(call.house, call.broker, topic.topic_id)
+        name = topic.topic if call.version < 13 else topic_of_id(call.context, call.broker, topic.topic_id)
         if not name:
             refused.append({"topic_id": topic.topic_id, "partitions": _errors(topic, UNKNOWN_TOPIC_ID)})
             continue
@@ -135,7 +135,7 @@ def fetch(call: ApiCall) -> RequestHandlerGenerator:
         )
     )  # fmt: skip
     rows = [(data.partition, _data(call, data)) for data in answer.partitions]
-    states = call.house.states(call.broker)
+    states = call.context.states(call.broker)
     responses = [
         {
             "topic": topic,
@@ -167,7 +167,7 @@ def _data(call: ApiCall, data: FetchData) -> dict[str, Any]:
         "aborted_transactions": [
             {"producer_id": producer_id, "first_offset": first} for producer_id, first in data.aborted
         ],
-        "records": partial(bytes_of, call.house, data) if data.records.extents else b"",
+        "records": partial(bytes_of, call.context, data) if data.records.extents else b"",
     }
     if data.diverging is not None:
         fields["diverging_epoch"] = {"epoch": data.diverging[0], "end_offset": data.diverging[1]}
@@ -208,7 +208,7 @@ def _model_time(call: ApiCall, stamp: int) -> int:
         return EARLIEST
     if stamp in _SPECIAL:
         return stamp
-    stamp_us = call.house.model_us(stamp)
+    stamp_us = call.context.model_us(stamp)
     return min(_SPECIAL) - 1 if stamp_us in _SPECIAL else stamp_us
 
 
@@ -218,12 +218,12 @@ def _offset(call: ApiCall, answer: ListOffsetsResponse, asked_ms: int) -> dict[s
     if not answer.error and asked_ms == LATEST_TIERED:
         offset = epoch = -1
     elif answer.timestamp_us != -1:
-        stamp_ms = call.house.stamp_ms(answer.timestamp_us)
-        replica = call.house.cluster.brokers[call.broker].replicas.get(answer.partition)
+        stamp_ms = call.context.stamp_ms(answer.timestamp_us)
+        replica = call.context.cluster.brokers[call.broker].replicas.get(answer.partition)
         if asked_ms >= 0 and replica is not None:
-            offset, stamp_ms = _record(call.house, replica, offset, asked_ms)
+            offset, stamp_ms = _record(call.context, replica, offset, asked_ms)
         elif asked_ms == MAX_TIMESTAMP and replica is not None:
-            offset = _newest(call.house, replica, offset)
+            offset = _newest(call.context, replica, offset)
     return {
         "partition_index": split_partition(answer.partition)[1],
         "error_code": answer.error,
@@ -233,29 +233,29 @@ def _offset(call: ApiCall, answer: ListOffsetsResponse, asked_ms: int) -> dict[s
     }
 
 
-def _newest(house: GatewayCluster, replica: Replica, offset: int) -> int:
+def _newest(context: GatewayCluster, replica: Replica, offset: int) -> int:
     """Return the offset of a batch's newest record; before 3.8 the last one if compressed (``LogValidator``)."""
     found = batch_at(replica, offset)
     if found is None or not found[1]:
         return offset
     batch, payload = found
-    if batch.codec and not house.cluster.profile.max_timestamp_compressed:
+    if batch.codec and not context.cluster.profile.max_timestamp_compressed:
         return batch.end - 1
     try:
-        record = record_at(payload, house.stamp_ms(batch.timestamp_us))
+        record = record_at(payload, context.stamp_ms(batch.timestamp_us))
     except UnreadableError:
         return offset
     return offset if record is None else batch.base + record[0]
 
 
-def _record(house: GatewayCluster, replica: Replica, offset: int, asked_ms: int) -> tuple[int, int]:
+def _record(context: GatewayCluster, replica: Replica, offset: int, asked_ms: int) -> tuple[int, int]:
     """Return (offset, time) of the first record at or after a time, from a batch on; both -1 if there is none.
 
     Records of the model's own batches have the batch's time, and so do records that cannot be decoded.
     """
     while offset < replica.hw and (found := batch_at(replica, offset)) is not None:
         batch, payload = found
-        newest_ms = house.stamp_ms(batch.timestamp_us)
+        newest_ms = context.stamp_ms(batch.timestamp_us)
         if newest_ms >= asked_ms:
             if not payload:
                 return offset, newest_ms
@@ -313,7 +313,7 @@ def produce(call: ApiCall) -> RequestHandlerGenerator:
     refused: dict[_BatchTarget, tuple[int, str]] = {}
     requests: list[ProduceRequest] = []
     targets: list[_BatchTarget] = []
-    known = call.house.states(call.broker)
+    known = call.context.states(call.broker)
     for target, records in _sent(call):
         targets.append(target)
         if not target.partition:
@@ -326,7 +326,7 @@ def produce(call: ApiCall) -> RequestHandlerGenerator:
             try:
                 head, data = _taken(call, target.partition, bytes(records or b""))
             except BatchError as error:
-                refused[target] = (code_of(error, call.house.cluster.profile), str(error))
+                refused[target] = (code_of(error, call.context.cluster.profile), str(error))
                 continue
             requests.append(_request(call, target.partition, head, data))
     answers: tuple[ProduceResponse, ...] = ()
@@ -352,7 +352,7 @@ def _sent(call: ApiCall) -> Iterator[tuple[_BatchTarget, Any]]:
     """Yield each batch with its target."""
     for topic in call.request.topic_data:
         by_id = call.version >= _BY_ID
-        name = topic_of_id(call.house, call.broker, topic.topic_id) if by_id else topic.name
+        name = topic_of_id(call.context, call.broker, topic.topic_id) if by_id else topic.name
         for each in topic.partition_data:
             partition = partition_name(name, each.index) if name or not by_id else ""
             yield _BatchTarget(topic.topic_id if by_id else name, each.index, partition), each.records
@@ -380,13 +380,13 @@ def _taken(call: ApiCall, partition: str, data: bytes) -> tuple[BatchHeader, byt
 
 def _rules(call: ApiCall, topic: str) -> LogConfig:
     """Return the log settings of a topic, as this broker knows them."""
-    return call.house.cluster.brokers[call.broker].settings.of(topic).log
+    return call.context.cluster.brokers[call.broker].settings.of(topic).log
 
 
 def _request(call: ApiCall, partition: str, head: BatchHeader, data: bytes) -> ProduceRequest:
     stamp_us = _model_us(call, head.max_timestamp_ms)
     return ProduceRequest(
-        0, partition, call.request.acks, ms(call.request.timeout), call.house.account(call.client), head.producer_id,
+        0, partition, call.request.acks, ms(call.request.timeout), call.context.account(call.client), head.producer_id,
         head.base_sequence,
         head.records, head.size, (), stamp_us, head.codec, head.producer_epoch,
         kind=int(head.transactional),
@@ -410,7 +410,7 @@ def _model_us(call: ApiCall, stamp_ms: int) -> int:
     """Convert a timestamp to the model's time; -1 stays "none", and no other value becomes -1."""
     if stamp_ms == -1:
         return -1
-    found = call.house.model_us(stamp_ms)
+    found = call.context.model_us(stamp_ms)
     return -2 if found == -1 else found
 
 
@@ -426,7 +426,7 @@ def _appended(call: ApiCall, answer: ProduceResponse) -> dict[str, Any]:
 
 def _log_start(call: ApiCall, answer: ProduceResponse) -> int:
     """Return the log start offset: from the response, or on an error from the broker's replica."""
-    replica = call.house.cluster.brokers[call.broker].replicas.get(answer.partition)
+    replica = call.context.cluster.brokers[call.broker].replicas.get(answer.partition)
     return answer.log_start if answer.error or replica is None else replica.log.log_start
 
 

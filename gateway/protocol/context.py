@@ -135,7 +135,7 @@ class GatewayCluster:
 class ApiCall:
     """Request of a client to one broker."""
 
-    house: GatewayCluster
+    context: GatewayCluster
     broker: int
     client: str
     """The client's ``client.id``."""
@@ -163,11 +163,11 @@ def topic_uuid(topic: str, topic_id: int) -> uuid.UUID:
     return uuid.UUID(bytes=digest[:16], version=4)
 
 
-def topic_of_id(house: GatewayCluster, broker: int, topic_id: uuid.UUID | None) -> str:
+def topic_of_id(context: GatewayCluster, broker: int, topic_id: uuid.UUID | None) -> str:
     """Return the topic with this id in a broker's metadata cache; empty if there is none."""
     if topic_id is None or topic_id == NO_ID:
         return ""
-    for partition, state in house.states(broker).items():
+    for partition, state in context.states(broker).items():
         topic = split_partition(partition)[0]
         if topic_uuid(topic, state.topic_id) == topic_id:
             return topic

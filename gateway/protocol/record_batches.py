@@ -308,19 +308,21 @@ KEPT: Final = 4096
 """Number of encoded batches of the model's own producers that are cached."""
 
 
-def bytes_of(house: GatewayCluster, data: FetchData) -> bytes:
+def bytes_of(context: GatewayCluster, data: FetchData) -> bytes:
     """Return complete batches, in order, with their offsets and leader epochs; a corrupt batch stays corrupt."""
-    lineages = house.cluster.lineages[data.partition]
+    epoch_branches = context.cluster.epoch_branches[data.partition]
     records = data.records
     out: list[bytes | bytearray] = []
     for index, (start, log_branch) in enumerate(records.extents):
         end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
-        lineage = lineages.by_id[log_branch]
-        for batch in lineage.between(start, end):
+        epoch_branch = epoch_branches.by_id[log_branch]
+        for batch in epoch_branch.between(start, end):
             if records.cleaned is not None and records.cleaned.gone(batch):
                 continue
-            payload = lineage.payload(batch.base) or _made(house, data.partition, log_branch, batch, lineages)
-            out.append(_spoilt(with_offset_and_epoch(payload, batch.base, lineage.epoch), records, batch))
+            payload = epoch_branch.payload(batch.base) or _made(
+                context, data.partition, log_branch, batch, epoch_branches
+            )
+            out.append(_spoilt(with_offset_and_epoch(payload, batch.base, epoch_branch.epoch), records, batch))
     return b"".join(out)
 
 
@@ -329,9 +331,9 @@ def batch_at(replica: Replica, offset: int) -> tuple[Batch, bytes] | None:
     records = replica.log.read(offset, offset + 1, 1)
     if not records.extents:
         return None
-    lineage = replica.log.lineages.by_id[records.extents[0][1]]
-    batch = lineage.batch_at(offset)
-    return batch, lineage.payload(batch.base)
+    epoch_branch = replica.log.epoch_branches.by_id[records.extents[0][1]]
+    batch = epoch_branch.batch_at(offset)
+    return batch, epoch_branch.payload(batch.base)
 
 
 def _spoilt(data: bytearray, records: Slice, batch: Batch) -> bytearray:
@@ -340,46 +342,46 @@ def _spoilt(data: bytearray, records: Slice, batch: Batch) -> bytearray:
     return data
 
 
-def _made(house: GatewayCluster, partition: str, log_branch: int, batch: Batch, lineages: BatchStore) -> bytes:
+def _made(context: GatewayCluster, partition: str, log_branch: int, batch: Batch, epoch_branches: BatchStore) -> bytes:
     key = (partition, log_branch, batch.base)
-    data = house.made.get(key)
+    data = context.made.get(key)
     if data is None:
-        data = house.made[key] = _make(house, partition, batch, lineages)
-        if len(house.made) > KEPT:
-            del house.made[next(iter(house.made))]
+        data = context.made[key] = _make(context, partition, batch, epoch_branches)
+        if len(context.made) > KEPT:
+            del context.made[next(iter(context.made))]
     return data
 
 
-def _make(house: GatewayCluster, partition: str, batch: Batch, lineages: BatchStore) -> bytes:
-    stamp_ms = house.stamp_ms(batch.timestamp_us if batch.timestamp_us != -1 else batch.appended_us)
+def _make(context: GatewayCluster, partition: str, batch: Batch, epoch_branches: BatchStore) -> bytes:
+    stamp_ms = context.stamp_ms(batch.timestamp_us if batch.timestamp_us != -1 else batch.appended_us)
     if batch.kind >= ABORT:
         producer = BatchProducer(batch.producer_id, batch.producer_epoch)
         return encode_marker(batch.base, 0, stamp_ms, producer, batch.coordinator_epoch, commit=batch.kind == COMMIT)
     sequence = batch.sequence - batch.origin if batch.sequence >= 0 else -1
     producer = BatchProducer(batch.producer_id, batch.producer_epoch, sequence if batch.producer_id >= 0 else -1)
-    records = [_model_record(house, partition, batch, number, lineages) for number in range(batch.records)]
+    records = [_model_record(context, partition, batch, number, epoch_branches) for number in range(batch.records)]
     return encode_batch(batch.base, 0, stamp_ms, records, producer, transactional=batch.kind == TRANSACTIONAL)
 
 
 def _model_record(
-    house: GatewayCluster, partition: str, batch: Batch, number: int, lineages: BatchStore
+    context: GatewayCluster, partition: str, batch: Batch, number: int, epoch_branches: BatchStore
 ) -> tuple[bytes | None, bytes | None]:
     """Return key and value of a record of the model's own producers: from the playbook, or its identity."""
     if number < len(batch.name):
         named, sign, value = batch.name[number].partition("=")
         return (named.encode(), value.encode()) if sign else (None, named.encode())
-    keys = keys_of(lineages.keys, batch)
+    keys = keys_of(epoch_branches.keys, batch)
     found = keys.keys[number]
     key = f"key-{found}" if isinstance(found, int) else found
     if number in keys.deletes:
         return (None if key is None else key.encode(), None)
-    spec = next((each for each in house.cluster.spec.producers if each.name == batch.client), None)
+    spec = next((each for each in context.cluster.spec.producers if each.name == batch.client), None)
     name = RecordName(batch.client, partition, batch.sequence + number, max(0, batch.timestamp_us), key)
     fields = {} if spec is None else fields_of(spec)
     if not fields:
         identity = {"producer": name.producer, "partition": partition, "number": name.number}
         return (None if key is None else key.encode(), json.dumps(identity).encode())
-    value = written(contents(fields, house.cluster.seed, name))
+    value = written(contents(fields, context.cluster.seed, name))
     return (None if key is None else key.encode(), value.encode())
 
 

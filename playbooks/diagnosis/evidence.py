@@ -51,47 +51,47 @@ def holds(replica: Replica, wanted: EvidenceRecord) -> bool:
     log, at = replica.log, wanted.log_offset
     if not log.log_start <= at < log.leo or any(damage.start <= at < damage.end for damage in replica.damages):
         return False
-    lineage = log.lineage_at(at)
-    if lineage.epoch != wanted.leader_epoch:
+    epoch_branch = log.branch_at(at)
+    if epoch_branch.epoch != wanted.leader_epoch:
         return False
-    batch = lineage.batch_at(at)
+    batch = epoch_branch.batch_at(at)
     sequence = batch.sequence + at - batch.base
     return batch.client == wanted.client and wanted.sequence in (-1, sequence)
 
 
-def holders(world: ClusterState, wanted: EvidenceRecord) -> tuple[int, ...]:
+def holders(cluster_state: ClusterState, wanted: EvidenceRecord) -> tuple[int, ...]:
     """Return the brokers whose logs have it, running or not, in assignment order."""
-    replicas = world.replicas.get(wanted.partition, {})
+    replicas = cluster_state.replicas.get(wanted.partition, {})
     return tuple(broker for broker, replica in replicas.items() if holds(replica, wanted))
 
 
-def is_safe(world: ClusterState, wanted: EvidenceRecord) -> bool:
+def is_safe(cluster_state: ClusterState, wanted: EvidenceRecord) -> bool:
     """Return whether the record is safe: every replica has it, runs and is in sync, and one of them leads."""
-    record = world.records.get(wanted.partition)
-    if record is None or world.true_leader(wanted.partition) is None:
+    record = cluster_state.records.get(wanted.partition)
+    if record is None or cluster_state.true_leader(wanted.partition) is None:
         return False
-    there = holders(world, wanted)
+    there = holders(cluster_state, wanted)
     return len(record.isr) == len(record.assignment) and all(
-        broker in there and world.is_up(broker) for broker in record.assignment
+        broker in there and cluster_state.is_up(broker) for broker in record.assignment
     )
 
 
-def is_kept(world: ClusterState, wanted: EvidenceRecord) -> bool:
+def is_kept(cluster_state: ClusterState, wanted: EvidenceRecord) -> bool:
     """Return whether the record is not lost if the session ends now: the leader has it, or any log if none leads."""
-    if wanted.partition not in world.records:
+    if wanted.partition not in cluster_state.records:
         return False
-    leader = world.true_leader(wanted.partition)
-    return holds(leader, wanted) if leader is not None else bool(holders(world, wanted))
+    leader = cluster_state.true_leader(wanted.partition)
+    return holds(leader, wanted) if leader is not None else bool(holders(cluster_state, wanted))
 
 
-def loses(world: ClusterState, ledger: Ledger, partition: str, given_up: Sequence[RecordBlock]) -> bool:
-    """Return whether a partition has lost acknowledged records, or its leader lacks any, beyond ``given_up``."""
-    if partition not in world.records:
+def loses(cluster_state: ClusterState, ledger: Ledger, partition: str, expired: Sequence[RecordBlock]) -> bool:
+    """Return whether a partition has lost acknowledged records, or its leader lacks any, beyond ``expired``."""
+    if partition not in cluster_state.records:
         return True
     gone = [*ledger.lost_in(partition), *ledger.missing_in(partition)]
     for log_branch, start, end in gone:
-        epoch = world.lineages[partition].by_id[log_branch].epoch
-        there = [(place.log_offset, place.log_offset + place.count) for place in given_up
+        epoch = cluster_state.epoch_branches[partition].by_id[log_branch].epoch
+        there = [(place.log_offset, place.log_offset + place.count) for place in expired
                  if (place.partition, place.leader_epoch) == (partition, epoch)]  # fmt: skip
         if subtract([(start, end)], union(there)):
             return True

@@ -188,14 +188,14 @@ class NoReturnSearch:
         start: Callable[[], Session],
         actions: Sequence[ForkAction],
         finding: Finding,
-        given_up: Sequence[RecordBlock],
+        expired: Sequence[RecordBlock],
         tell: Telling = lambda text: None,
     ) -> None:
-        """``given_up``: everything that the session lost, of any finding."""
+        """``expired``: everything that the session lost, of any finding."""
         self._history = collect_history(start, actions, finding)
         self.wanted = self._history.wanted
         self._forks = SessionForks(start, actions)
-        self._given_up = given_up
+        self._expired_batches = expired
         self._tell = tell
         self._left_out: tuple[str, ...] = ()
         """Kinds of actions that are no longer tried."""
@@ -234,7 +234,7 @@ class NoReturnSearch:
         If calling off the remaining steps is enough, return that alone.
         """
         session = fork()
-        if not holders(session.cluster.world, self.wanted):
+        if not holders(session.cluster.cluster_state, self.wanted):
             return ()
         found = [each for each in rescues(session, self.wanted) if each.kind not in self._left_out]
         kept: list[RescueAction] = []
@@ -242,7 +242,7 @@ class NoReturnSearch:
             if kinds and rescue.kind not in kinds:
                 continue
             self.tried += 1
-            if keeps(fork, rescue, self.wanted, self._given_up):
+            if keeps(fork, rescue, self.wanted, self._expired_batches):
                 kept.append(rescue)
                 if rescue.kind == CALL_OFF:
                     break
@@ -337,14 +337,14 @@ ROUNDS: Final = 4
 _ManualStep = tuple[str, dict[str, Any]]
 
 
-def find_manual(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[RecordBlock]) -> NoReturn:
+def find_manual(playbook: Playbook, seed: int, finding: Finding, expired: Sequence[RecordBlock]) -> NoReturn:
     """Try every action after every step, from the last step back to the acknowledgement."""
-    found = _find(playbook, seed, finding, given_up)
+    found = _find(playbook, seed, finding, expired)
     names = tuple(step_name(step) for step in playbook.steps)
     return replace(found, steps=names, clean=replace(found.clean, steps=names) if found.clean is not None else None)
 
 
-def _find(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[RecordBlock]) -> NoReturn:
+def _find(playbook: Playbook, seed: int, finding: Finding, expired: Sequence[RecordBlock]) -> NoReturn:
     acked, signs = _walk(playbook, seed, finding)
     wanted, acked_step = acked
     count = len(playbook.steps)
@@ -353,7 +353,7 @@ def _find(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[Re
     saved: dict[int, tuple[RescueAction, ...]] = {}
     last: dict[str, tuple[RescueAction, int]] = {}
     for taken in range(count, acked_step - 1, -1):
-        saved[taken] = keeping_actions(playbook, seed, taken, wanted, given_up)
+        saved[taken] = keeping_actions(playbook, seed, taken, wanted, expired)
         for rescue in saved[taken]:
             last.setdefault(rescue.words, (rescue, taken + 1))
     latest = next((taken for taken in saved if saved[taken]), -1)
@@ -432,7 +432,7 @@ def move_to_position(playbook: Playbook, seed: int, taken: int) -> ManualSession
 
 
 def keeping_actions(
-    playbook: Playbook, seed: int, taken: int, wanted: EvidenceRecord, given_up: Sequence[RecordBlock]
+    playbook: Playbook, seed: int, taken: int, wanted: EvidenceRecord, expired: Sequence[RecordBlock]
 ) -> tuple[RescueAction, ...]:  # fmt: skip
     """Return the actions that keep the record after that many steps; if calling off the rest is enough, that alone."""
     kept: list[RescueAction] = []
@@ -440,8 +440,8 @@ def keeping_actions(
         session = move_to_position(playbook, seed, taken)
         act(session)
         settle(session, wanted.partition)
-        world, ledger = session.cluster.world, session.cluster.checker.ledger
-        if is_kept(world, wanted) and not loses(world, ledger, wanted.partition, given_up):
+        cluster_state, ledger = session.cluster.cluster_state, session.cluster.checker.ledger
+        if is_kept(cluster_state, wanted) and not loses(cluster_state, ledger, wanted.partition, expired):
             kept.append(rescue)
             if rescue.kind == CALL_OFF:
                 break
@@ -452,10 +452,10 @@ def _actions(
     session: ManualSession, wanted: EvidenceRecord
 ) -> Iterator[tuple[RescueAction, Callable[[ManualSession], None]]]:  # fmt: skip
     """Yield the actions of the set that apply here, each with the function that executes it."""
-    world, partition = session.cluster.world, wanted.partition
-    record = world.record(partition)
-    there = holders(world, wanted)
-    up = [broker for broker in record.assignment if world.is_up(broker)]
+    cluster_state, partition = session.cluster.cluster_state, wanted.partition
+    record = cluster_state.record(partition)
+    there = holders(cluster_state, wanted)
+    up = [broker for broker in record.assignment if cluster_state.is_up(broker)]
     yield RescueAction(CALL_OFF, "calling off the remaining steps"), lambda _session: None
     yield (
         RescueAction("catch-up", "having the followers fetch from their leader"),
@@ -483,10 +483,10 @@ def _election(partition: str, broker: int, *, unclean: bool) -> tuple[_ManualSte
     return (("elect", elect), ("deliver", {"broker": broker, "partition": partition}))
 
 
-def _doing(*deeds: _ManualStep) -> Callable[[ManualSession], None]:
+def _doing(*fault_records: _ManualStep) -> Callable[[ManualSession], None]:
     def act(session: ManualSession) -> None:
-        for deed in deeds:
-            _try(session, *deed)
+        for fault_record in fault_records:
+            _try(session, *fault_record)
 
     return act
 
@@ -501,26 +501,26 @@ def _try(session: ManualSession, verb: str, params: dict[str, Any]) -> str:
 def settle(session: ManualSession, partition: str) -> None:
     """Start all brokers that are down, elect a leader, deliver metadata to all, and let the followers fetch."""
     cluster = session.cluster
-    record = cluster.world.record(partition)
+    record = cluster.cluster_state.record(partition)
     for broker in record.assignment:
-        if not cluster.world.is_up(broker):
+        if not cluster.cluster_state.is_up(broker):
             _try(session, "restart", {"broker": broker})
         _try(session, "unfence", {"broker": broker})
-    if cluster.world.record(partition).leader < 0:
-        for broker in cluster.world.record(partition).isr:
+    if cluster.cluster_state.record(partition).leader < 0:
+        for broker in cluster.cluster_state.record(partition).isr:
             _try(session, "elect", {"partition": partition, "leader": broker})
-            if cluster.world.record(partition).leader >= 0:
+            if cluster.cluster_state.record(partition).leader >= 0:
                 break
-    leader = cluster.world.record(partition).leader
+    leader = cluster.cluster_state.record(partition).leader
     for broker in (leader, *[each for each in record.assignment if each != leader]):
         _try(session, "deliver", {"broker": broker, "partition": partition})
     _fetch_all(session, partition)
 
 
 def _fetch_all(session: ManualSession, partition: str) -> None:
-    world = session.cluster.world
-    leader = world.record(partition).leader
+    cluster_state = session.cluster.cluster_state
+    leader = cluster_state.record(partition).leader
     for _round in range(ROUNDS):
-        for broker in world.record(partition).assignment:
-            if broker != leader and world.is_up(broker):
+        for broker in cluster_state.record(partition).assignment:
+            if broker != leader and cluster_state.is_up(broker):
                 _try(session, "fetch", {"follower": broker, "partition": partition})

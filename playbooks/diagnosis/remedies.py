@@ -496,7 +496,7 @@ class RescueAction:
     """A key of :data:`SET`."""
     words: str
     """The action as the subject of a sentence: ``restarting broker 2``."""
-    deeds: tuple[tuple[int, Action], ...] = ()
+    fault_records: tuple[tuple[int, Action], ...] = ()
     """Fault and admin actions, each with its delay after the fork."""
     producers: bool = True
     """Whether the producers continue."""
@@ -504,14 +504,14 @@ class RescueAction:
 
 def rescues(session: Session, wanted: EvidenceRecord) -> Iterator[RescueAction]:
     """Yield the actions of the set that apply in the current state of a session."""
-    world = session.cluster.world
-    record = world.records.get(wanted.partition)
+    cluster_state = session.cluster.cluster_state
+    record = cluster_state.records.get(wanted.partition)
     yield RescueAction(CALL_OFF, "calling off the rest")
     if session.board.active():
         yield RescueAction("heal", "healing every fault", ((0, Action("heal", "all")),))
     if record is None:
         return
-    down = [broker for broker in record.assignment if not world.is_up(broker)]
+    down = [broker for broker in record.assignment if not cluster_state.is_up(broker)]
     for broker in down:
         yield RescueAction("restart", f"restarting broker {broker}", ((0, _restart(broker)),))
     topic = wanted.partition.rpartition("-")[0]
@@ -528,7 +528,7 @@ def _of_holders(
     session: Session, wanted: EvidenceRecord, assignment: tuple[int, ...], down: list[int]
 ) -> Iterator[RescueAction]:  # fmt: skip
     """Yield the actions that need a replica with the record."""
-    there = [broker for broker in holders(session.cluster.world, wanted) if broker in assignment]
+    there = [broker for broker in holders(session.cluster.cluster_state, wanted) if broker in assignment]
     lacking = [broker for broker in assignment if broker not in there and broker not in down]
     if not there:
         return
@@ -536,7 +536,7 @@ def _of_holders(
     names = " and ".join(f"broker {broker}" for broker in lacking)
     if lacking:
         yield RescueAction("stop-lacking", f"stopping {names}", stopping)
-    leader = session.cluster.world.record(wanted.partition).leader
+    leader = session.cluster.cluster_state.record(wanted.partition).leader
     for broker in there:
         if broker not in down and broker != leader:
             order = (broker, *[other for other in assignment if other != broker])
@@ -562,15 +562,15 @@ def _restart(broker: int) -> Action:
 
 
 def keeps(
-    fork: Callable[[], Session], rescue: RescueAction, wanted: EvidenceRecord, given_up: Sequence[RecordBlock]
+    fork: Callable[[], Session], rescue: RescueAction, wanted: EvidenceRecord, expired: Sequence[RecordBlock]
 ) -> bool:
-    """Return whether an action at the point of ``fork`` keeps the record and loses none but those ``given_up``."""
+    """Return whether an action at the point of ``fork`` keeps the record and loses none but those ``expired``."""
     session = fork()
     session.call_off()
     if not rescue.producers:
         session.cluster.stop_producers()
     start = session.cluster.now_us
-    for after_us, action in rescue.deeds:
+    for after_us, action in rescue.fault_records:
         session.advance(start + after_us)
         with suppress(FaultError):
             session.act(action)
@@ -580,17 +580,17 @@ def keeps(
         session.board.heal("all")
         fate = _run(session, wanted, session.cluster.now_us + max(QUIET_US, session.playbook.settle_us))
     if fate is None:
-        fate = is_kept(session.cluster.world, wanted)
-    return fate and not loses(session.cluster.world, session.cluster.checker.ledger, wanted.partition, given_up)
+        fate = is_kept(session.cluster.cluster_state, wanted)
+    return fate and not loses(session.cluster.cluster_state, session.cluster.checker.ledger, wanted.partition, expired)
 
 
 def _run(session: Session, wanted: EvidenceRecord, until_us: int) -> bool | None:
     """Run until it is certain whether the record is kept; None if it is not by ``until_us``."""
-    world = session.cluster.world
+    cluster_state = session.cluster.cluster_state
     while True:
-        if not holders(world, wanted):
+        if not holders(cluster_state, wanted):
             return False
-        if not session.board.active() and not session.board.operations() and is_safe(world, wanted):
+        if not session.board.active() and not session.board.operations() and is_safe(cluster_state, wanted):
             return True
         if session.cluster.now_us >= until_us:
             return None

@@ -133,13 +133,13 @@ class DryRunTimeline:
         self._settle_us = playbook.settle_us
         self._steps = {step_name(step): step for step in playbook.steps}
         self._report = report
-        self._foretold: list[StepPrediction] = []
+        self._predicted: list[StepPrediction] = []
         self._previous_us = 0
         self._settling_us = -1
 
-    def expect(self, foretold: StepPrediction) -> None:
+    def expect(self, predicted: StepPrediction) -> None:
         """Note that a fault is about to be injected; the event of its step follows."""
-        self._foretold.append(foretold)
+        self._predicted.append(predicted)
 
     def take(self, events: Sequence[Event]) -> None:
         """Process further events."""
@@ -189,8 +189,8 @@ class DryRunTimeline:
             waited = event.at_us - self._previous_us
             when = f"{step.trigger.condition.text}, " + (f"after {time_in_seconds(waited)}" if waited else "at once")
         self._previous_us = event.at_us
-        if self._foretold and self._foretold[0].name == event.by:
-            return replace(self._foretold.pop(0), when=when)
+        if self._predicted and self._predicted[0].name == event.by:
+            return replace(self._predicted.pop(0), when=when)
         return TimelineEntry("step", event.at_us, step_text(step), step.index + 1, event.by, when, event.error)
 
 
@@ -237,7 +237,7 @@ class DryRun:
     virtual_us: int
 
     @property
-    def foretold(self) -> tuple[StepPrediction, ...]:
+    def predicted(self) -> tuple[StepPrediction, ...]:
         """The faults on the timeline."""
         return tuple(each for each in self.timeline if isinstance(each, StepPrediction))
 
@@ -250,7 +250,7 @@ class DryRun:
             "verdict": self.verdict,
             "virtual_us": self.virtual_us,
             "timeline": [{"what": each.what, **each.to_json()} for each in self.timeline],
-            "steps": [each.to_json() for each in self.foretold],
+            "steps": [each.to_json() for each in self.predicted],
             "unreached": [each._asdict() for each in self.unreached],
             "reason": self.reason,
         }

@@ -434,7 +434,7 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Fil
 
     try:
         dropped = sum(_cut(disk, path / log, path / side) for log, side in session_files.TORN_TAILS.items())
-        survey = RecordLocations(session.cluster.world, session.cluster.checker.ledger)
+        survey = RecordLocations(session.cluster.cluster_state, session.cluster.checker.ledger)
         manifest = seal(
             path, replace(result, session=str(path)), survey, wall_end=wall(), status="recovered", disk=disk
         )

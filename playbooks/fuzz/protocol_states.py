@@ -38,7 +38,7 @@ class StateContext:
 
     def records(self) -> list[CommittedPartition]:
         """Return the committed state of the partitions that count."""
-        there = self.cluster.world.records
+        there = self.cluster.cluster_state.records
         if self.all_partitions:
             return list(there.values())
         return [there[name] for name in self.partitions if name in there]
@@ -46,7 +46,7 @@ class StateContext:
 
 def own_partitions(cluster: Cluster) -> tuple[str, ...]:
     """Return all partitions except those of internal topics."""
-    return tuple([name for name in cluster.world.records if not name.startswith("__")])
+    return tuple([name for name in cluster.cluster_state.records if not name.startswith("__")])
 
 
 Found = tuple[str, ...]
@@ -62,7 +62,7 @@ def _isr_of_one(sight: StateContext) -> Found:
 
 
 def _under_min_isr(sight: StateContext) -> Found:
-    needed = sight.cluster.world.effective_min_isr
+    needed = sight.cluster.cluster_state.effective_min_isr
     return _where(sight, lambda record: len(record.isr) < needed(record.name))
 
 
@@ -72,11 +72,11 @@ def _under_replicated(sight: StateContext) -> Found:
 
 def _leaderships(sight: StateContext, holds: Callable[[CommittedPartition, int, PartitionLeaderState], bool]) -> Found:
     """Return partitions that a running broker leads, or believes to lead, where ``holds`` is true."""
-    world, found = sight.cluster.world, []
+    cluster_state, found = sight.cluster.cluster_state, []
     for record in sight.records():
-        for broker, replica in world.replicas[record.name].items():
+        for broker, replica in cluster_state.replicas[record.name].items():
             leadership = replica.leadership
-            if leadership is not None and holds(record, broker, leadership) and world.is_up(broker):
+            if leadership is not None and holds(record, broker, leadership) and cluster_state.is_up(broker):
                 found.append(record.name)
                 break
     return tuple(found)
@@ -100,10 +100,10 @@ def _stale_leader(sight: StateContext) -> Found:
 
 def _truncating(sight: StateContext) -> Found:
     """A follower has to find the offset where its log diverges; since KIP-595 its next fetch returns it."""
-    world, found = sight.cluster.world, []
+    cluster_state, found = sight.cluster.cluster_state, []
     for record in sight.records():
-        leader = world.true_leader(record.name)
-        for replica in world.replicas[record.name].values():
+        leader = cluster_state.true_leader(record.name)
+        for replica in cluster_state.replicas[record.name].values():
             following = replica.following
             if following is None:
                 continue
@@ -124,19 +124,19 @@ def _reassigning(sight: StateContext) -> Found:
 
 def _electing(sight: StateContext) -> Found:
     """A new leader has not yet received its leader epoch."""
-    world, found = sight.cluster.world, []
+    cluster_state, found = sight.cluster.cluster_state, []
     for record in sight.records():
-        replica = world.replicas[record.name].get(record.leader)
-        if replica is not None and replica.leader_epoch < record.leader_epoch and world.is_up(record.leader):
+        replica = cluster_state.replicas[record.name].get(record.leader)
+        if replica is not None and replica.leader_epoch < record.leader_epoch and cluster_state.is_up(record.leader):
             found.append(record.name)
     return tuple(found)
 
 
 def _open_transaction(sight: StateContext) -> Found:
-    world = sight.cluster.world
+    cluster_state = sight.cluster.cluster_state
     found = []
     for record in sight.records():
-        leader = world.true_leader(record.name)
+        leader = cluster_state.true_leader(record.name)
         if leader is not None and leader.lso < leader.hw:
             found.append(record.name)
     return tuple(found)

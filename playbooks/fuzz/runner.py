@@ -119,7 +119,7 @@ class ActionGenerator:
 
     def _partition(self, where: str) -> str:
         names = own_partitions(self._cluster)
-        if where in self._cluster.world.records:
+        if where in self._cluster.cluster_state.records:
             return where
         return self._dice.of(names) if names else ""
 
@@ -154,7 +154,7 @@ class ActionGenerator:
             return self._elsewhere(accepts)
         if drawn < 40:
             return f"leader({partition})"
-        record = cluster.world.records[partition]
+        record = cluster.cluster_state.records[partition]
         followers = [broker for broker in record.assignment if broker != record.leader]
         in_sync = [broker for broker in followers if broker in record.isr]
         if drawn < 65 and in_sync:

@@ -430,7 +430,7 @@ class RecordSource(Protocol):
         """Seed of the session."""
 
     @property
-    def world(self) -> ClusterState:
+    def cluster_state(self) -> ClusterState:
         """Read access to the whole cluster state."""
 
     @property
@@ -445,7 +445,7 @@ def inspect_record(cluster: RecordSource, partition: str, offset: int) -> tuple[
         ModelError: there is no such partition.
     """
     producers = {spec.name: spec for spec in cluster.spec.producers}
-    records = written_at(cluster.world, cluster.checker, partition, offset)
+    records = written_at(cluster.cluster_state, cluster.checker, partition, offset)
     return tuple(_peeked(record, producers.get(record.client), cluster.seed) for record in records)
 
 

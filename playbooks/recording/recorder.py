@@ -394,7 +394,7 @@ def conclude_session(
         RecordingError: the recording cannot be sealed.
     """
     view, query = cluster.view(), cluster.query
-    books = client_partition_outcomes(cluster.world, cluster.checker.ledger)
+    books = client_partition_outcomes(cluster.cluster_state, cluster.checker.ledger)
     ledger = replace(
         view.ledger, undone=query.undone(), leaked=query.leaked(), books=books,
         unknown_written=sum(each.unknown_written for each in books),
@@ -414,5 +414,5 @@ def conclude_session(
     result = replace(result, anomalies=cluster.checker.witness.found(view.now_us))
     result = result.with_findings(cluster.checker.casebook.findings(cluster.now_us))
     if recorder is not None:
-        recorder.seal(result, RecordLocations(cluster.world, cluster.checker.ledger))
+        recorder.seal(result, RecordLocations(cluster.cluster_state, cluster.checker.ledger))
     return result

@@ -58,7 +58,7 @@ def offsets(cluster: Cluster, group: DescribedGroup) -> Table:
 
 def _ends(cluster: Cluster, partitions: Iterable[str]) -> dict[str, int]:
     """Return high watermarks, without those of partitions that are deleted or have no leader."""
-    query, there = cluster.query, cluster.world.records
+    query, there = cluster.query, cluster.cluster_state.records
     return {name: query.hw(name) for name in partitions if name in there and query.leader(name) >= 0}
 
 

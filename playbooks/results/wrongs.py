@@ -111,12 +111,12 @@ _BY_ITSELF: Final = {
 
 
 def _unclean(cluster: AnyCluster) -> str:
-    allowed = any(record.topic.unclean for record in cluster.world.records.values())
+    allowed = any(record.topic.unclean for record in cluster.cluster_state.records.values())
     return "unclean.leader.election.enable=true" if allowed else ""
 
 
 def _min_isr_one(cluster: AnyCluster) -> str:
-    least = min((cluster.world.effective_min_isr(name) for name in cluster.world.records), default=2)
+    least = min((cluster.cluster_state.effective_min_isr(name) for name in cluster.cluster_state.records), default=2)
     return "min.insync.replicas=1" if least == 1 else ""
 
 
@@ -133,7 +133,7 @@ def _forgotten(cluster: AnyCluster) -> str:
     A broker that loaded one, after a restart or a truncation, rejects the retry of an older batch with
     OUT_OF_ORDER_SEQUENCE_NUMBER; an idempotent producer then bumps its epoch and sends the batch as new (KIP-360).
     """
-    replicas = [each for by_broker in cluster.world.replicas.values() for each in by_broker.values()]
+    replicas = [each for by_broker in cluster.cluster_state.replicas.values() for each in by_broker.values()]
     reloaded = any(replica.producer_snapshot for replica in replicas)
     return "a snapshot of producer state has only the last batch" if reloaded else ""
 

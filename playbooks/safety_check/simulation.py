@@ -178,8 +178,8 @@ class ServiceMonitor:
                 self._undone.append(event.by)
 
     def _judge(self, partition: str, in_sync: int, now_us: int) -> None:
-        world = self._session.cluster.world
-        needed = world.effective_min_isr(partition) if partition in world.records else 0
+        cluster_state = self._session.cluster.cluster_state
+        needed = cluster_state.effective_min_isr(partition) if partition in cluster_state.records else 0
         if in_sync >= needed and partition not in self._under:
             return
         self._under.setdefault(partition, Outages()).set(in_sync < needed, now_us)

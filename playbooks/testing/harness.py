@@ -267,9 +267,7 @@ class SimulatedCluster:
         except PlaybookError as error:
             raise HarnessError(_message(error)) from None
         if boolean and compiled.type != "boolean":
-            raise HarnessError(
-                f"found the {compiled.type} {shown(text)}, allowed is a condition that is true or false"
-            )
+            raise HarnessError(f"found the {compiled.type} {shown(text)}, allowed is a condition that is true or false")
         return compiled
 
     def _check_open(self) -> None:

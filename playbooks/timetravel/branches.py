@@ -238,14 +238,14 @@ def playbook_with(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
 
 
 class WhatIfBranch:
-    """What-if branch that is being built, up to the time of the session it is compared with."""
+    """Branch with a changed setting that is being built, up to the time of the session it is compared with."""
 
     then = None
 
     def __init__(
-        self, branch: "Branch", place: SessionPosition, deeds: tuple[TimelineAction, ...], other: Session
+        self, branch: "Branch", place: SessionPosition, fault_records: tuple[TimelineAction, ...], other: Session
     ) -> None:
-        """``other`` is the branch to compare with, at position ``place``, after the actions ``deeds``."""
+        """``other`` is the branch to compare with, at position ``place``, after the actions ``fault_records``."""
         self.branch = branch
         self.until_us = place.at_us
         """Virtual time at which it is complete."""
@@ -253,8 +253,8 @@ class WhatIfBranch:
         """Lost or missing records of the other branch."""
         self.refused = 0
         """Number of the operator's actions that were refused here."""
-        self._left = list(deeds)
-        if other.settles_us >= 0 and all(deed.verb != SETTLE for deed in deeds):
+        self._left = list(fault_records)
+        if other.settles_us >= 0 and all(fault_record.verb != SETTLE for fault_record in fault_records):
             began = place._replace(at_us=other.settles_us)
             self._left.append(TimelineAction(began, SETTLE, _HEALING))  # a live session does not settle by itself
         self._harmed_there = _harmed(other)
@@ -286,8 +286,8 @@ class WhatIfBranch:
                 return False
             if not self._left:
                 return True
-            deed = self._left.pop(0)
-            self.refused += not session.do_again(deed) and not deed.refused
+            fault_record = self._left.pop(0)
+            self.refused += not session.do_again(fault_record) and not fault_record.refused
         except RecordingError as error:
             raise FaultError(str(error), code="not_recorded") from None
         return False
@@ -349,17 +349,17 @@ class Branch:
         """Return the viewed position, and the operator's actions up to it."""
         return self.session.timeline.so_far(past=self.session.in_past)
 
-    def untouched_at(self, place: SessionPosition, deeds: int) -> bool:
+    def untouched_at(self, place: SessionPosition, fault_records: int) -> bool:
         """Return whether it is still at that position, after so many actions."""
         here, done = self.session.timeline.so_far()
-        return here == place and len(done) == deeds
+        return here == place and len(done) == fault_records
 
 
 class GrowingBranch:
     """Branch that is being built, up to the position where it forks from its parent."""
 
     def __init__(
-        self, branch: Branch, place: SessionPosition, deeds: tuple[TimelineAction, ...], then: Action | None
+        self, branch: Branch, place: SessionPosition, fault_records: tuple[TimelineAction, ...], then: Action | None
     ) -> None:
         self.branch = branch
         self.then = then
@@ -369,7 +369,7 @@ class GrowingBranch:
         self.beside: Branch | None = None
         """Position of the fork."""
         self._place = place
-        self._left = list(deeds)
+        self._left = list(fault_records)
 
     def words(self, result: str) -> str:
         """Return the message of the complete branch; ``result`` is that of its first action."""
@@ -413,9 +413,11 @@ class GrowingBranch:
         self._repeat(self._left.pop(0))
         return False
 
-    def _repeat(self, deed: TimelineAction) -> None:
-        if not self.branch.session.do_again(deed) and not deed.refused:
-            raise BranchError(f"branch {self.branch.letter}: the rerun refuses {_told(deed)}", code="rerun_refuses")
+    def _repeat(self, fault_record: TimelineAction) -> None:
+        if not self.branch.session.do_again(fault_record) and not fault_record.refused:
+            raise BranchError(
+                f"branch {self.branch.letter}: the rerun refuses {_told(fault_record)}", code="rerun_refuses"
+            )
 
 
 class Branches:
@@ -444,8 +446,8 @@ class Branches:
         Raises:
             BranchError: it is not possible.
         """
-        place, deeds = self.current.so_far()
-        return self._grow(place, deeds, _named(then) if then is not None else "what if", then)
+        place, fault_records = self.current.so_far()
+        return self._grow(place, fault_records, _named(then) if then is not None else "what if", then)
 
     def undo(self) -> GrowingBranch | None:
         """Go back to right before the last action up to the viewed time, without it.
@@ -456,17 +458,19 @@ class Branches:
             BranchError: there is no action, or no branch is possible.
         """
         here = self.current
-        _place, deeds = here.so_far()
-        last = max((number for number, deed in enumerate(deeds) if not deed.refused), default=-1)
+        _place, fault_records = here.so_far()
+        last = max(
+            (number for number, fault_record in enumerate(fault_records) if not fault_record.refused), default=-1
+        )
         if last < 0:
             self._check()
             raise BranchError("nothing to undo: no actions so far", code="nothing_to_undo")
-        place = deeds[last].place
+        place = fault_records[last].place
         again = [each for each in self._all if each.undoes is here and each.untouched_at(place, last)]
         if again:
             self.switch(again[0])
             return None
-        growing = self._grow(place, deeds[:last], f"without {_done(deeds[last])}", None)
+        growing = self._grow(place, fault_records[:last], f"without {_done(fault_records[last])}", None)
         growing.branch.undoes = here
         return growing
 
@@ -503,11 +507,11 @@ class Branches:
         return self.growing
 
     def _grow(
-        self, place: SessionPosition, deeds: tuple[TimelineAction, ...], began: str, then: Action | None
+        self, place: SessionPosition, fault_records: tuple[TimelineAction, ...], began: str, then: Action | None
     ) -> GrowingBranch:
         self._check()
         self.current.session.check_branch()
-        self.growing = growing = GrowingBranch(self._begin(place, began), place, deeds, then)
+        self.growing = growing = GrowingBranch(self._begin(place, began), place, fault_records, then)
         self._share_memory()
         return growing
 
@@ -579,12 +583,12 @@ def _named(action: Action) -> str:
     return action_text(action).removeprefix("inject ")
 
 
-def _told(deed: TimelineAction) -> str:
-    return "taking over" if deed.verb == TAKE_OVER else action_text(deed.action)
+def _told(fault_record: TimelineAction) -> str:
+    return "taking over" if fault_record.verb == TAKE_OVER else action_text(fault_record.action)
 
 
-def _done(deed: TimelineAction) -> str:
-    return _told(deed).removeprefix("inject ")
+def _done(fault_record: TimelineAction) -> str:
+    return _told(fault_record).removeprefix("inject ")
 
 
 def _another(session: Session, recorder: Recorder | None, playbook: Playbook | None, *, goes_on: bool) -> Session:

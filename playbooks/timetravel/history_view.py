@@ -255,15 +255,15 @@ class HistoryView:
             raise FaultError("this is the past, which is read-only: take over in the present", code="past")
         return self.timeline.take_over()
 
-    def do_again(self, deed: TimelineAction) -> bool:
+    def do_again(self, fault_record: TimelineAction) -> bool:
         """Repeat an operator's action now; return whether it was not refused."""
         try:
-            if deed.verb == SETTLE:
+            if fault_record.verb == SETTLE:
                 self.timeline.settle()
-            elif deed.verb == TAKE_OVER:
+            elif fault_record.verb == TAKE_OVER:
                 self.take_over()
             else:
-                self.act(deed.action)
+                self.act(fault_record.action)
         except FaultError:
             return False
         return True

@@ -67,7 +67,7 @@ class Desk:
         self.cluster.run(self.cluster.now_us + int(seconds * SECOND))
 
     def replica(self, partition: str, broker: int) -> Replica:
-        return self.cluster.world.replica(partition, broker)
+        return self.cluster.cluster_state.replica(partition, broker)
 
     def create(self, topic: str, *placement: tuple[int, ...], **config: ConfigValue) -> tuple[PartitionState, ...]:
         """Commit a topic, and tell every broker."""

@@ -53,7 +53,8 @@ class MemberRig(ReadingRig):
         given = {"enable.auto.commit": commit == "auto", **(config or {})}
         self.consumer = Consumer(
             NodeContext(self.network, CLIENT), "g/0", "g", profile, ConsumerConfig.of(profile, given), (), BROKERS,
-            Application(processing_us, commit), self.lineages, self.events.append, 0, self.streams.named("retry:g/0"),
+            Application(processing_us, commit), self.epoch_branches, self.events.append, 0,
+            self.streams.named("retry:g/0"),
         )  # fmt: skip
         self.network.add(CLIENT, "g/0", self.consumer)
         self.consumer.subscribe(GroupSettings.of(profile, given, instance), () if pattern else ("t",), pattern)

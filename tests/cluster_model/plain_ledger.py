@@ -78,7 +78,7 @@ class Readable:
 class PlainLedger:
     """Hears every event behind the checker."""
 
-    world: ClusterState
+    cluster_state: ClusterState
     outcomes: dict[Number, str] = field(default_factory=dict)
     unnumbered: int = 0
     copies: dict[tuple[str, int, int], Copy] = field(default_factory=dict)
@@ -132,8 +132,8 @@ class PlainLedger:
                     self.blind[number] = None
 
     def _appended(self, event: Appended) -> None:
-        replica = self.world.replicas[event.partition][event.broker]
-        log_branch = replica.log.lineage_at(event.log_offset).id
+        replica = self.cluster_state.replicas[event.partition][event.broker]
+        log_branch = replica.log.branch_at(event.log_offset).id
         before = [
             copy.number[2]
             for offset, owner in _covered(replica.log)
@@ -145,7 +145,7 @@ class PlainLedger:
             number = (event.client, event.partition, event.sequence + index)
             offset = event.log_offset + index
             copy = Copy(event.partition, log_branch, offset, number, replica.topic_id)
-            record = self.world.records.get(event.partition)
+            record = self.cluster_state.records.get(event.partition)
             copy.deleted = record is None or record.topic_id != replica.topic_id or self._is_doomed(event.partition)
             self.copies[event.partition, log_branch, offset] = copy
             copy.late = number[2] not in before and any(other > number[2] >= 0 for other in before)
@@ -155,7 +155,7 @@ class PlainLedger:
 
     def _deleted(self, event: LogStartMoved) -> None:
         """What the log covered until now, and does not any more, unless it was missed already."""
-        replica = self.world.replicas[event.partition][event.broker]
+        replica = self.cluster_state.replicas[event.partition][event.broker]
         before = self.shapes[id(replica)]
         for offset, log_branch in before.records.items():
             if offset < replica.log.log_start:
@@ -164,7 +164,7 @@ class PlainLedger:
                     copy.deleted = True
 
     def _is_doomed(self, partition: str) -> bool:
-        return self.world.being_deleted(partition.rpartition("-")[0])
+        return self.cluster_state.being_deleted(partition.rpartition("-")[0])
 
     def _doomed(self) -> None:
         """The deletion of a topic is committed: what is not lost by then goes on purpose."""
@@ -182,8 +182,8 @@ class PlainLedger:
 
     def _look(self) -> None:
         """Take the shapes of all logs, and see who shows what and what is missing."""
-        for name, record in self.world.records.items():
-            for replica in self.world.replicas[name].values():
+        for name, record in self.cluster_state.records.items():
+            for replica in self.cluster_state.replicas[name].values():
                 if replica.topic_id == record.topic_id:
                     self._look_at(replica)
         self.absent, self.lost = self._absent_and_lost()
@@ -198,8 +198,8 @@ class PlainLedger:
                 continue
             name = copy.partition
             if name not in logs:
-                logs[name] = [self._readable(replica) for replica in self.world.replicas.get(name, {}).values()]
-                leader = self.world.true_leader(name) if name in self.world.records else None
+                logs[name] = [self._readable(replica) for replica in self.cluster_state.replicas.get(name, {}).values()]
+                leader = self.cluster_state.true_leader(name) if name in self.cluster_state.records else None
                 leaders[name] = None if leader is None else self._readable(leader)
             led = leaders[name]
             if led is not None and not led.holds(copy):
@@ -262,8 +262,8 @@ class PlainLedger:
 
     def _repeated(self) -> Iterator[tuple[str, Number]]:
         """Numbers that stand in a leader's log a second time, and those that stand behind a higher one."""
-        for name in self.world.records:
-            leader = self.world.true_leader(name)
+        for name in self.cluster_state.records:
+            leader = self.cluster_state.true_leader(name)
             if leader is None or name == self.deleted_now:
                 continue
             last: dict[Number, int] = {}
@@ -293,7 +293,7 @@ def spread(ranges: list[tuple[int, int]]) -> list[int]:
     return sorted(at for low, high in ranges for at in range(low, high))
 
 
-def counts_of(world: ClusterState, checker: Checker) -> dict[str, dict[tuple[str, str], list[int]]]:
+def counts_of(cluster_state: ClusterState, checker: Checker) -> dict[str, dict[tuple[str, str], list[int]]]:
     """The same terms by the ledger of the product."""
     ledger = checker.ledger
     found: dict[str, dict[tuple[str, str], list[int]]] = {}
@@ -311,7 +311,7 @@ def counts_of(world: ClusterState, checker: Checker) -> dict[str, dict[tuple[str
         put("reordered", *where, spread(ledger.repeats.reordered_in(*where)))
         put("acked_lost", *where, spread(ledger.deletions.buried_in(*where, committed=False)))
         put("committed_lost", *where, spread(ledger.deletions.buried_in(*where, committed=True)))
-    for partition in world.records:
+    for partition in cluster_state.records:
         for term, intervals in (
             ("missing", ledger.missing_in(partition)),
             ("acked_lost", ledger.lost_in(partition)),
@@ -330,7 +330,7 @@ class Watch:
     def __init__(self, cluster: Any) -> None:
         self.cluster = cluster
         self.checker: Checker = cluster.checker
-        self.plain = PlainLedger(cluster.world)
+        self.plain = PlainLedger(cluster.cluster_state)
         self.compared = 0
         self._depth = 0
         """Findings of the checker are events, too, within the one that it is looking at."""
@@ -355,7 +355,7 @@ class Watch:
     def compare(self, event: TraceEvent | None = None) -> None:
         """Every term, by client and partition, number by number."""
         self.compared += 1
-        plain, real = self.plain.counts(anew=event is None), counts_of(self.cluster.world, self.checker)
+        plain, real = self.plain.counts(anew=event is None), counts_of(self.cluster.cluster_state, self.checker)
         for term in sorted(plain.keys() | real.keys()):
             assert real.get(term, {}) == plain.get(term, {}), (term, event, real.get(term), plain.get(term))
             count = sum(map(len, plain.get(term, {}).values()))

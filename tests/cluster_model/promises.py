@@ -100,7 +100,7 @@ class Promises:
         if self.excused:
             return
         for offset in range(records.start, records.end):
-            log_branch = replica.log.lineage_at(offset).id
+            log_branch = replica.log.branch_at(offset).id
             before = self._read.setdefault(offset, log_branch)
             self._hold(
                 before == log_branch,
@@ -151,7 +151,7 @@ class Promises:
         entries = log.epochs.entries
         rising = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(entries))
         self._hold(rising and (not entries or entries[-1][1] <= log.leo), EPOCHS, text)
-        written = [log.lineages.by_id[log_branch].epoch for _start, log_branch in log.extents]
+        written = [log.epoch_branches.by_id[log_branch].epoch for _start, log_branch in log.extents]
         self._hold(written == sorted(written), EPOCHS, f"{replica.broker} holds batches of epochs {written}")
 
     def _hw(self, replica: Replica) -> None:
@@ -166,7 +166,7 @@ class Promises:
         """The same epoch at an offset: the same records there and below."""
         same = False
         for offset in range(min(one.leo, other.leo) - 1, max(one.log_start, other.log_start) - 1, -1):
-            left, right = one.lineage_at(offset), other.lineage_at(offset)
+            left, right = one.branch_at(offset), other.branch_at(offset)
             same = same or left.epoch == right.epoch
             self._hold(not same or left is right, LOG_MATCHING, f"{who} differ at {offset}, and agree in epoch above")
 
@@ -221,6 +221,6 @@ class Promises:
                 continue
             log = self._protocol.replicas[broker].log
             for offset in range(max(log.log_start, leader.log.log_start), leader.hw):
-                held = offset < log.leo and log.lineage_at(offset) is leader.log.lineage_at(offset)
+                held = offset < log.leo and log.branch_at(offset) is leader.log.branch_at(offset)
                 text = f"{leader.broker} has HW {leader.hw}, and {broker} of {word} ISR lacks its {offset}"
                 self._hold(held, COMPLETE, text)

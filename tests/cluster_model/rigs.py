@@ -192,18 +192,18 @@ class ProducerRig(Rig):
 
 
 class ReadingRig(Rig):
-    """Records for a consumer of ``partitions`` are put into ``lineages`` by the test."""
+    """Records for a consumer of ``partitions`` are put into ``epoch_branches`` by the test."""
 
     consumer: Consumer
 
     def __init__(self, partitions: int) -> None:
         super().__init__()
         self.partitions = tuple(f"t-{index}" for index in range(partitions))
-        self.lineages = {name: BatchStore() for name in self.partitions}
+        self.epoch_branches = {name: BatchStore() for name in self.partitions}
 
 
 class ConsumerRig(ReadingRig):
-    """A consumer of some partitions; their records are put into ``lineages`` by the test."""
+    """A consumer of some partitions; their records are put into ``epoch_branches`` by the test."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class ConsumerRig(ReadingRig):
         profile = Profile.of(kafka)
         self.consumer = Consumer(
             NodeContext(self.network, CLIENT), "g/0", "g", profile, ConsumerConfig.of(profile, config or {}),
-            self.partitions, BROKERS, Application(processing_us), self.lineages, self.events.append, 0,
+            self.partitions, BROKERS, Application(processing_us), self.epoch_branches, self.events.append, 0,
             self.streams.named("retry:g/0"),
         )  # fmt: skip
         self.network.add(CLIENT, "g/0", self.consumer)

@@ -175,7 +175,7 @@ def act(cluster: Cluster, step: Step) -> None:
     node, number = step.node, step.number
     state = cluster.state_of(node)
     alive = state in (ProcessState.RUNNING, ProcessState.PAUSED)
-    partitions = list(cluster.world.records)
+    partitions = list(cluster.cluster_state.records)
     partition = partitions[number % len(partitions)]
     if step.verb in ("crash", "torn") and alive:
         cluster.crash(node, torn=step.verb == "torn")
@@ -202,7 +202,7 @@ def act(cluster: Cluster, step: Step) -> None:
             cluster.cut(step.other, node, number % 2)
     elif step.verb == "mend":
         for source, target in list(cluster.network._links):
-            cluster.mend(source, target, number % 2)
+            cluster.repair(source, target, number % 2)
     elif step.verb in ("shape", "lift", "sever"):
         _shake_wiring(cluster, step)
     elif step.verb == "elect":
@@ -330,7 +330,7 @@ def state(cluster: Cluster) -> tuple[Any, ...]:
 
 def seen(cluster: Cluster) -> tuple[Any, ...]:
     """Everything that can be observed from outside."""
-    logs = [cluster.log_view(name, 0, 1 << 40) for name in cluster.world.records]
+    logs = [cluster.log_view(name, 0, 1 << 40) for name in cluster.cluster_state.records]
     return (cluster.drain(), replace(cluster.view(), events=0), logs)
 
 

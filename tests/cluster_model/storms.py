@@ -102,7 +102,7 @@ class Storm:
     def _victim(self) -> int:
         """Anybody, but rather one that matters."""
         cluster = self.cluster
-        leaders = [record.leader for record in cluster.world.records.values() if record.leader != NO_LEADER]
+        leaders = [record.leader for record in cluster.cluster_state.records.values() if record.leader != NO_LEADER]
         active = cluster.plane.active()
         choice = self.random.random()
         if choice < 0.3 and leaders:
@@ -119,7 +119,7 @@ class Storm:
         cut = [pair for pair in list(cluster.network._links) if cluster.network.link(*pair).cuts]
         for pair in cut:
             if everything or self.random.random() < 0.5:
-                cluster.mend(*pair, FAULT)
+                cluster.repair(*pair, FAULT)
         for node in self.nodes:
             if everything or self.random.random() < 0.5:
                 self._revive(node)
@@ -161,10 +161,10 @@ class Storm:
 
     def is_whole(self) -> bool:
         """Whether there is a controller, every partition has its leader and all its replicas in sync."""
-        plane, world = self.cluster.plane, self.cluster.world
+        plane, cluster_state = self.cluster.plane, self.cluster.cluster_state
         return plane.active() != NO_LEADER and all(
             record.leader != NO_LEADER and set(record.isr) == set(record.assignment)
-            for record in world.records.values()
+            for record in cluster_state.records.values()
         )
 
     def settle(self, bound_us: int) -> None:
@@ -205,8 +205,8 @@ class Storm:
         The leader then waits for a new epoch (INVALID_UPDATE_VERSION, KIP-497), which nothing else may bring.
         """
         found: dict[int, None] = {}
-        for record in self.cluster.world.records.values():
-            leader = self.cluster.world.true_leader(record.name)
+        for record in self.cluster.cluster_state.records.values():
+            leader = self.cluster.cluster_state.true_leader(record.name)
             if self.cluster.profile.kraft or leader is None or leader.leadership is None:
                 continue
             if leader.leadership.pending is not None and leader.partition_epoch < record.partition_epoch:
@@ -215,15 +215,15 @@ class Storm:
 
     def describe(self) -> str:
         """Where the cluster stands."""
-        records = [record.state for record in self.cluster.world.records.values()]
+        records = [record.state for record in self.cluster.cluster_state.records.values()]
         return f"at {self.cluster.now_us}: {records} {self.cluster.plane.view()}"
 
     def has_converged(self) -> None:
         """Equal logs, HW at their end, one view of who leads, and the same metadata in every quorum node."""
-        world = self.cluster.world
-        for name, replicas in world.replicas.items():
-            record = world.records[name]
-            leader = world.true_leader(name)
+        cluster_state = self.cluster.cluster_state
+        for name, replicas in cluster_state.replicas.items():
+            record = cluster_state.records[name]
+            leader = cluster_state.true_leader(name)
             assert leader is not None
             for broker, replica in replicas.items():
                 assert replica.log.extents == leader.log.extents, (name, broker)
@@ -247,7 +247,7 @@ class LossyStorm(Storm):
             super()._kill(node)
 
 
-def weather(seed: int, spec: ClusterSpec, acts: int, kind: type[Storm] = Storm) -> Storm:
+def disturbances(seed: int, spec: ClusterSpec, acts: int, kind: type[Storm] = Storm) -> Storm:
     """A storm that has blown; it is still there."""
     storm = kind(Cluster.build(spec, seed), Random(f"storm {seed}"))
     storm.run(SECOND)

@@ -62,8 +62,8 @@ def table(log: ReplicaLog, *, whole: bool = False) -> dict[Key, int]:
     """
     newest: dict[Key, int] = {}
     deleted: dict[Key, None] = {}
-    for _lineage, batch, start, end in log.batches():
-        told = keys_of(log.lineages.keys, batch)
+    for _epoch_branch, batch, start, end in log.batches():
+        told = keys_of(log.epoch_branches.keys, batch)
         for low, high in [(start, end)] if whole else log.left(start, end):
             for offset in range(low, high):
                 key = told.keys[offset - batch.base]
@@ -240,13 +240,13 @@ def test_every_producer_with_keys_has_a_model_of_them_in_each_partition() -> Non
     ]
     cluster = Cluster.build(ClusterSpec("3.9", None, (BrokerSpec(1),), topics, tuple(makers)), 1)
     for partition in ("orders-0", "orders-1"):
-        models = cluster.lineages[partition].keys
+        models = cluster.epoch_branches[partition].keys
         assert {name: (model.of.keys.distinct, model.of.tombstones) for name, model in models.items()} == {
             "a": (5, 0),
             "c": (7, 2),
         }
         assert {model.number for model in models.values()} == {int(partition[-1])}
-    assert list(cluster.lineages["other-0"].keys) == ["d"]
+    assert list(cluster.epoch_branches["other-0"].keys) == ["d"]
 
 
 # --- replicas and readers -------------------------------------------------------------------------------------------
@@ -349,7 +349,7 @@ def test_the_dirtiest_log_goes_first() -> None:
     parts = build_parts(spec, RandomStreams(1), lambda _event: None, {1: 0})
     replicas = {name: parts.replicas[f"{name}-0"][1] for name in ("some", "most", "few")}
     for name, replica in replicas.items():
-        log_branch = replica.log.lineages.begin(1, 0, 0)
+        log_branch = replica.log.epoch_branches.begin(1, 0, 0)
         for at in range(5):
             replica.log.append_batch(log_branch, Batch(at, 1, 15_000, 0, "p", -1, at, 1, (f"k{at}=1",)))
         replica.hw = 5

@@ -98,7 +98,7 @@ def test_a_follower_that_rested_is_missed_by_its_last_arrival(kafka: str) -> Non
     shrunk = [event for event in cluster.drain() if event.kind == "isr_changed"]
     assert shrunk == []
     for partition in ("load-0", "load-1"):
-        leadership = cluster.world.replica(partition, cluster.query.leader(partition)).leadership
+        leadership = cluster.cluster_state.replica(partition, cluster.query.leader(partition)).leadership
         if leadership is not None and 3 in leadership.remotes:
             remote = leadership.remotes[3]
             remote.settle()
@@ -109,7 +109,9 @@ def test_a_batch_of_many_records_is_kept_as_one() -> None:
     few, many = loaded(12, batch=1, partition=0), loaded(12, batch=100, partition=0)
     for cluster in (few, many):
         cluster.run(3 * SECOND)
-    kept = [sum(sum(lineages.save()) for lineages in cluster.lineages.values()) for cluster in (few, many)]
+    kept = [
+        sum(sum(epoch_branches.save()) for epoch_branches in cluster.epoch_branches.values()) for cluster in (few, many)
+    ]
     assert kept[0] == kept[1]
 
 

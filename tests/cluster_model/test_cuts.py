@@ -21,113 +21,119 @@ AGAIN = RETRANSMIT_US + LATENCY
 
 
 @pytest.fixture
-def world() -> World:
+def cluster_state() -> World:
     return World()
 
 
-def words(world: World, node: int) -> list[Any]:
-    return [detail[1] if what == "message" else what for _at, what, detail in world.seen(node)]
+def words(cluster_state: World, node: int) -> list[Any]:
+    return [detail[1] if what == "message" else what for _at, what, detail in cluster_state.seen(node)]
 
 
-def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(world: World) -> None:
-    world.network.cut(A, B, 1)
+def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
     for word in ("one", "two", "three"):
-        world.send(A, B, word)
-        world.run(world.network.kernel.now + 1_000)
-    assert world.seen(B) == []
-    world.run(5 * SECOND)
-    world.network.mend(A, B, 1)
-    world.send(A, B, "four")
-    world.run(6 * SECOND)
-    assert world.seen(B) == [(5 * SECOND + AGAIN, "message", (A, word)) for word in ("one", "two", "three", "four")]
-    assert world.seen(A) == []
-    world.send(A, B, "five")
-    world.run(7 * SECOND)
-    assert world.seen(B)[-1] == (6 * SECOND + LATENCY, "message", (A, "five"))
+        cluster_state.send(A, B, word)
+        cluster_state.run(cluster_state.network.kernel.now + 1_000)
+    assert cluster_state.seen(B) == []
+    cluster_state.run(5 * SECOND)
+    cluster_state.network.repair(A, B, 1)
+    cluster_state.send(A, B, "four")
+    cluster_state.run(6 * SECOND)
+    assert cluster_state.seen(B) == [
+        (5 * SECOND + AGAIN, "message", (A, word)) for word in ("one", "two", "three", "four")
+    ]
+    assert cluster_state.seen(A) == []
+    cluster_state.send(A, B, "five")
+    cluster_state.run(7 * SECOND)
+    assert cluster_state.seen(B)[-1] == (6 * SECOND + LATENCY, "message", (A, "five"))
 
 
-def test_what_was_on_its_way_when_the_link_was_cut_arrives(world: World) -> None:
-    world.send(A, B, "sent before")
-    world.run(LATENCY // 2)
-    world.network.cut(A, B, 1)
-    world.run(SECOND)
-    assert world.seen(B) == [(LATENCY, "message", (A, "sent before"))]
+def test_what_was_on_its_way_when_the_link_was_cut_arrives(cluster_state: World) -> None:
+    cluster_state.send(A, B, "sent before")
+    cluster_state.run(LATENCY // 2)
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.run(SECOND)
+    assert cluster_state.seen(B) == [(LATENCY, "message", (A, "sent before"))]
 
 
-def test_only_the_direction_that_is_cut_is_silent(world: World) -> None:
-    world.network.cut(A, B, 1)
-    world.send(A, B, "held")
-    world.send(B, A, "passes")
-    world.send(A, C, "passes too")
-    world.run(SECOND)
-    assert (words(world, A), words(world, B), words(world, C)) == (["passes"], [], ["passes too"])
+def test_only_the_direction_that_is_cut_is_silent(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.send(A, B, "held")
+    cluster_state.send(B, A, "passes")
+    cluster_state.send(A, C, "passes too")
+    cluster_state.run(SECOND)
+    assert (words(cluster_state, A), words(cluster_state, B), words(cluster_state, C)) == (
+        ["passes"],
+        [],
+        ["passes too"],
+    )
 
 
-def test_a_link_stays_cut_until_the_last_fault_mends_it(world: World) -> None:
+def test_a_link_stays_cut_until_the_last_fault_mends_it(cluster_state: World) -> None:
     for fault in (1, 2, 1):
-        world.network.cut(A, B, fault)
-    world.send(A, B, "x")
-    world.network.mend(A, B, 1)
-    world.network.mend(A, B, 7)
-    world.run(SECOND)
-    assert world.seen(B) == []
-    world.network.mend(A, B, 2)
-    world.run(2 * SECOND)
-    assert world.seen(B) == [(SECOND + AGAIN, "message", (A, "x"))]
+        cluster_state.network.cut(A, B, fault)
+    cluster_state.send(A, B, "x")
+    cluster_state.network.repair(A, B, 1)
+    cluster_state.network.repair(A, B, 7)
+    cluster_state.run(SECOND)
+    assert cluster_state.seen(B) == []
+    cluster_state.network.repair(A, B, 2)
+    cluster_state.run(2 * SECOND)
+    assert cluster_state.seen(B) == [(SECOND + AGAIN, "message", (A, "x"))]
 
 
-def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(world: World) -> None:
-    world.network.cut(A, B, 1)
-    world.run(SECOND)
-    world.send(A, B, "oldest")
-    world.run(20 * SECOND)
-    world.send(A, B, "younger, on the same connection")
-    world.run(SECOND + GIVEN_UP_US - 1)
-    assert world.seen(A) == []
-    world.run(SECOND + GIVEN_UP_US)
-    assert world.seen(A) == [(SECOND + GIVEN_UP_US, "reset", B)]
-    world.send(A, B, "anew")
-    world.run(40 * SECOND)
-    world.network.mend(A, B, 1)
-    world.run(90 * SECOND)
-    assert words(world, B) == ["anew"]
-    assert words(world, A) == ["reset"]
+def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.run(SECOND)
+    cluster_state.send(A, B, "oldest")
+    cluster_state.run(20 * SECOND)
+    cluster_state.send(A, B, "younger, on the same connection")
+    cluster_state.run(SECOND + GIVEN_UP_US - 1)
+    assert cluster_state.seen(A) == []
+    cluster_state.run(SECOND + GIVEN_UP_US)
+    assert cluster_state.seen(A) == [(SECOND + GIVEN_UP_US, "reset", B)]
+    cluster_state.send(A, B, "anew")
+    cluster_state.run(40 * SECOND)
+    cluster_state.network.repair(A, B, 1)
+    cluster_state.run(90 * SECOND)
+    assert words(cluster_state, B) == ["anew"]
+    assert words(cluster_state, A) == ["reset"]
 
 
-def test_each_connection_has_its_own_time(world: World) -> None:
-    world.network.cut(A, B, 1)
-    world.send(A, B, "first")
-    world.run(GIVEN_UP_US + SECOND)
-    world.send(A, B, "second")
-    world.run(2 * GIVEN_UP_US + SECOND)
-    assert [at for at, _what, _detail in world.seen(A)] == [GIVEN_UP_US, 2 * GIVEN_UP_US + SECOND]
+def test_each_connection_has_its_own_time(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.send(A, B, "first")
+    cluster_state.run(GIVEN_UP_US + SECOND)
+    cluster_state.send(A, B, "second")
+    cluster_state.run(2 * GIVEN_UP_US + SECOND)
+    assert [at for at, _what, _detail in cluster_state.seen(A)] == [GIVEN_UP_US, 2 * GIVEN_UP_US + SECOND]
 
 
-def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones(world: World) -> None:
-    world.network.cut(A, B, 1)
-    world.send(A, B, "old life")
-    world.network.crash(A)
-    world.network.restart(A)
-    world.run(10 * SECOND)
-    world.send(A, B, "new life")
-    world.run(35 * SECOND)
-    assert world.seen(A) == []
-    world.network.mend(A, B, 1)
-    world.run(36 * SECOND)
-    assert words(world, B) == ["new life"]
+def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.send(A, B, "old life")
+    cluster_state.network.crash(A)
+    cluster_state.network.restart(A)
+    cluster_state.run(10 * SECOND)
+    cluster_state.send(A, B, "new life")
+    cluster_state.run(35 * SECOND)
+    assert cluster_state.seen(A) == []
+    cluster_state.network.repair(A, B, 1)
+    cluster_state.run(36 * SECOND)
+    assert words(cluster_state, B) == ["new life"]
 
 
 @pytest.mark.parametrize(("stop", "arrives"), [("crash", ["last words"]), ("power_off", [])])
 def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
-    world: World, stop: str, arrives: list[str]
+    cluster_state: World, stop: str, arrives: list[str]
 ) -> None:
-    world.network.cut(A, B, 1)
-    world.send(A, B, "last words")
-    getattr(world.network, stop)(A)
-    world.run(SECOND)
-    world.network.mend(A, B, 1)
-    world.run(2 * SECOND)
-    assert words(world, B) == arrives
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.send(A, B, "last words")
+    getattr(cluster_state.network, stop)(A)
+    cluster_state.run(SECOND)
+    cluster_state.network.repair(A, B, 1)
+    cluster_state.run(2 * SECOND)
+    assert words(cluster_state, B) == arrives
 
 
 @pytest.mark.parametrize(
@@ -139,83 +145,83 @@ def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
     ],
 )
 def test_what_is_to_be_sent_again_dies_with_its_machine_until_it_is(
-    world: World, after: int, dark: bool, arrives: list[str]
+    cluster_state: World, after: int, dark: bool, arrives: list[str]
 ) -> None:
-    world.network.cut(A, B, 1)
-    world.send(A, B, "held")
-    world.run(SECOND)
-    world.network.mend(A, B, 1)
-    world.send(A, B, "behind it")
-    world.run(SECOND + after)
-    (world.network.power_off if dark else world.network.crash)(A)
-    world.network.restart(A)
-    world.send(A, B, "of the next life")
-    world.run(3 * SECOND)
-    assert [word for word in words(world, B) if word != "reset"] == arrives
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.send(A, B, "held")
+    cluster_state.run(SECOND)
+    cluster_state.network.repair(A, B, 1)
+    cluster_state.send(A, B, "behind it")
+    cluster_state.run(SECOND + after)
+    (cluster_state.network.power_off if dark else cluster_state.network.crash)(A)
+    cluster_state.network.restart(A)
+    cluster_state.send(A, B, "of the next life")
+    cluster_state.run(3 * SECOND)
+    assert [word for word in words(cluster_state, B) if word != "reset"] == arrives
 
 
-def cut_both(world: World) -> None:
-    world.network.cut(A, B, 1)
-    world.network.cut(B, A, 1)
+def cut_both(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.network.cut(B, A, 1)
 
 
-def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_the_old(world: World) -> None:
-    world.send(A, B, "hello")
-    world.run(SECOND)
-    cut_both(world)
-    world.send(A, B, "for the old life")
-    world.network.crash(B)
-    world.run(2 * SECOND)
-    world.network.restart(B)
-    world.run(10 * SECOND)
-    assert world.seen(A) == []
+def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_the_old(cluster_state: World) -> None:
+    cluster_state.send(A, B, "hello")
+    cluster_state.run(SECOND)
+    cut_both(cluster_state)
+    cluster_state.send(A, B, "for the old life")
+    cluster_state.network.crash(B)
+    cluster_state.run(2 * SECOND)
+    cluster_state.network.restart(B)
+    cluster_state.run(10 * SECOND)
+    assert cluster_state.seen(A) == []
     for source, target in ((A, B), (B, A)):
-        world.network.mend(source, target, 1)
-    world.run(11 * SECOND)
-    assert words(world, B) == ["hello"]
-    assert world.seen(A) == [(10 * SECOND + AGAIN + LATENCY, "reset", B)]
+        cluster_state.network.repair(source, target, 1)
+    cluster_state.run(11 * SECOND)
+    assert words(cluster_state, B) == ["hello"]
+    assert cluster_state.seen(A) == [(10 * SECOND + AGAIN + LATENCY, "reset", B)]
 
 
-def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(world: World) -> None:
-    world.network.cut(A, B, 1)
-    world.send(A, B, "held")
-    world.network.crash(B)
-    world.network.restart(B)
-    world.run(SECOND)
-    world.network.mend(A, B, 1)
-    world.run(60 * SECOND)
-    assert (words(world, A), words(world, B)) == (["reset"], [])
+def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.send(A, B, "held")
+    cluster_state.network.crash(B)
+    cluster_state.network.restart(B)
+    cluster_state.run(SECOND)
+    cluster_state.network.repair(A, B, 1)
+    cluster_state.run(60 * SECOND)
+    assert (words(cluster_state, A), words(cluster_state, B)) == (["reset"], [])
 
 
-def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(world: World) -> None:
-    world.network.cut(A, B, 1)
-    world.send(A, B, "held")
-    world.network.pause(A)
-    world.run(40 * SECOND)
-    assert world.seen(A) == []
-    world.network.resume(A)
-    world.run(41 * SECOND)
-    assert world.seen(A) == [(40 * SECOND, "reset", B)]
+def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.send(A, B, "held")
+    cluster_state.network.pause(A)
+    cluster_state.run(40 * SECOND)
+    assert cluster_state.seen(A) == []
+    cluster_state.network.resume(A)
+    cluster_state.run(41 * SECOND)
+    assert cluster_state.seen(A) == [(40 * SECOND, "reset", B)]
 
 
-def test_a_network_saved_in_the_middle_of_a_cut_goes_on_as_it_did(world: World) -> None:
-    cut_both(world)
-    world.send(A, B, "held")
-    world.run(5 * SECOND)
-    saved = world.network.save()
+def test_a_network_saved_in_the_middle_of_a_cut_goes_on_as_it_did(cluster_state: World) -> None:
+    cut_both(cluster_state)
+    cluster_state.send(A, B, "held")
+    cluster_state.run(5 * SECOND)
+    saved = cluster_state.network.save()
 
     def go_on() -> list[Any]:
-        before = len(world.seen(A)), len(world.seen(B))
-        world.send(A, B, "more")
-        world.network.mend(A, B, 1)
-        world.send(B, A, "given up")
-        world.run(80 * SECOND)
-        return [world.seen(A)[before[0] :], world.seen(B)[before[1] :]]
+        before = len(cluster_state.seen(A)), len(cluster_state.seen(B))
+        cluster_state.send(A, B, "more")
+        cluster_state.network.repair(A, B, 1)
+        cluster_state.send(B, A, "given up")
+        cluster_state.run(80 * SECOND)
+        return [cluster_state.seen(A)[before[0] :], cluster_state.seen(B)[before[1] :]]
 
     first = go_on()
     assert [detail for _at, _what, detail in first[1]] == [(A, "held"), (A, "more"), A]
-    world.network.load(saved)
-    assert world.network.save() == saved
+    cluster_state.network.load(saved)
+    assert cluster_state.network.save() == saved
     assert go_on() == first
 
 
@@ -240,9 +246,9 @@ def cut(cluster: Cluster, one: int, other: int) -> None:
     cluster.cut(other, one, 1)
 
 
-def mend(cluster: Cluster, one: int, other: int) -> None:
-    cluster.mend(one, other, 1)
-    cluster.mend(other, one, 1)
+def repair(cluster: Cluster, one: int, other: int) -> None:
+    cluster.repair(one, other, 1)
+    cluster.repair(other, one, 1)
 
 
 def test_a_follower_cut_from_its_leader_leaves_the_isr_after_the_lag_time_and_comes_back() -> None:
@@ -258,7 +264,7 @@ def test_a_follower_cut_from_its_leader_leaves_the_isr_after_the_lag_time_and_co
     assert cluster.query.leader("t-0") == 1
     cluster.run(25 * SECOND)
     assert cluster.query.acked() > acked + 100
-    mend(cluster, 3, 1)
+    repair(cluster, 3, 1)
     cluster.run(27 * SECOND)
     assert cluster.query.isr("t-0") == [1, 2, 3]
     changes = [event.isr for event in cluster.drain() if isinstance(event, IsrChanged)]
@@ -277,7 +283,7 @@ def test_a_producer_cut_from_its_leader_times_out_by_its_own_clock(direction: st
     refused = [event for event in cluster.drain() if isinstance(event, ProduceRefused)]
     assert refused[0].error == "REQUEST_TIMED_OUT"
     assert 9 * SECOND <= refused[0].at_us <= 9_200 * MS
-    cluster.mend(*pair, 1)
+    cluster.repair(*pair, 1)
     cluster.run(30 * SECOND)
     cluster.stop_producers()
     cluster.run(60 * SECOND)
@@ -292,8 +298,8 @@ STORY: tuple[tuple[int, Act], ...] = (
     (9, lambda cluster: cluster.cut(2, 1, 2)),
     (11, lambda cluster: cluster.crash(3)),
     (12, lambda cluster: cluster.restart(3)),
-    (45, lambda cluster: mend(cluster, 1, 3)),
-    (50, lambda cluster: cluster.mend(2, 1, 2)),
+    (45, lambda cluster: repair(cluster, 1, 3)),
+    (50, lambda cluster: cluster.repair(2, 1, 2)),
 )
 """What is done at which second."""
 
@@ -354,6 +360,6 @@ def test_an_exchange_does_not_fall_asleep_over_a_cut_link_and_does_again_when_it
     for _time in range(40):
         assert not exchange.asleep
         cluster.run(cluster.now_us + 100 * MS)
-    cluster.mend(*pair, 1)
+    cluster.repair(*pair, 1)
     cluster.run(cluster.now_us + 3 * SECOND)
     assert exchange.asleep

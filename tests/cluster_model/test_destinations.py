@@ -208,9 +208,13 @@ def cluster_of(producer: ProducerSpec, partitions: int = 4, **config: Any) -> Cl
 
 def keys_in(cluster: Cluster, partition: str) -> list[int]:
     """The key of every record of a partition, in order."""
-    lineages = cluster.lineages[partition]
-    batches = [batch for lineage in lineages.by_id for batch in (lineage.batch(i) for i in range(lineage.length))]
-    return [int(key) for batch in batches for key in keys_of(lineages.keys, batch).keys if key is not None]
+    epoch_branches = cluster.epoch_branches[partition]
+    batches = [
+        batch
+        for epoch_branch in epoch_branches.by_id
+        for batch in (epoch_branch.batch(i) for i in range(epoch_branch.length))
+    ]
+    return [int(key) for batch in batches for key in keys_of(epoch_branches.keys, batch).keys if key is not None]
 
 
 @pytest.mark.slow
@@ -242,7 +246,7 @@ def test_what_keys_are_is_gone_back_on_with_everything_else() -> None:
     cluster = cluster_of(ProducerSpec("p", "t", 2_000, 3, keys=300, config={"metadata.max.age.ms": 500}), 3)
     cluster.run(2 * SECOND)
     early = cluster.save()
-    model = cluster.lineages["t-0"].keys["p"].of
+    model = cluster.epoch_branches["t-0"].keys["p"].of
     placed = model.placed
     FaultInjector(cluster).admin(Action("admin", "add_partitions", params={"topic": "t", "total": 8}))
     cluster.run(4 * SECOND)

@@ -67,11 +67,13 @@ def test_whatever_a_cluster_sends_is_known_and_has_a_size(
         if message is DISCONNECTED or isinstance(message, HANDSHAKES):
             deliver(target, payload)
             return
-        size = size_of(message, cluster.lineages)
+        size = size_of(message, cluster.epoch_branches)
         if isinstance(message, ProduceRequest):
             assert size == ENVELOPE + ENTRY + message.size
         elif isinstance(message, FetchResponse):
-            records = sum(slice_bytes(cluster.lineages[data.partition], data.records) for data in message.partitions)
+            records = sum(
+                slice_bytes(cluster.epoch_branches[data.partition], data.records) for data in message.partitions
+            )
             assert size == ENVELOPE + ENTRY * len(message.partitions) + records
         sizes.setdefault(type(message).__name__, []).append(size)
         if type(message) not in MESSAGE_KINDS:

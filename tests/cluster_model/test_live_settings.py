@@ -50,8 +50,8 @@ def test_min_isr_counts_from_the_next_produce_on() -> None:
     configure(at, "orders", min_insync_replicas=2)
     at.run(1)
     assert refused(at) == {"NOT_ENOUGH_REPLICAS"}
-    assert at.cluster.world.effective_min_isr("orders-0") == 2
-    assert at.cluster.world.effective_min_isr("base-0") == 1
+    assert at.cluster.cluster_state.effective_min_isr("orders-0") == 2
+    assert at.cluster.cluster_state.effective_min_isr("base-0") == 1
     assert at.cluster.query.under_min_isr() == 1
     configure(at, "orders")
     at.cluster.drain()
@@ -97,7 +97,7 @@ def test_replicas_that_come_later_have_the_settings_too() -> None:
     at = desk()
     configure(at, "orders", segment_bytes=5_000)
     at.decide("orders-0", replicas=(1, 2, 3, 4), adding=(4,))
-    assert [replica.log.rules.segment_bytes for replica in at.cluster.world.replicas["orders-0"].values()] == [
+    assert [replica.log.rules.segment_bytes for replica in at.cluster.cluster_state.replicas["orders-0"].values()] == [
         5_000
     ] * 4
     assert at.cluster.committed.records["orders-0"].topic.log.segment_bytes == 5_000
@@ -238,7 +238,7 @@ def test_cluster_wide_defaults_count_for_the_truth_too() -> None:
     at = desk()
     at.topics.configure_brokers({"min.insync.replicas": 3})
     configure(at, "orders", min_insync_replicas=1)
-    assert [at.cluster.world.effective_min_isr(name) for name in ("base-0", "orders-0")] == [3, 1]
+    assert [at.cluster.cluster_state.effective_min_isr(name) for name in ("base-0", "orders-0")] == [3, 1]
 
 
 def test_every_topic_setting_is_dynamic_and_every_broker_setting_says_whether_it_is() -> None:

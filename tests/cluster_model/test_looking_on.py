@@ -54,9 +54,9 @@ def test_looking_on_leaves_no_mark() -> None:
         watched.run(at)
         alone.run(at)
         inflight_fetches(watched, ONE)
-        lane_marks(watched.world, ONE, 0, 1_000)
+        lane_marks(watched.cluster_state, ONE, 0, 1_000)
         for offset in range(3):
-            inspect(watched.world, watched.checker, ONE, offset)
+            inspect(watched.cluster_state, watched.checker, ONE, offset)
     assert watched.digest() == alone.digest()
     assert watched.save().network == alone.save().network
 
@@ -89,7 +89,7 @@ def test_dropped_packets_are_told(link: tuple[int, int], state: str) -> None:
     cluster.run(4 * SECOND)
     assert wire(cluster, 3).state == state
     assert wire(cluster, 2).state in ("waits", "request", "reply")
-    cluster.mend(*link, fault=1)
+    cluster.repair(*link, fault=1)
     cluster.run(6 * SECOND)
     assert wire(cluster, 3).state in ("waits", "request", "reply")
 
@@ -139,12 +139,12 @@ def transactional() -> Cluster:
 
 def test_markers_and_transactions_are_told_as_the_log_has_them() -> None:
     cluster = transactional()
-    leader = next(each for each in lane_marks(cluster.world, ONE, 0, 1 << 40) if each.broker == 1)
-    log = cluster.world.replica(ONE, 1).log
+    leader = next(each for each in lane_marks(cluster.cluster_state, ONE, 0, 1 << 40) if each.broker == 1)
+    log = cluster.cluster_state.replica(ONE, 1).log
     markers = {offset for low, high in leader.control for offset in range(low, high)}
     endings = {}
     for offset in range(log.leo):
-        (known,) = inspect(cluster.world, cluster.checker, ONE, offset)
+        (known,) = inspect(cluster.cluster_state, cluster.checker, ONE, offset)
         endings[offset] = known.transaction
         assert (offset in markers) == known.kind.endswith("marker")
         assert known.batch_start <= offset < known.batch_start + known.record.batch_records
@@ -154,20 +154,20 @@ def test_markers_and_transactions_are_told_as_the_log_has_them() -> None:
     assert [low for low, _high in leader.open] == open_ones[:1]
     last = 0
     for marker in sorted(markers):
-        (known,) = inspect(cluster.world, cluster.checker, ONE, marker)
+        (known,) = inspect(cluster.cluster_state, cluster.checker, ONE, marker)
         assert {endings[each] for each in range(last, marker)} == {
             "aborted" if known.kind == "abort marker" else "committed"
         }
         last = marker + 1
-    narrow = lane_marks(cluster.world, ONE, min(markers), min(markers) + 1)
+    narrow = lane_marks(cluster.cluster_state, ONE, min(markers), min(markers) + 1)
     assert narrow[0].control == ((min(markers), min(markers) + 1),)
-    assert leader.stable <= cluster.world.replica(ONE, 1).hw
+    assert leader.stable <= cluster.cluster_state.replica(ONE, 1).hw
 
 
 def test_idempotent_records_have_kafkas_own_numbers() -> None:
     cluster = Cluster.build(spec(replace(SLOW, config={"acks": "all"}, interval_us=50 * MS)), 5)
     cluster.run(2 * SECOND)
-    found = [inspect(cluster.world, cluster.checker, ONE, offset)[0] for offset in range(5)]
+    found = [inspect(cluster.cluster_state, cluster.checker, ONE, offset)[0] for offset in range(5)]
     assert [each.sequence for each in found] == [0, 1, 2, 3, 4]
     assert {each.producer_epoch for each in found} == {0}
     assert all(each.committed and each.transaction == "" for each in found)
@@ -178,22 +178,22 @@ def test_every_replica_has_its_place_for_a_record() -> None:
     cluster.run(2 * SECOND)
     cluster.crash(3)
     cluster.run(5 * SECOND)
-    newest = cluster.world.replica(ONE, 1).log.leo - 1
-    (known,) = inspect(cluster.world, cluster.checker, ONE, newest)
+    newest = cluster.cluster_state.replica(ONE, 1).log.leo - 1
+    (known,) = inspect(cluster.cluster_state, cluster.checker, ONE, newest)
     assert [each.holding for each in known.copies] == ["holds", "holds", "behind"]
     assert [(each.below_hw, each.durable) for each in known.copies][2] == (False, False)
-    assert [each.holding for each in copies(cluster.world, ONE, newest + 1, -1)] == ["behind"] * 3
-    assert inspect(cluster.world, cluster.checker, ONE, newest + 1) == ()
-    cluster.world.replica(ONE, 1).log.move_start(newest)
-    assert copies(cluster.world, ONE, newest - 1, known.log_branch)[0].holding == "below"
+    assert [each.holding for each in copies(cluster.cluster_state, ONE, newest + 1, -1)] == ["behind"] * 3
+    assert inspect(cluster.cluster_state, cluster.checker, ONE, newest + 1) == ()
+    cluster.cluster_state.replica(ONE, 1).log.move_start(newest)
+    assert copies(cluster.cluster_state, ONE, newest - 1, known.log_branch)[0].holding == "below"
 
 
 def test_an_unknown_partition_is_refused_by_name(snapshot: SnapshotAssertion) -> None:
     cluster = Cluster.build(spec(), 5)
     for ask in (
         lambda: inflight_fetches(cluster, "x-1"),
-        lambda: lane_marks(cluster.world, "x-1", 0, 1),
-        lambda: inspect(cluster.world, cluster.checker, "x-1", 0),
+        lambda: lane_marks(cluster.cluster_state, "x-1", 0, 1),
+        lambda: inspect(cluster.cluster_state, cluster.checker, "x-1", 0),
     ):
         with pytest.raises(ModelError) as caught:
             ask()

@@ -42,7 +42,7 @@ class Stage:
 
     @property
     def leader(self) -> int:
-        return self.cluster.world.records[P].leader
+        return self.cluster.cluster_state.records[P].leader
 
     def write(self, payload: bytes, *, acks: int = -1, pid: int = -1, sequence: int = -1, span_us: int = SECOND) -> int:
         data = bytes(17) + payload.ljust(44, b".")
@@ -61,8 +61,8 @@ class Stage:
 def test_a_batch_is_kept_as_it_came_and_found_by_who_reads() -> None:
     stage = Stage()
     stage.write(b"one")
-    lineage = stage.cluster.lineages[P].by_id[0]
-    assert lineage.payload(0)[17:20] == b"one"
+    epoch_branch = stage.cluster.epoch_branches[P].by_id[0]
+    assert epoch_branch.payload(0)[17:20] == b"one"
     asked = FetchRequest(0, -1, -1, 0, 1 << 20, (FetchPartition(P, 0, -1, -1),))
     token = stage.cluster.outside.ask(stage.leader, "app", asked)
     stage.run(SECOND)

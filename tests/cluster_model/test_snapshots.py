@@ -121,7 +121,7 @@ class Run:
     def seen(self) -> tuple[Any, ...]:
         """Everything that can be seen."""
         cluster = self.cluster
-        logs = [cluster.log_view(name, 0, 1 << 40) for name in cluster.world.records]
+        logs = [cluster.log_view(name, 0, 1 << 40) for name in cluster.cluster_state.records]
         return (cluster.digest(), cluster.view(), logs, self.board.active(), cluster.drain())
 
 

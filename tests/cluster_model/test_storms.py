@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from tests.cluster_model.storms import ALL, SECOND, Storm, spec_of, weather
+from tests.cluster_model.storms import ALL, SECOND, Storm, disturbances, spec_of
 from tests.support.breadth import EVENING
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ OLD = ["0.8.2", "0.10.2", "2.0"]
 @cache
 def storm(kafka: str, mode: str, combined: int, seed: int) -> Storm:
     """One that has blown over: all came back within the bound."""
-    found = weather(seed, spec_of(seed, kafka, mode, combined), ACTS)
+    found = disturbances(seed, spec_of(seed, kafka, mode, combined), ACTS)
     found.settle(BACK_KRAFT if mode == "kraft" else BACK_ZOOKEEPER)
     return found
 

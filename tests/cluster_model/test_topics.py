@@ -54,7 +54,7 @@ def test_a_topic_made_while_the_cluster_runs_is_like_any_other(
     at.create("late", (2, 3, 4), (4, 1, 2))
     at.run(2)
     made = [(event.partition, event.detail) for event in of(at, PartitionCreated)]
-    least = at.cluster.world.effective_min_isr("late-0")
+    least = at.cluster.cluster_state.effective_min_isr("late-0")
     assert made == [
         ("late-0", f"replicas 2, 3, 4; min.insync.replicas={least}"),
         ("late-1", f"replicas 4, 1, 2; min.insync.replicas={least}"),
@@ -95,7 +95,7 @@ def test_producers_find_a_topic_again_that_was_made_again_and_its_log_starts_emp
     at.delete("orders")
     gone = of(at, PartitionDeleted)
     assert [event.partition for event in gone] == ["orders-0"]
-    assert "orders-0" not in at.cluster.world.replicas
+    assert "orders-0" not in at.cluster.cluster_state.replicas
     assert own(each.name for each in at.cluster.view().partitions) == ["base-0"]
     assert at.cluster.query.lag("billing") == 0
     at.run(3)
@@ -104,7 +104,7 @@ def test_producers_find_a_topic_again_that_was_made_again_and_its_log_starts_emp
     at.run(4)
     assert at.cluster.producers["checkout"].sent > made
     assert 50 < at.replica("orders-0", 3).log.leo < before + 300
-    assert at.replica("orders-0", 3).log.lineage_at(0).id > 0
+    assert at.replica("orders-0", 3).log.branch_at(0).id > 0
     assert at.cluster.query.hw("orders-0") > 50
     at.cluster.stop_producers()
     at.run(2)
@@ -223,7 +223,7 @@ def test_a_replica_moves_and_the_leader_keeps_what_it_knows_of_the_others(kafka:
         assert "orders-0" in at.cluster.brokers[3].replicas
         at.cluster.brokers[3].stop_replica("orders-0", delete=True)
     assert "orders-0" not in at.cluster.brokers[3].replicas
-    assert list(at.cluster.world.replicas["orders-0"]) == [1, 2, 4]
+    assert list(at.cluster.cluster_state.replicas["orders-0"]) == [1, 2, 4]
     at.run(3)
     assert at.cluster.query.isr("orders-0") == [1, 2, 4]
     assert books(at) == (0, 0, 0)
@@ -245,7 +245,7 @@ def test_min_isr_counts_as_at_most_the_replicas_there_are() -> None:
     at = desk()
     at.create("late", (1, 2), min_insync_replicas=3)
     assert at.replica("late-0", 1).min_isr == 2
-    assert at.cluster.world.effective_min_isr("late-0") == 2
+    assert at.cluster.cluster_state.effective_min_isr("late-0") == 2
     at.decide("late-0", replicas=(1, 2, 3), adding=(3,))
     assert at.replica("late-0", 1).min_isr == 3
     at.decide("late-0", replicas=(1, 2, 3), adding=(), isr=(1, 2, 3))
@@ -294,7 +294,7 @@ def test_a_broker_that_was_down_finds_strays(kafka: str, mode: str | None) -> No
     at.run(2)
     at.cluster.crash(3)
     at.delete("orders")
-    assert "orders-0" in at.cluster.world.replicas  # what stands on the disk of a broker that is down
+    assert "orders-0" in at.cluster.cluster_state.replicas  # what stands on the disk of a broker that is down
     at.create("orders", (1, 2, 3))
     at.run(1)
     at.cluster.restart(3)
@@ -326,9 +326,9 @@ def test_an_old_log_under_a_new_topics_name_is_told_by_the_topic_id(kafka: str, 
     at.delete("orders")
     at.create("orders", (1, 2, 3))
     at.cluster.restart(3)
-    old = at.cluster.world.replicas["orders-0"][3]
+    old = at.cluster.cluster_state.replicas["orders-0"][3]
     at.tell((at.cluster.committed.records["orders-0"].state,), (3,))
-    now = at.cluster.world.replicas["orders-0"][3]
+    now = at.cluster.cluster_state.replicas["orders-0"][3]
     assert (now is old) is keeps
     if not keeps:
         assert (now.log.leo, now.leader) == (0, 1)
@@ -428,8 +428,8 @@ def busy(at: Desk, until: float = 0) -> None:
 
 def seen(at: Desk) -> tuple[Any, ...]:
     cluster = at.cluster
-    logs = [cluster.log_view(name, 0, 1 << 40) for name in cluster.world.records]
-    holders = [(name, tuple(there)) for name, there in cluster.world.replicas.items()]
+    logs = [cluster.log_view(name, 0, 1 << 40) for name in cluster.cluster_state.records]
+    holders = [(name, tuple(there)) for name, there in cluster.cluster_state.replicas.items()]
     return (cluster.digest(), cluster.view(), logs, holders, [tuple(b.replicas) for b in cluster.brokers.values()])
 
 

@@ -63,9 +63,9 @@ class Watched(Storm):
         elif isinstance(event, TransactionCommitted | TransactionAborted | TransactionUnknown):
             self.at_hand[event.client].end = event.kind
         elif isinstance(event, RecordsRead):
-            log = self.cluster.world.replicas[event.partition][event.broker].log
+            log = self.cluster.cluster_state.replicas[event.partition][event.broker].log
             for offset in range(event.log_offset, event.log_offset + event.count):
-                batch = log.lineage_at(offset).batch_at(offset)
+                batch = log.branch_at(offset).batch_at(offset)
                 self.read.append((batch.client, event.partition, batch.sequence + offset - batch.base))
 
     @staticmethod

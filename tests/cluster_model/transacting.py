@@ -101,10 +101,10 @@ class Run:
 
     def _records(self, event: RecordsRead) -> list[Record]:
         """What was read, by the log of whoever it was read from."""
-        log = self.cluster.world.replicas[event.partition][event.broker].log
+        log = self.cluster.cluster_state.replicas[event.partition][event.broker].log
         found: list[Record] = []
         for offset in range(event.log_offset, event.log_offset + event.count):
-            batch = log.lineage_at(offset).batch_at(offset)
+            batch = log.branch_at(offset).batch_at(offset)
             found.append((batch.client, event.partition, batch.sequence + offset - batch.base))
         return found
 
@@ -140,7 +140,7 @@ class Run:
 
     def state(self, transactional_id: str = "tx") -> TxnState:
         """By its coordinator."""
-        found = self.cluster.brokers[self.coordinator(transactional_id)].tenants.of(TRANSACTIONS)
+        found = self.cluster.brokers[self.coordinator(transactional_id)].hosted.of(TRANSACTIONS)
         assert isinstance(found, TransactionCoordinator)
         return found.registry.ids[transactional_id].state
 

@@ -188,14 +188,14 @@ def digest(name: str, step: int) -> str:
     cluster.cut(1, 3, 2)
     run_to(13 * SECOND)
     for other in others:
-        cluster.mend(2, other, 1)
-        cluster.mend(other, 2, 1)
+        cluster.repair(2, other, 1)
+        cluster.repair(other, 2, 1)
     cluster.wiring.lift(2)
     run_to(14 * SECOND)
-    cluster.mend(1, 3, 2)
+    cluster.repair(1, 3, 2)
     run_to(END)
     reads = sum(consumer.read for consumer in cluster.consumers.values())
-    ends = [replica.log.leo for replicas in cluster.world.replicas.values() for replica in replicas.values()]
+    ends = [replica.log.leo for replicas in cluster.cluster_state.replicas.values() for replica in replicas.values()]
     return f"{cluster.digest()} {cluster.executed} {reads} {ends}"
 
 

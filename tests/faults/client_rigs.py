@@ -49,7 +49,7 @@ def client_cluster(
 def whole(cluster: Cluster) -> list[str]:
     """What keeps the cluster and the ledger from being whole, empty when nothing does."""
     query = cluster.query
-    found = [name for name in cluster.world.records if query.hw(name) != query.leo(name)]
+    found = [name for name in cluster.cluster_state.records if query.hw(name) != query.leo(name)]
     found += [
         name for name, node in zip(cluster.consumers, range(BILLING_0, 4_000), strict=False) if not cluster.is_up(node)
     ]

@@ -97,7 +97,7 @@ def unsettled(cluster: Cluster) -> list[str]:
     """What keeps a cluster from being whole again, empty when nothing does."""
     query = cluster.query
     found = []
-    for partition in cluster.world.records:
+    for partition in cluster.cluster_state.records:
         if query.isr(partition) != sorted(query.replicas(partition)):
             found.append(f"{partition} has isr {query.isr(partition)} of {query.replicas(partition)}")
         if query.hw(partition) != query.leo(partition):

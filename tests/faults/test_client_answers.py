@@ -169,7 +169,7 @@ def test_a_zombie_is_fenced_and_readers_see_each_record_once(kafka: str, mode: s
     board.heal("all")
     cluster.run(35 * SECOND)
     assert cluster.query.sent("checkout") > sent + 450
-    assert not cluster.clients.rivals.is_there(CHECKOUT)
+    assert not cluster.clients.duplicate_nodes.is_there(CHECKOUT)
     cluster.stop_producers()
     cluster.run(60 * SECOND)
     query = cluster.query
@@ -200,17 +200,17 @@ def test_a_second_process_comes_and_goes_with_keyframes() -> None:
     assert twin.nodes() == tuple(node for node in cluster.nodes() if node != CHECKOUT + 4_000)
     cluster.load(saved[0])
     board.load(saved[1])
-    assert cluster.clients.rivals.is_there(CHECKOUT)
+    assert cluster.clients.duplicate_nodes.is_there(CHECKOUT)
     assert go_on(cluster, board) == first
     other = cluster.twin()
     desk = board_of(other)
     other.load(saved[0])
     desk.load(saved[1])
-    assert other.clients.rivals.is_there(CHECKOUT)
+    assert other.clients.duplicate_nodes.is_there(CHECKOUT)
     other.load(before[0])
     desk.load(before[1])
     assert CHECKOUT + 4_000 not in other.nodes()
-    assert not other.clients.rivals.is_there(CHECKOUT)
+    assert not other.clients.duplicate_nodes.is_there(CHECKOUT)
 
 
 def test_only_one_that_writes_in_transactions_has_a_zombie_and_only_one(snapshot: SnapshotAssertion) -> None:
@@ -234,7 +234,7 @@ def test_records_of_a_second_process_have_keys_in_a_compacted_topic() -> None:
     gained = [cluster.query.leo(f"orders-{number}") for number in range(4)]
     assert min(gained) > 150
     assert cluster.producers["checkout"].keyed
-    assert all(rival.keyed for _spec, rival in cluster.clients.rivals.present)
+    assert all(duplicate.keyed for _spec, duplicate in cluster.clients.duplicate_nodes.present)
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])

@@ -202,9 +202,9 @@ def keys_between(cluster: Cluster, number: int, start: int, end: int) -> list[in
 
     keys = cluster.producers["checkout"]._places._keys  # type: ignore[attr-defined]
     assert keys is not None
-    log = cluster.world.replica(f"orders-{number}", cluster.query.leader(f"orders-{number}")).log
+    log = cluster.cluster_state.replica(f"orders-{number}", cluster.query.leader(f"orders-{number}")).log
     found: list[int] = []
-    for _lineage, batch, low, high in log.batches():
+    for _epoch_branch, batch, low, high in log.batches():
         drawn_keys = keys_of_numbers(key_model("checkout", "orders", number, keys), batch.sequence, batch.records).keys
         found += [int(drawn_keys[at - batch.base] or 0) for at in range(max(low, start), min(high, end))]
     return found

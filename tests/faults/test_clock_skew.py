@@ -37,7 +37,9 @@ def of(cluster: Cluster, kind: type[TraceEvent], **fields: Any) -> list[Any]:
 
 
 def batches(cluster: Cluster, broker: int = 1, partition: str = "t-0") -> list[Batch]:
-    return [batch for _lineage, batch, _start, _end in cluster.world.replicas[partition][broker].log.batches()]
+    return [
+        batch for _epoch_branch, batch, _start, _end in cluster.cluster_state.replicas[partition][broker].log.batches()
+    ]
 
 
 def small(kafka: str = "3.9", topic: dict[str, Any] | None = None, **more: Any) -> Cluster:
@@ -180,13 +182,13 @@ def test_a_clock_that_is_ahead_deletes_what_is_young(kafka: str, snapshot: Snaps
     board.inject(action)
     cluster.run(42 * SECOND)
     assert {event.by for event in of(cluster, LogStartMoved, broker=1)} == {"retention.ms"}
-    log = cluster.world.replicas["t-0"][1].log
+    log = cluster.cluster_state.replicas["t-0"][1].log
     # What was written in the last 12 seconds is less than a day old by this clock, too.
     assert 28 * SECOND < log.segments.all[0].newest_us < 32 * SECOND
     assert 270 < log.log_start < 320
     board.heal("all")
     cluster.run(44 * SECOND)
-    assert {replica.log.log_start for replica in cluster.world.replicas["t-0"].values()} == {log.log_start}
+    assert {replica.log.log_start for replica in cluster.cluster_state.replicas["t-0"].values()} == {log.log_start}
     # It is gone by policy: nothing of it counts as lost.
     cluster.stop_producers()
     cluster.run(80 * SECOND)
@@ -198,7 +200,7 @@ def test_records_of_the_future_pin_a_log_and_old_ones_go_at_once() -> None:
         cluster = small("3.9", {"retention.ms": 5_000, "segment.bytes": 2_000})
         skewed(cluster, "client(p)", HOUR, direction=direction)
         cluster.run(30 * SECOND)
-        log = cluster.world.replicas["t-0"][1].log
+        log = cluster.cluster_state.replicas["t-0"][1].log
         assert (log.log_start < 60) == kept
         assert log.leo > 250
         if not kept:
@@ -209,7 +211,7 @@ def test_a_follower_goes_by_its_own_clock() -> None:
     cluster = small("3.9", BY_DAY)
     skewed(cluster, "broker(3)", 2 * DAY, at=20 * SECOND)
     cluster.run(23 * SECOND)
-    starts = {broker: replica.log.log_start for broker, replica in cluster.world.replicas["t-0"].items()}
+    starts = {broker: replica.log.log_start for broker, replica in cluster.cluster_state.replicas["t-0"].items()}
     assert starts[1] == starts[2] == 0 < starts[3]
 
 
@@ -217,7 +219,7 @@ def test_before_timestamps_the_files_age_jumps() -> None:
     cluster = small("0.8.2", BY_DAY)
     board = skewed(cluster, "broker(1)", DAY + HOUR, at=40 * SECOND)
     cluster.run(42 * SECOND)
-    log = cluster.world.replicas["t-0"][1].log
+    log = cluster.cluster_state.replicas["t-0"][1].log
     start = log.log_start
     assert start > 350
     cluster.run(60 * SECOND)
@@ -261,7 +263,7 @@ def test_when_a_log_was_last_flushed_is_reckoned_by_the_brokers_clock(direction:
     config = {"log.flush.scheduler.interval.ms": 1_000, "log.initial.task.delay.ms": 0}
     cluster = small(topic={"flush.ms": 10_000}, config={**config, "offsets.topic.num.partitions": 1})
     board = board_of(cluster)
-    log = cluster.world.replicas["t-0"][1].log
+    log = cluster.cluster_state.replicas["t-0"][1].log
     seen: list[int] = []
     for at in range(15, 55):
         if at == 24 and direction:
@@ -412,7 +414,7 @@ def test_a_machines_clock_outlives_its_process() -> None:
 
 def test_batches_are_looked_at_more_closely_only_once_clocks_differ() -> None:
     cluster = small("4.0")
-    replicas = cluster.world.replicas["t-0"]
+    replicas = cluster.cluster_state.replicas["t-0"]
     cluster.run(2 * SECOND)
     assert all(replica.usual_size > 0 for replica in replicas.values())
     before = cluster.save()

@@ -323,7 +323,7 @@ def test_a_broker_whose_cache_is_stale_leads_as_it_is_told() -> None:
     inject(board, "stale_metadata", "broker(2)", what="cache")
     inject(board, "session_expiry", "broker(1)")
     run_for(cluster, 2 * SECOND)
-    leadership = cluster.world.replicas["orders-0"][2].leadership
+    leadership = cluster.cluster_state.replicas["orders-0"][2].leadership
     assert leadership is not None
     assert cluster.brokers[2].states["orders-0"].leader == 1
     board.heal("all")

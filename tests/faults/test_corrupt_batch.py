@@ -218,7 +218,7 @@ def test_what_is_acknowledged_after_the_damage_is_missing_from_the_first() -> No
     assert cluster.query.missing() == 0
     told.run(6)
     assert cluster.query.acked("to-a") > before
-    assert cluster.query.missing() == log.lineage_at(before).batch_at(before).records
+    assert cluster.query.missing() == log.branch_at(before).batch_at(before).records
 
 
 def _one_leader(kafka: str, **config: Any) -> Cluster:

@@ -20,14 +20,14 @@ SESSION = 3 * SECOND
 
 
 def leaders_and_isrs(cluster: Cluster) -> dict[str, tuple[int, list[int]]]:
-    return {name: (cluster.query.leader(name), cluster.query.isr(name)) for name in cluster.world.records}
+    return {name: (cluster.query.leader(name), cluster.query.isr(name)) for name in cluster.cluster_state.records}
 
 
 def seen(cluster: Cluster, before: Mapping[str, tuple[int, list[int]]]) -> dict[str, tuple[str, ...]]:
     """What an observer finds changed, in the words of an expectation."""
     now = leaders_and_isrs(cluster)
     led = {name: isr for name, (leader, isr) in now.items() if leader >= 0}
-    needed = cluster.world.effective_min_isr
+    needed = cluster.cluster_state.effective_min_isr
     return {
         "leaders_moved": tuple(name for name in led if now[name][0] != before[name][0]),
         "offline": tuple(name for name in now if name not in led and before[name][0] >= 0),

@@ -106,7 +106,7 @@ def test_every_strategy_commits_what_it_says(kafka: str, mode: str) -> None:
     only: dict[str, Value] = {"topics": ("orders:0",)}
     assert reset(rig, to_offset=50, **only) == ("", "1 partition reset")
     assert rig.committed("late") == {"orders-0": 50}
-    since = offset_for_timestamp(rig.cluster.world.replica("orders-0", 1).log, 4 * SECOND)
+    since = offset_for_timestamp(rig.cluster.cluster_state.replica("orders-0", 1).log, 4 * SECOND)
     assert since is not None
     for wanted, params in (
         (50, {"to_current": True}),

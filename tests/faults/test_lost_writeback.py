@@ -201,8 +201,8 @@ def test_a_partition_that_came_since_is_empty_and_one_that_went_stays_away() -> 
     board.admin(Action("admin", "delete_topic", params={"topic": "old"}))
     cluster.run(20 * SECOND)
     fresh = replica_of(cluster, 1, "new-0").log
-    lineage = fresh.lineages.begin(1, 0, 0)
-    fresh.append_batch(lineage, Batch(0, 5, 500, cluster.now_us, "p", -1, 0, -1))
+    epoch_branch = fresh.epoch_branches.begin(1, 0, 0)
+    fresh.append_batch(epoch_branch, Batch(0, 5, 500, cluster.now_us, "p", -1, 0, -1))
     fresh.flush(cluster.now_us)
     assert fresh.durable == 5
     inject(board, "power_loss", "broker(1)")

@@ -143,14 +143,14 @@ def test_a_throttle_is_set_for_the_move_and_taken_off_after(rig: Rig) -> None:
     assert len(rig.replicas("orders-0")) == 5
     assert quotas(rig) == [True] * 5
     assert rig.board.desk.accepted(1)
-    config = rig.cluster.world.record("orders-0").topic
+    config = rig.cluster.cluster_state.record("orders-0").topic
     assert sorted(config.follower_throttled.split(",")) == ["0:4", "0:5"]
     assert sorted(config.leader_throttled.split(",")) == ["0:1", "0:2", "0:3"]
     assert rig.do("cancel") == ""
     rig.cluster.run(rig.cluster.now_us + 6 * SECOND)
     # What was there is left, in the order that the move had given it.
     assert (rig.replicas("orders-0"), quotas(rig)) == ([3, 1, 2], [False] * 5)
-    assert rig.cluster.world.record("orders-0").topic.follower_throttled == ""
+    assert rig.cluster.cluster_state.record("orders-0").topic.follower_throttled == ""
     answered = [event for event in rig.cluster.drain() if isinstance(event, AdminAnswered)]
     assert [(event.operation, event.error, event.detail) for event in answered] == [
         ("cancel", "", "#1 reassign"), ("reassign", "", "cancelled"),
@@ -186,9 +186,9 @@ def test_more_replicas_come_behind_those_there_are_and_fewer_go_from_the_end(rig
 
 def test_a_configuration_changes_what_a_write_needs(rig: Rig) -> None:
     assert rig.do("alter_topic_config", topic="orders", set=(("min.insync.replicas", 3),)) == ""
-    assert rig.cluster.world.effective_min_isr("orders-0") == 3
+    assert rig.cluster.cluster_state.effective_min_isr("orders-0") == 3
     assert rig.do("alter_topic_config", topic="orders", reset=("min.insync.replicas",)) == ""
-    assert rig.cluster.world.effective_min_isr("orders-0") == 2
+    assert rig.cluster.cluster_state.effective_min_isr("orders-0") == 2
 
 
 def test_while_the_controller_fails_over_the_client_tries_again(rig: Rig) -> None:

@@ -292,10 +292,10 @@ class Keeper:
 def test_a_coordinator_hears_of_its_pending_writes_before_it_resigns(how: str) -> None:
     cluster = quiet()
     broker, keeper = cluster.brokers[1], Keeper()
-    broker.tenants.add(keeper)
+    broker.hosted.add(keeper)
     inject(board_of(cluster), "slow_disk", "broker(1)", latency=5 * SECOND)
     for token in (1, 2):
-        broker.tenants.append("orders", "orders-0", ("k=v",), token, SECOND)
+        broker.hosted.append("orders", "orders-0", ("k=v",), token, SECOND)
     cluster.run(2 * SECOND)
     assert keeper.told == []
     if how == "no replica":
@@ -313,9 +313,9 @@ def test_a_coordinator_hears_of_its_pending_writes_before_it_resigns(how: str) -
 def test_a_coordinators_write_is_an_append_when_it_is_through() -> None:
     cluster = quiet()
     broker, keeper = cluster.brokers[1], Keeper()
-    broker.tenants.add(keeper)
+    broker.hosted.add(keeper)
     inject(board_of(cluster), "slow_disk", "broker(1)", throughput=1 << 40, latency=SECOND)
-    broker.tenants.append("orders", "orders-0", ("k=v",), 1, SECOND)
+    broker.hosted.append("orders", "orders-0", ("k=v",), 1, SECOND)
     cluster.run(2 * SECOND - 1)
     assert cluster.query.leo("orders-0", 1) == 0
     cluster.run(2 * SECOND + 4 * MS)
@@ -327,7 +327,7 @@ def test_what_nobody_waits_for_holds_up_what_is_written_next() -> None:
     cluster = quiet()
     broker = cluster.brokers[1]
     inject(board_of(cluster), "slow_disk", "broker(1)", throughput=1 << 40, latency=SECOND)
-    assert broker.tenants.write("orders-0", ("k=",))
+    assert broker.hosted.write("orders-0", ("k=",))
     Probe(cluster, 901).produce(100)
     cluster.run(5 * SECOND)
     assert appended(cluster) == [SECOND, 3 * SECOND]

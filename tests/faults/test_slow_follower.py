@@ -98,7 +98,7 @@ def test_a_throughput_below_what_is_written_never_catches_up() -> None:
     leader, log = cluster.brokers[1].replicas["t-0"].log, cluster.brokers[3].replicas["t-0"].log
 
     def written(log_end: int) -> int:
-        return leader.lineage_at(0).bytes_between(0, log_end)
+        return leader.branch_at(0).bytes_between(0, log_end)
 
     before = written(log.leo)
     cluster.run(22 * SECOND)
@@ -142,7 +142,7 @@ def test_busy_time_is_the_sum_of_what_faults_take() -> None:
     cluster.run(5 * SECOND)
     replica = cluster.brokers[1].replicas["t-0"]
     records = replica.log.read(0, 10, 1 << 20)
-    size = replica.log.lineage_at(0).bytes_between(0, 10)
+    size = replica.log.branch_at(0).bytes_between(0, 10)
     data = FetchData("t-0", 0, 0, 10, 0, 0, records)
     faults = {1: FetcherDelay(300, 0), 2: FetcherDelay(7, 1_000)}
     assert busy_us(faults, FetchResponse(1, (data,)), cluster.brokers[3].replicas) == 307 + size * 1_000

@@ -95,7 +95,7 @@ def test_a_hanging_transaction_is_ended_by_hand(
     assert told == snapshot
     rig.run(1)
     assert rig.stable == (8, 8)
-    log = rig.talk.cluster.world.replica("orders-0", 1).log
+    log = rig.talk.cluster.cluster_state.replica("orders-0", 1).log
     assert [(each.first_offset, each.last_offset) for each in log.transactions.aborted] == [(0, 5), (6, 7)]
     assert rig.do("find_hanging", partition="orders-0", max_transaction_timeout=0) == ("", "0 hanging transactions")
 
@@ -114,7 +114,9 @@ def test_a_producer_without_a_marker_is_ended_by_epoch_0(snapshot: SnapshotAsser
     assert abort(rig, max_transaction_timeout=LONG)[0] == ""
     rig.run(1)
     assert rig.stable == (3, 3)
-    (entry,) = rig.talk.cluster.world.replica("orders-0", 1).leadership.producers.active(rig.talk.cluster.now_us)  # type: ignore[union-attr]
+    (entry,) = rig.talk.cluster.cluster_state.replica("orders-0", 1).leadership.producers.active(
+        rig.talk.cluster.now_us
+    )  # type: ignore[union-attr]
     assert entry[4] == 0
 
 

@@ -94,7 +94,7 @@ class Served:
         return self.gateway.bootstrap
 
     def address(self, broker: int) -> tuple[str, int]:
-        return self.gateway.house.addresses[broker]
+        return self.gateway.context.addresses[broker]
 
     def act(self, name: str, target: str, for_us: int = -1, verb: Any = "inject", **params: Any) -> str:
         async def act() -> str:

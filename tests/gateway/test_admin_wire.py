@@ -41,7 +41,7 @@ def controller(wire: Wire) -> int:
 
 def topics(wire: Wire) -> set[str]:
     wire.run(1)
-    return {name.rpartition("-")[0] for name in wire.session.cluster.world.records}
+    return {name.rpartition("-")[0] for name in wire.session.cluster.cluster_state.records}
 
 
 def create(wire: Wire, name: str, *, validate_only: bool = False, version: int = 5, **said: Any) -> Any:
@@ -159,16 +159,16 @@ class TestElectLeaders:
     @pytest.mark.slow
     def test_the_preferred_leader_is_elected_of_what_is_named(self, kafka: str) -> None:
         wire = wired(kafka)
-        preferred = wire.session.cluster.world.records["orders-0"].state.replicas[0]
+        preferred = wire.session.cluster.cluster_state.records["orders-0"].state.replicas[0]
         wire.engine.act(Action("inject", "crash", f"broker({preferred})", {}, 3_000_000))
         wire.run(30)
-        assert wire.session.cluster.world.records["orders-0"].state.leader != preferred
+        assert wire.session.cluster.cluster_state.records["orders-0"].state.leader != preferred
         assert self.asked(wire, ()) == (E.NONE, [])
         wire.run(1)
-        assert wire.session.cluster.world.records["orders-0"].state.leader != preferred
+        assert wire.session.cluster.cluster_state.records["orders-0"].state.leader != preferred
         assert self.asked(wire, (0,)) == (E.NONE, [(0, E.NONE)])
         wire.run(1)
-        assert wire.session.cluster.world.records["orders-0"].state.leader == preferred
+        assert wire.session.cluster.cluster_state.records["orders-0"].state.leader == preferred
 
     def test_another_kind_of_election_is_refused(self, kafka: str) -> None:
         assert self.asked(wired(kafka), (0,), 9) == (E.INVALID_REQUEST, [(0, E.INVALID_REQUEST)])
@@ -246,7 +246,7 @@ def test_a_broker_is_forgotten_for_good() -> None:
     assert wire.ask(1, api_versions.UNREGISTER_BROKER, 0, broker_id=3).error_code == E.NONE
     wire.run(1)
     assert wire.session.cluster.brokers[1].control.fenced_brokers() == ()
-    assert api_versions.UNREGISTER_BROKER not in Wire(playbook("2.8")).house.ranges
+    assert api_versions.UNREGISTER_BROKER not in Wire(playbook("2.8")).context.ranges
 
 
 def test_replicas_are_in_the_only_directory() -> None:
@@ -276,7 +276,7 @@ def test_partitions_that_are_only_looked_at_are_not_added(kafka: str) -> None:
         )  # fmt: skip
         assert [each.error_code for each in answer.results] == [E.NONE]
         wire.run(1)
-        assert len(wire.session.cluster.world.records) == count
+        assert len(wire.session.cluster.cluster_state.records) == count
 
 
 def altered(wire: Wire, kind: int, name: str, *, validate_only: bool = False) -> list[int]:

@@ -37,7 +37,7 @@ def wire() -> Wire:
 
 
 def offsets(wire: Wire, version: int, timestamp: int) -> Any:
-    leader = wire.session.cluster.world.records["orders-0"].leader
+    leader = wire.session.cluster.cluster_state.records["orders-0"].leader
     asked = [{"partition_index": 0, "timestamp": timestamp, "current_leader_epoch": -1}]
     answer = wire.ask(
         leader, api.LIST_OFFSETS, version, replica_id=-1, isolation_level=0,
@@ -61,7 +61,7 @@ def test_special_times_are_asked_for_from_their_version_on(
 
 
 def test_what_is_asked_twice_is_refused_and_what_nobody_has_is_unknown(wire: Wire) -> None:
-    leader = wire.session.cluster.world.records["orders-0"].leader
+    leader = wire.session.cluster.cluster_state.records["orders-0"].leader
     asked = [{"partition_index": each, "timestamp": stamp, "current_leader_epoch": -1} for each, stamp in
              ((0, -1), (0, 5), (9, -5))]  # fmt: skip
     answer = wire.ask(

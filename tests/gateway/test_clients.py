@@ -87,7 +87,10 @@ def test_an_administrator_makes_describes_and_deletes() -> None:
         admin = AdminClient({"bootstrap.servers": host.bootstrap, **QUIET})
         admin.create_topics([NewTopic("made", 2, 3, config={"retention.ms": "60000"})])["made"].result(PATIENCE_S)
         resource = ConfigResource(ConfigResource.Type.TOPIC, "made")
-        assert len(host.asked(lambda cluster: [name for name in cluster.world.records if name.startswith("made")])) == 2
+        assert (
+            len(host.asked(lambda cluster: [name for name in cluster.cluster_state.records if name.startswith("made")]))
+            == 2
+        )
 
         def kept() -> str:
             """Of the topic, once the broker that is asked has heard of it: the controller decides a little before."""
@@ -152,7 +155,7 @@ def test_a_leader_crashes_in_the_middle_and_nothing_acknowledged_is_lost(tmp_pat
             return len(acked) >= more
 
         def leader() -> int:
-            found: int = host.asked(lambda cluster: cluster.world.records["orders-0"].leader)
+            found: int = host.asked(lambda cluster: cluster.cluster_state.records["orders-0"].leader)
             return found
 
         until(lambda: written(50))
@@ -178,14 +181,14 @@ def test_an_unclean_election_loses_what_acks_1_had_promised_and_the_client_can_s
     told = playbook(topic=", unclean.leader.election.enable: true", min_isr=1,
                     config=", replica.lag.time.max.ms: 1000, broker.session.timeout.ms: 3000")  # fmt: skip
     with served(told) as host:
-        leader = host.asked(lambda cluster: cluster.world.records["orders-0"].leader)
+        leader = host.asked(lambda cluster: cluster.cluster_state.records["orders-0"].leader)
         assert len(sent(host, ["before"] * 10, acks="1")) == 10
         for broker in sorted({1, 2, 3} - {leader}):
             host.act("gc_pause", f"broker({broker})", 7_000_000)
-        until(lambda: host.asked(lambda cluster: cluster.world.records["orders-0"].isr) == (leader,))
+        until(lambda: host.asked(lambda cluster: cluster.cluster_state.records["orders-0"].isr) == (leader,))
         told_now = sent(host, ["lost"] * 20, acks="1")
         host.act("crash", f"broker({leader})")
-        until(lambda: host.asked(lambda cluster: cluster.world.records["orders-0"].leader) not in (leader, -1))
+        until(lambda: host.asked(lambda cluster: cluster.cluster_state.records["orders-0"].leader) not in (leader, -1))
         assert read(host, 10) == [b"before"] * 10
     result = host.stop()
     assert told_now == list(range(10, 30))

@@ -120,9 +120,12 @@ def test_an_unclean_election_is_counted_alike_by_ledger_and_clients() -> None:
     with served(told) as host:
         everybody = Everybody(host, "1", session_ms=MEMBERS_STAY_MS)
         everybody.go_on()
-        leader = host.asked(lambda cluster: cluster.world.records["orders-0"].leader)
+        leader = host.asked(lambda cluster: cluster.cluster_state.records["orders-0"].leader)
         host.act("gc_pause", "followers(orders-0)")
-        until(lambda: host.asked(lambda cluster: cluster.world.records["orders-0"].isr) == (leader,), "still in sync")
+        until(
+            lambda: host.asked(lambda cluster: cluster.cluster_state.records["orders-0"].isr) == (leader,),
+            "still in sync",
+        )
         before = everybody.end()
         until(lambda: everybody.end() > before + 50, "nothing is written")
         host.act("gc_pause", f"broker({leader})")
@@ -130,9 +133,12 @@ def test_an_unclean_election_is_counted_alike_by_ledger_and_clients() -> None:
         gone_at = everybody.end()
         host.act("crash", f"broker({leader})")
         host.act("gc_pause", "", verb="heal")
-        until(lambda: host.asked(lambda cluster: cluster.world.records["orders-0"].leader) not in (leader, -1), "stuck")
+        until(
+            lambda: host.asked(lambda cluster: cluster.cluster_state.records["orders-0"].leader) not in (leader, -1),
+            "stuck",
+        )
         host.act("all", "", verb="heal")
-        until(lambda: host.asked(lambda cluster: len(cluster.world.records["orders-0"].isr)) == 3, "stays away")
+        until(lambda: host.asked(lambda cluster: len(cluster.cluster_state.records["orders-0"].isr)) == 3, "stays away")
         until(lambda: everybody.end() > gone_at, "the new log stays shorter than the old")
         writers, readers, own = everybody.stop()
     result = host.stop()

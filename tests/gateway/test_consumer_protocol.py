@@ -42,7 +42,7 @@ class Member:
     def __init__(self, host: Served, name: str, topics: tuple[str, ...] = ("orders",), **config: Any) -> None:
         self.log = Log(0)
         self.has: set[int] = set()
-        self.given_up: list[int] = []
+        self.expired: list[int] = []
         self.leave = threading.Event()
         self._consumer = Consumer(
             {"bootstrap.servers": host.bootstrap, "client.id": name, "group.id": "g", "group.protocol": "consumer",
@@ -59,7 +59,7 @@ class Member:
 
     def _loses(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.has -= {each.partition for each in partitions}
-        self.given_up += [each.partition for each in partitions]
+        self.expired += [each.partition for each in partitions]
         consumer.incremental_unassign(partitions)
 
     def _run(self) -> None:
@@ -120,14 +120,14 @@ def test_two_members_share_lose_their_coordinator_and_part_and_nothing_is_lost(t
         until(lambda: one.has == {0, 1, 2}, one)
         two = Member(host, "two")
         until(lambda: share(one, two), one, two)
-        assert sorted(one.given_up) == sorted(two.has), "no more is given up than the other one gets"
+        assert sorted(one.expired) == sorted(two.has), "no more is given up than the other one gets"
         until(lambda: len(set(epochs(host).values())) == 1, one, two)
         before = epochs(host)
         host.act("crash", "coordinator(g)", 3_000_000)
         seen = len(two.log.read)
         until(lambda: len(two.log.read) > seen + 50, one, two)
         assert epochs(host) == before, "the new coordinator has read what the old one wrote"
-        assert sorted(one.given_up) == sorted(two.has)
+        assert sorted(one.expired) == sorted(two.has)
         two.stop()
         until(lambda: one.has == {0, 1, 2}, one)
         assert epochs(host)["one"] > before["one"]

@@ -42,7 +42,7 @@ class Group:
         return found
 
     def id_of(self, topic: str) -> UUID:
-        return topic_uuid(topic, self.wire.house.states(self.at)[f"{topic}-0"].topic_id)
+        return topic_uuid(topic, self.wire.context.states(self.at)[f"{topic}-0"].topic_id)
 
     def beat(self, member: str, epoch: int, **said: Any) -> Any:
         told = {"group_id": "g", "member_id": member, "member_epoch": epoch, "rebalance_timeout": -1, **said}

@@ -76,14 +76,14 @@ def _fuzzed(rounds: int) -> tuple[int, int, int]:
     """A new cluster wherever a spoilt request asked for partitions by the thousand, and got them."""
     wire, draw = Wire(), random.Random(11)
     answered = broken = complaints = 0
-    for api, (low, high) in wire.house.ranges.items():
+    for api, (low, high) in wire.context.ranges.items():
         for version in range(low, high + 1):
             whole = request(api, version)
             for turn in range(rounds + 1):
                 pipe = wire.sent(1, framed(spoilt(whole, draw) if turn else whole), turns=TURNS)
                 answered += bool(pipe.written)
                 broken += pipe.closed
-                if len(wire.session.cluster.world.records) > MOST_PARTITIONS:
+                if len(wire.session.cluster.cluster_state.records) > MOST_PARTITIONS:
                     complaints += wire.complaints
                     wire.close()
                     wire = Wire()

@@ -85,11 +85,11 @@ class TestTransactions:
 def test_producers_are_described_from_2_8_on() -> None:
     """The other questions of KIP-664 came with 3.0."""
     wire = wired("2.8")
-    leader = wire.session.cluster.world.records["orders-0"].leader
+    leader = wire.session.cluster.cluster_state.records["orders-0"].leader
     asked = [{"name": "orders", "partition_indexes": (0,)}]
     (told,) = wire.ask(leader, api.DESCRIBE_PRODUCERS, 0, topics=asked).topics[0].partitions
     assert (told.error_code, told.active_producers) == (E.NONE, ())
-    assert not {api.LIST_TRANSACTIONS, api.DESCRIBE_TRANSACTIONS} & set(wire.house.ranges)
+    assert not {api.LIST_TRANSACTIONS, api.DESCRIBE_TRANSACTIONS} & set(wire.context.ranges)
 
 
 @pytest.mark.parametrize("kafka", ["2.8", "4.1"])
@@ -117,7 +117,7 @@ class TestReassignments:
         assert move((1, 2), "nope") == E.UNKNOWN_TOPIC_OR_PARTITION
         assert move(None) == E.NO_REASSIGNMENT_IN_PROGRESS
         assert moving(()) == []
-        assert set(wire.session.cluster.world.records["orders-0"].assignment) == {1, 2}
+        assert set(wire.session.cluster.cluster_state.records["orders-0"].assignment) == {1, 2}
 
 
 def test_the_replication_factor_stays_where_the_client_says_so() -> None:
@@ -181,7 +181,7 @@ class TestDescribeQuorum:
     @pytest.mark.parametrize(("kafka", "highest"), [("2.8", None), ("3.3", 1), ("3.9", 2)])
     def test_only_kraft_offers_it(self, kafka: str, highest: int | None) -> None:
         wire = Wire(playbook(kafka))
-        assert wire.house.ranges.get(api.DESCRIBE_QUORUM) == (None if highest is None else (0, highest))
+        assert wire.context.ranges.get(api.DESCRIBE_QUORUM) == (None if highest is None else (0, highest))
 
 
 class TestDescribeCluster:
@@ -337,7 +337,7 @@ class TestDescribeConfigs:
     def test_a_broker_has_the_address_at_which_it_listens(self) -> None:
         wire = wired("4.1")
         found = {each.name: each for each in described(wire, BROKER, "1").configs}
-        host, port = wire.house.addresses[1]
+        host, port = wire.context.addresses[1]
         assert found["advertised.listeners"].value == f"PLAINTEXT://{host}:{port}"
         assert {(found[name].config_source, found[name].value) for name in ("broker.id", "node.id")} == {(START, "1")}
         assert len({each.name for each in described(wire, BROKER, "1").configs}) == len(found)

@@ -22,7 +22,7 @@ REFUSED = KafkaError.NOT_LEADER_OR_FOLLOWER
 
 
 @pytest.fixture(scope="module")
-def house() -> GatewayCluster:
+def context() -> GatewayCluster:
     spec = ClusterSpec("3.9", "kraft", tuple(BrokerSpec(number) for number in (1, 2, 3)), (TopicSpec("orders", 1, 3),))
     addresses = {number: ("127.0.0.1", 9091 + number) for number in (1, 2, 3)}
     return GatewayCluster(Cluster.build(spec, 1), 0, addresses)
@@ -38,22 +38,22 @@ def answered(flow: RequestHandlerGenerator, answer: Any, api: int, version: int)
     return entity_reader(load_response_schema(api, version))(data[header:], 0)[0]
 
 
-def fetched(house: GatewayCluster, version: int, current: tuple[int, int] | None) -> Any:
-    state = house.states(1)["orders-0"]
+def fetched(context: GatewayCluster, version: int, current: tuple[int, int] | None) -> Any:
+    state = context.states(1)["orders-0"]
     asked = SimpleNamespace(partition=0, fetch_offset=5, partition_max_bytes=100)
     topic = SimpleNamespace(topic="orders", topic_id=topic_uuid("orders", state.topic_id), partitions=(asked,))
     request = SimpleNamespace(topics=(topic,), max_wait=None, min_bytes=1, max_bytes=100, isolation_level=0)
     data = FetchData("orders-0", 5, REFUSED, -1, -1, -1, Slice(5, 5, ()), current=current)
-    flow = fetch(ApiCall(house, 1, "app", api_versions.FETCH, version, request))
+    flow = fetch(ApiCall(context, 1, "app", api_versions.FETCH, version, request))
     return answered(flow, FetchResponse(0, (data,)), api_versions.FETCH, version)
 
 
-def produced(house: GatewayCluster, version: int, current: tuple[int, int] | None) -> Any:
+def produced(context: GatewayCluster, version: int, current: tuple[int, int] | None) -> Any:
     each = SimpleNamespace(index=0, records=encode_batch(0, 0, 1, [(None, b"value")]))
     topic = SimpleNamespace(name="orders", partition_data=(each,))
     request = SimpleNamespace(acks=-1, topic_data=(topic,), timeout=None)
     answer = ProduceResponse(0, "orders-0", REFUSED, -1, -1, -1, -1, current)
-    flow = produce(ApiCall(house, 1, "app", api_versions.PRODUCE, version, request))
+    flow = produce(ApiCall(context, 1, "app", api_versions.PRODUCE, version, request))
     return answered(flow, answer, api_versions.PRODUCE, version)
 
 
@@ -64,26 +64,28 @@ def leader_of(response: Any) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("ask", "since"), [(fetched, 16), (fetched, 18), (produced, 10)])
-def test_the_leader_comes_with_its_address(ask: Any, since: int, house: GatewayCluster) -> None:
-    told = ask(house, since, (3, 7))
+def test_the_leader_comes_with_its_address(ask: Any, since: int, context: GatewayCluster) -> None:
+    told = ask(context, since, (3, 7))
     assert leader_of(told) == (3, 7)
     assert [(each.node_id, each.host, each.port) for each in told.node_endpoints] == [(3, "127.0.0.1", 9094)]
-    assert ask(house, since, None).node_endpoints == ()
+    assert ask(context, since, None).node_endpoints == ()
 
 
 @pytest.mark.parametrize(("ask", "version"), [(fetched, 12), (fetched, 15)])
 def test_before_there_was_room_for_the_address_the_leader_is_not_named(
-    ask: Any, version: int, house: GatewayCluster
+    ask: Any, version: int, context: GatewayCluster
 ) -> None:
-    assert leader_of(ask(house, version, (3, 7))) == (-1, -1)
+    assert leader_of(ask(context, version, (3, 7))) == (-1, -1)
 
 
 @pytest.mark.parametrize(("ask", "version"), [(fetched, 4), (fetched, 11), (produced, 3), (produced, 9)])
-def test_older_versions_have_no_place_for_it(ask: Any, version: int, house: GatewayCluster) -> None:
-    assert not hasattr(ask(house, version, (3, 7)), "node_endpoints")
+def test_older_versions_have_no_place_for_it(ask: Any, version: int, context: GatewayCluster) -> None:
+    assert not hasattr(ask(context, version, (3, 7)), "node_endpoints")
 
 
 @pytest.mark.parametrize(("ask", "version"), [(fetched, 16), (produced, 10)])
-def test_a_leader_that_the_broker_takes_for_dead_has_no_address(ask: Any, version: int, house: GatewayCluster) -> None:
-    told = ask(house, version, (9, 7))
+def test_a_leader_that_the_broker_takes_for_dead_has_no_address(
+    ask: Any, version: int, context: GatewayCluster
+) -> None:
+    told = ask(context, version, (9, 7))
     assert (leader_of(told), told.node_endpoints) == ((9, 7), ())

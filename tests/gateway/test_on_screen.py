@@ -31,7 +31,7 @@ async def _shown(what: Any) -> None:
 
 def test_a_fault_on_the_screen_closes_the_door() -> None:
     async def what(bridge: GatewaySessionController, gateway: Gateway) -> None:
-        host, port = gateway.house.addresses[2]
+        host, port = gateway.context.addresses[2]
         _reader, client = await asyncio.open_connection(host, port)
         bridge.act(Action("inject", "crash", "broker(2)"))
         bridge.frame()

@@ -106,7 +106,7 @@ def test_what_is_made_to_hold_up_a_broker_is_unreadable(data: bytes) -> None:
 def test_offsets_by_time_are_those_of_records() -> None:
     wire = Wire(playbook("4.1"))
     wire.run(2)
-    leader = wire.session.cluster.world.records["orders-0"].leader
+    leader = wire.session.cluster.cluster_state.records["orders-0"].leader
     for codec in (1, 4):
         batch = {"index": 0, "records": built(codec, BEGAN_MS)}
         wire.ask(leader, api.PRODUCE, 8, transactional_id=None, acks=1, timeout=9_000,
@@ -142,7 +142,7 @@ def test_the_newest_record_is_told_as_the_release_knows_it(kafka: str, codec: in
     """Before 3.8 the newest record of a compressed batch is its last one (KAFKA-16310)."""
     wire = Wire(playbook(kafka))
     wire.run(2)
-    leader = wire.session.cluster.world.records["orders-0"].leader
+    leader = wire.session.cluster.cluster_state.records["orders-0"].leader
     builder = DefaultRecordBatchBuilder(2, codec, False, -1, -1, -1, 1 << 16)
     for number, stamp_ms in enumerate((100, 400, 200)):
         builder.append(number, BEGAN_MS + stamp_ms, None, b"value" * 9, [])

@@ -48,7 +48,7 @@ class Shop:
             self.wire.run(0.1)
 
     def leader(self, partition: str) -> int:
-        return int(self.wire.session.cluster.world.records[partition].leader)
+        return int(self.wire.session.cluster.cluster_state.records[partition].leader)
 
     def send(self, value: bytes, sequence: int, number: int = 0, *, version: int = 12, **said: Any) -> Any:
         """A record in the open transaction; its partition's answer."""
@@ -65,7 +65,7 @@ class Shop:
 
     @property
     def id(self) -> UUID:
-        return topic_uuid("orders", self.wire.house.states(1)["orders-0"].topic_id)
+        return topic_uuid("orders", self.wire.context.states(1)["orders-0"].topic_id)
 
     def end(self, *, committed: bool, version: int = 5) -> Any:
         told = self.wire.ask(self.at, api_versions.END_TXN, version, transactional_id="t", producer_id=self.pid,
@@ -216,9 +216,9 @@ def test_a_cluster_without_the_feature_takes_no_write_for_an_announcement() -> N
 def test_topics_have_ids_in_produce_and_one_that_nobody_knows_is_refused() -> None:
     wire = Wire(playbook("4.1"))
     wire.run(2)
-    states = wire.house.states(1)
+    states = wire.context.states(1)
     known, strange = topic_uuid("orders", states["orders-0"].topic_id), UUID(int=5)
-    leader = wire.session.cluster.world.records["orders-0"].leader
+    leader = wire.session.cluster.cluster_state.records["orders-0"].leader
     batch = encode_batch(0, 0, 1, [(b"k", b"v")])
     topics = [{"topic_id": each, "partition_data": [{"index": 0, "records": batch}]} for each in (known, strange)]
     asked: dict[str, Any] = {"transactional_id": None, "timeout": 9_000, "topic_data": topics}

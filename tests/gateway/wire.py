@@ -95,7 +95,7 @@ class Wire:
         self.session = Session.start(told or playbook("4.1"), recorder=recorder, open_ended=True)
         cluster = self.session.cluster
         addresses = dict.fromkeys(cluster.brokers, ("127.0.0.1", 9092))
-        self.house = GatewayCluster(
+        self.context = GatewayCluster(
             cluster, BEGAN_MS, addresses, offered(cluster.profile.number, kraft=cluster.profile.kraft)
         )
         self._wall = Wall()
@@ -110,7 +110,7 @@ class Wire:
 
     async def _sent(self, broker: int, data: bytes, turns: int) -> Pipe:
         pipe = Pipe()
-        connection = KafkaConnection(self._doors[broker], self.engine, self.house, largest=1 << 20)
+        connection = KafkaConnection(self._doors[broker], self.engine, self.context, largest=1 << 20)
         connection.connection_made(pipe)  # type: ignore[arg-type]
         connection.data_received(data)
         for _turn in range(turns):

@@ -91,14 +91,14 @@ class Counted(EpochBranch):
 
 
 def backwards(log: ReplicaLog) -> Iterator[tuple[int, int]]:
-    return ((start, end) for _lineage, _batch, start, end in batches_backwards(log))
+    return ((start, end) for _epoch_branch, _batch, start, end in batches_backwards(log))
 
 
 def test_a_log_is_walked_backwards_as_far_as_is_asked_for() -> None:
-    lineages = BatchStore()
-    log = ReplicaLog(lineages, uses_epochs=True, replaces=True)
+    epoch_branches = BatchStore()
+    log = ReplicaLog(epoch_branches, uses_epochs=True, replaces=True)
     for epoch in range(3):
-        log_branch = lineages.begin(1, epoch, log.leo)
+        log_branch = epoch_branches.begin(1, epoch, log.leo)
         for _ in range(4):
             log.append_batch(log_branch, Batch(log.leo, 3, 10, 0, "p", -1, log.leo, 1))
     assert list(backwards(log)) == [(start, end) for _, _, start, end in reversed(list(log.batches()))]
@@ -106,7 +106,7 @@ def test_a_log_is_walked_backwards_as_far_as_is_asked_for() -> None:
     log.log_start = 13
     assert list(backwards(log)) == [(start, end) for _, _, start, end in reversed(list(log.batches()))]
     assert list(backwards(log))[-1] == (13, 15)
-    lineages.by_id[-1].__class__ = Counted
+    epoch_branches.by_id[-1].__class__ = Counted
     Counted.looked = 0
     assert next(backwards(log)) == (33, 36)
     assert Counted.looked == 1

@@ -143,7 +143,7 @@ class Told:
 
     def audit(self, findings: tuple[Finding, ...]) -> list[str]:
         cluster = self.session.cluster
-        return audit(findings, cluster.world, cluster.checker.ledger, cluster.checker.history)
+        return audit(findings, cluster.cluster_state, cluster.checker.ledger, cluster.checker.history)
 
     @property
     def causes(self) -> set[tuple[str, str]]:
@@ -442,7 +442,7 @@ def _entries(rounds: int) -> tuple[int, int]:
     history = told.session.cluster.checker.history
     cuts = [each for each in told.session.drain() if each.kind == "truncated"]
     assert (told.result.verdict, told.findings) == ("pass", ())
-    return history.entries - len(history.deeds._steps), len(cuts)
+    return history.entries - len(history.fault_records._steps), len(cuts)
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ class Incident:
         wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
         assert (result.verdict, wrong, result.reason) == ("pass", [], "")
         cluster = self.session.cluster
-        assert audit(result.findings, cluster.world, cluster.checker.ledger, cluster.checker.history) == []
+        assert audit(result.findings, cluster.cluster_state, cluster.checker.ledger, cluster.checker.history) == []
         assert UNEXPLAINED not in {each.cause for each in result.findings}
         return result
 
@@ -257,7 +257,7 @@ def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
     incident = Thin("zone-loss", seed).until(69)
     cluster = incident.session.cluster
     racks = {broker.id: broker.rack for broker in cluster.spec.brokers}
-    records = cluster.world.records
+    records = cluster.cluster_state.records
     left = {name: [broker for broker in record.assignment if racks[broker] != "a"] for name, record in records.items()}
     for partition in range(6):
         name = f"orders-{partition}"

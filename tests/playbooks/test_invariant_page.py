@@ -20,12 +20,12 @@ def test_the_page_is_what_the_registry_says() -> None:
 
 
 @pytest.mark.parametrize("promise", DEFINITIONS.values(), ids=list(DEFINITIONS))
-def test_each_has_a_promise_of_one_sentence_and_a_source(promise: InvariantDefinition) -> None:
-    assert promise.text.endswith(".")
-    assert ". " not in promise.text
-    assert promise.source
-    assert promise.title
-    assert invariant_section(promise) in invariant_page()
+def test_each_has_a_promise_of_one_sentence_and_a_source(definition: InvariantDefinition) -> None:
+    assert definition.text.endswith(".")
+    assert ". " not in definition.text
+    assert definition.source
+    assert definition.title
+    assert invariant_section(definition) in invariant_page()
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,5 @@ def test_why_a_version_is_known_to_break_it(snapshot: SnapshotAssertion) -> None
 
 
 def test_the_newest_versions_promise_everything() -> None:
-    for promise in DEFINITIONS.values():
-        assert known_violation_reasons(promise, PROFILES[-1]) == []
+    for definition in DEFINITIONS.values():
+        assert known_violation_reasons(definition, PROFILES[-1]) == []

@@ -46,4 +46,4 @@ def test_what_is_lost_late_has_a_cause(steps: str, causes: set[str]) -> None:
     result = session.finish()
     cluster = session.cluster
     assert {each.cause for each in result.findings} == causes
-    assert audit(result.findings, cluster.world, cluster.checker.ledger, cluster.checker.history) == []
+    assert audit(result.findings, cluster.cluster_state, cluster.checker.ledger, cluster.checker.history) == []

@@ -104,7 +104,7 @@ def test_each_passes_its_table_adds_up_and_its_findings_hold_together(name: str,
     wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
     assert (result.verdict, wrong, result.reason) == ("pass", [], "")
     checker = session.cluster.checker
-    assert audit(result.findings, session.cluster.world, checker.ledger, checker.history) == []
+    assert audit(result.findings, session.cluster.cluster_state, checker.ledger, checker.history) == []
     assert UNEXPLAINED not in {each.cause for each in result.findings}
     adds_up(Path(result.session))
 

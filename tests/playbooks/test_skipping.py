@@ -89,13 +89,13 @@ def test_a_skip_is_told_by_run_by_the_screen_and_in_junit(snapshot: SnapshotAsse
 
 def test_a_dry_run_foretells_the_skip(snapshot: SnapshotAssertion) -> None:
     done = dry_run(timed(LEADERLESS % ", if_any: true"), 3)
-    assert [bool(each.skipped) for each in done.foretold] == [False, True, False]
-    second = done.foretold[1]
+    assert [bool(each.skipped) for each in done.predicted] == [False, True, False]
+    second = done.predicted[1]
     assert (second.targets, second.expected, second.refused) == ((), None, "")
     assert second.skipped == snapshot
     assert second.to_json()["skipped"] == second.skipped
     assert any("skipped" in line and second.skipped in line for line in predicted_lines(second))
-    assert dry_run(timed(LEADERLESS % ""), 3).foretold[1].refused == second.skipped
+    assert dry_run(timed(LEADERLESS % ""), 3).predicted[1].refused == second.skipped
 
 
 def live(session: Session | Timeline) -> list[str]:

@@ -90,7 +90,7 @@ class Stretch(NamedTuple):
         return next((row for row in self.rows if row["kind"] == "records_sent"), None)
 
     @property
-    def given_up(self) -> Row | None:
+    def expired(self) -> Row | None:
         """What was given up last, where nothing waits after it."""
         last = None
         for row, waiting in zip(self.rows, self.waiting[1:], strict=True):
@@ -102,7 +102,7 @@ class Stretch(NamedTuple):
 
     def out(self, end_us: int, end_seq: int, bound_us: int) -> tuple[int, int, int, int, bool] | None:
         """Since when and until when the client was out of service, and whether it still is."""
-        began, end = self.began, self.given_up or self.end
+        began, end = self.began, self.expired or self.end
         if began is None:
             return None
         us, seq = (end["at_us"], end["seq"]) if end else (max(end_us, began["at_us"]), max(end_seq, began["seq"]) + 1)

@@ -195,7 +195,7 @@ def _out(stretch: Stretch, history: History) -> Found:
 
 
 def _ended_by(stretch: Stretch) -> str:
-    if stretch.given_up:
+    if stretch.expired:
         return "records failed or expired"
     kind = stretch.end["kind"] if stretch.end else ""
     if kind.startswith("records"):

@@ -71,7 +71,7 @@ _NEEDS: Final = {
 """Cause → kinds of events that its chain must contain."""
 
 
-def inconsistencies(finding: Finding, world: ClusterState, history: ClusterHistory) -> list[str]:
+def inconsistencies(finding: Finding, cluster_state: ClusterState, history: ClusterHistory) -> list[str]:
     """Return the inconsistencies of one finding, a sentence each."""
     found = [f"no kind {finding.kind!r}"] if finding.kind not in KINDS else []
     cause = BY_CODE.get(finding.cause)
@@ -84,7 +84,7 @@ def inconsistencies(finding: Finding, world: ClusterState, history: ClusterHisto
     times = [link.at_us for link in finding.chain]
     if times != sorted(times):
         found.append(f"the chain goes back in time: {times}")
-    found += _brokers(finding, world)
+    found += _brokers(finding, cluster_state)
     found += _counts(finding)
     if finding.kind == LOST:
         found += _promised(finding)
@@ -94,14 +94,14 @@ def inconsistencies(finding: Finding, world: ClusterState, history: ClusterHisto
     return found
 
 
-def _brokers(finding: Finding, world: ClusterState) -> list[str]:
+def _brokers(finding: Finding, cluster_state: ClusterState) -> list[str]:
     """Return links whose broker never was a replica of their partition."""
     found = []
     for link in finding.chain:
-        record = world.records.get(link.partition)
+        record = cluster_state.records.get(link.partition)
         if link.broker < 0 or record is None:
             continue
-        known = {*record.assignment, *(each.broker for each in world.lineages[link.partition].by_id)}
+        known = {*record.assignment, *(each.broker for each in cluster_state.epoch_branches[link.partition].by_id)}
         moved = any(each.event_kind == ReplicaDeleted.kind for each in finding.chain)
         if link.broker not in known and not moved:
             found.append(f"broker {link.broker} is no replica of {link.partition}: {link.words}")
@@ -130,8 +130,8 @@ def _promised(finding: Finding) -> list[str]:
         return [f"{len(indexes)} acknowledgements in one chain"]
     early = [link.event_kind for link in finding.chain[: indexes[0]] if link.event_kind not in _BEFORE]
     found = [f"{kind} precedes the acknowledgement" for kind in early]
-    promise = finding.chain[indexes[0]]
-    if finding.cause != ACKS_0 and f"broker{'s' if 'brokers' in promise.words else ''} " not in promise.words:
+    definition = finding.chain[indexes[0]]
+    if finding.cause != ACKS_0 and f"broker{'s' if 'brokers' in definition.words else ''} " not in definition.words:
         found.append("the acknowledgement names no broker")
     return found
 
@@ -160,10 +160,12 @@ def _was_cut(link: ChainEvent, finding: Finding, history: ClusterHistory) -> boo
     return False
 
 
-def audit(findings: Sequence[Finding], world: ClusterState, ledger: Ledger, history: ClusterHistory) -> list[str]:
+def audit(
+    findings: Sequence[Finding], cluster_state: ClusterState, ledger: Ledger, history: ClusterHistory
+) -> list[str]:
     """Return all inconsistencies of the findings of a session that has ended."""
-    found = [wrong for finding in findings for wrong in inconsistencies(finding, world, history)]
-    found += [wrong for finding in findings for wrong in _vouched(finding, world, ledger)]
+    found = [wrong for finding in findings for wrong in inconsistencies(finding, cluster_state, history)]
+    found += [wrong for finding in findings for wrong in _vouched(finding, cluster_state, ledger)]
     return found + disagreements(findings, ledger)
 
 
@@ -189,31 +191,33 @@ def _sum(findings: Iterable[Finding]) -> int:
     return sum(each.count for each in findings)
 
 
-def _vouched(finding: Finding, world: ClusterState, ledger: Ledger) -> list[str]:
+def _vouched(finding: Finding, cluster_state: ClusterState, ledger: Ledger) -> list[str]:
     """Return inconsistencies between the ISR in the acknowledgement and the ISR that had the records."""
     promises = [link for link in finding.chain if link.event_kind == ACKNOWLEDGED_KIND]
     found_isr = re.search(r"ISR \[([^]]*)\]", promises[0].words) if promises else None
-    if found_isr is None or promises[0].partition not in world.records:
+    if found_isr is None or promises[0].partition not in cluster_state.records:
         return []
     isr = {int(each) for each in found_isr.group(1).split(",") if each.strip()}
     later = re.search(r"ISR \[[^]]*\], later \[([^]]*)\]", promises[0].words)
-    found = _stood_behind(isr, finding.places[0], finding.places[0].log_offset, {promises[0].broker}, world, ledger)
+    found = _stood_behind(
+        isr, finding.places[0], finding.places[0].log_offset, {promises[0].broker}, cluster_state, ledger
+    )
     if later is not None:
         last = finding.places[-1]
         isr = {int(each) for each in later.group(1).split(",") if each.strip()}
         end = last.log_offset + last.count - 1
         writers = {int(each) for each in re.findall(r"\d+", promises[0].words.partition(" wrote ")[0])}
-        found += _stood_behind(isr, last, end, writers, world, ledger)
+        found += _stood_behind(isr, last, end, writers, cluster_state, ledger)
     return found
 
 
 def _stood_behind(
-    isr: set[int], place: RecordBlock, offset: int, writers: set[int], world: ClusterState, ledger: Ledger
+    isr: set[int], place: RecordBlock, offset: int, writers: set[int], cluster_state: ClusterState, ledger: Ledger
 ) -> list[str]:
     stood = [
-        set(ledger.vouched.isr_at(place.partition, lineage.id, offset))
-        for lineage in world.lineages[place.partition].by_id
-        if lineage.epoch == place.leader_epoch and lineage.broker in writers
+        set(ledger.vouched.isr_at(place.partition, epoch_branch.id, offset))
+        for epoch_branch in cluster_state.epoch_branches[place.partition].by_id
+        if epoch_branch.epoch == place.leader_epoch and epoch_branch.broker in writers
     ]
     if not stood:
         return [f"none of brokers {sorted(writers)} wrote in epoch {place.leader_epoch} of {place.partition}"]

@@ -11,8 +11,8 @@ def told(style):
     """A style in words: attributes, colour, and what is behind it."""
     attributes = [name for name in ("bold", "dim", "italic", "underline", "reverse") if getattr(style, name)]
     colour = "" if style.color is None or style.color.is_default else style.color.name
-    ground = "" if style.bgcolor is None or style.bgcolor.is_default else f"on {style.bgcolor.name}"
-    return " ".join(each for each in (*attributes, colour, ground) if each) or "plain"
+    context = "" if style.bgcolor is None or style.bgcolor.is_default else f"on {style.bgcolor.name}"
+    return " ".join(each for each in (*attributes, colour, context) if each) or "plain"
 
 
 def names(look):

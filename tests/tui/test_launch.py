@@ -74,13 +74,13 @@ def test_a_directory_that_cannot_be_written_is_told_before_the_screen_opens(term
 class FakeApp:
     """Stands for the screen: what the person did there, and how it ended."""
 
-    wish = None
+    request = None
 
-    def __init__(self, deed, failure=None, return_code=0):
-        self.deed, self.failure, self.return_code = deed, failure, return_code
+    def __init__(self, fault_record, failure=None, return_code=0):
+        self.fault_record, self.failure, self.return_code = fault_record, failure, return_code
 
     def run(self):
-        self.deed()
+        self.fault_record()
 
 
 def with_app(monkeypatch, **more):

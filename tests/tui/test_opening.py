@@ -154,14 +154,16 @@ async def test_nothing_leaves_it_where_it_settles_and_it_says_so(recorded, snaps
 def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, terminal, monkeypatch, capsys, snapshot):
     before = files_of(recorded)
 
-    def deed(branches):
+    def fault_record(branches):
         branches.current.session.advance(2 * SECOND)
         branches.fork(Action("inject", "crash", "broker(2)", {}, SECOND))
         while not branches.growing.on(100_000):
             pass
         branches.arrive()
 
-    monkeypatch.setattr(launcher, "recording_app", lambda _session, _screen, branches: FakeApp(lambda: deed(branches)))
+    monkeypatch.setattr(
+        launcher, "recording_app", lambda _session, _screen, branches: FakeApp(lambda: fault_record(branches))
+    )
     left = launcher.open_recording(Destination(SESSION, str(recorded)), ProgramOptions(tmp_path, None, None, 1.0), None)
     told = capsys.readouterr()
     assert left.code == 0
@@ -239,10 +241,10 @@ def terminal(monkeypatch):
 class FakeApp:
     failure = None
     return_code = 0
-    wish = None
+    request = None
 
-    def __init__(self, deed):
-        self.run = deed
+    def __init__(self, fault_record):
+        self.run = fault_record
 
 
 def code_of(path, glyphs=None, speed=1.0):

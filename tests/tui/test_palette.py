@@ -122,7 +122,7 @@ async def test_playbooks_are_started_by_name_and_those_by_hand_are_not_offered()
         assert hits[0].help
         assert not any("kip-101-loss" in text_of(hit) for hit in await found(driver, PlaybookProvider, "kip-101-loss"))
         await chosen(driver, hits)
-        assert driver.app.wish.text == "acks-1-lost-tail"
+        assert driver.app.request.text == "acks-1-lost-tail"
 
 
 async def test_violations_are_gone_to(monkeypatch, snapshot):

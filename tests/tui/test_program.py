@@ -29,8 +29,8 @@ class FakeApp:
     return_code = 0
     toured = False
 
-    def __init__(self, deed, wish):
-        self.run, self.wish, self.back, self.sessions = deed, wish, None, None
+    def __init__(self, fault_record, request):
+        self.run, self.request, self.back, self.sessions = fault_record, request, None, None
 
     def begin_tour(self):
         self.toured = True
@@ -93,8 +93,8 @@ def test_the_welcome_page_can_be_come_back_to(monkeypatch):
     seen = []
     answers = [ScreenExit(0, Destination(PLAYBOOK, "x"), Destination(WELCOME)), ScreenExit(0)]
 
-    def opener(wish, _settings, back):
-        seen.append((wish.kind, back))
+    def opener(request, _settings, back):
+        seen.append((request.kind, back))
         return answers.pop(0)
 
     monkeypatch.setattr(welcome, "welcome", opener)

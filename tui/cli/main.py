@@ -155,10 +155,10 @@ def _screen(
     from tui.program import ProgramOptions, run_destinations  # noqa: PLC0415
     from tui.session.destination import PLAYBOOK, SANDBOX, WELCOME, Destination  # noqa: PLC0415
 
-    wish = Destination(PLAYBOOK, playbook or SANDBOX, seed)
+    request = Destination(PLAYBOOK, playbook or SANDBOX, seed)
     if playbook is None and seed is None:
-        wish = Destination(WELCOME)
-    _end(lambda: run_destinations(wish, ProgramOptions(out, glyphs, theme, speed, fsync)))
+        request = Destination(WELCOME)
+    _end(lambda: run_destinations(request, ProgramOptions(out, glyphs, theme, speed, fsync)))
 
 
 register_run(app, _end)

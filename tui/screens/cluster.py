@@ -105,11 +105,11 @@ class MainScreen(Paned, Filtering, Sheets):
         self.timeline = TimeStrip(look, "timeline")
         self.railing = RailCache()
         self.scrubbing = Scrubbing(bridge.clock, self.near, self.scrub_to)
-        self.matrix.teller = tooltips.of_matrix(self.matrix, bridge)
-        self.lanes.teller = tooltips.of_lanes(self.lanes, bridge)
+        self.matrix.printer = tooltips.of_matrix(self.matrix, bridge)
+        self.lanes.printer = tooltips.of_lanes(self.lanes, bridge)
         for pane in (self.clients, self.faults, self.control):
-            pane.teller = tooltips.of_side(pane, bridge)
-        self.timeline.teller = tooltips.of_timeline(
+            pane.printer = tooltips.of_side(pane, bridge)
+        self.timeline.printer = tooltips.of_timeline(
             self.timeline, bridge, self.timeline_shown, lambda: self.railing.rails(bridge)
         )
         self.status = Status(look)

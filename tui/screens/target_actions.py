@@ -159,7 +159,7 @@ class CommandRunner:
             self._screen.app.push_screen(CommandScreen(self._screen.look, self._screen, text, back))
 
     def place(self) -> "CommandContext":
-        """What a line can speak of now."""
+        """Return the partitions and nodes that a typed line can name now."""
         from tui.session.typed_commands import place_in  # noqa: PLC0415 - first paint does without it
 
         view = self._bridge.view

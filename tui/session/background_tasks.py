@@ -58,7 +58,7 @@ def _frames(
     cluster: RecordSource, chronicle: PartitionHistory, finding: Finding, place: RecordBlock
 ) -> tuple[ChainFrame, ...]:
     partition = place.partition
-    record = cluster.world.records.get(partition)
+    record = cluster.cluster_state.records.get(partition)
     replicas = record.assignment if record is not None else ()
     copies = _copies(cluster, place)
     chain = [link for link in finding.chain if link.partition in ("", partition)] or list(finding.chain)
@@ -70,21 +70,25 @@ def _frames(
 
 def _copies(cluster: RecordSource, place: RecordBlock) -> tuple[CopyHolder, ...]:
     """Return the replicas that have, or had and dropped, the records of a block."""
-    world, checker, partition = cluster.world, cluster.checker, place.partition
+    cluster_state, checker, partition = cluster.cluster_state, cluster.checker, place.partition
     start, end = place.log_offset, place.log_offset + place.count
-    lineage = branch_of(world, partition, place.leader_epoch, start, place.client, place.sequence)
-    if lineage is None:
+    epoch_branch = branch_of(cluster_state, partition, place.leader_epoch, start, place.client, place.sequence)
+    if epoch_branch is None:
         return ()
-    gone = {cut.event.broker: cut.event.at_us for cut in checker.history.cuts_of(partition, lineage.id, (start, end))}
+    gone = {
+        cut.event.broker: cut.event.at_us for cut in checker.history.cuts_of(partition, epoch_branch.id, (start, end))
+    }
     for broker, (_moment, event) in checker.history.removed(partition).items():
         if event.log_offset < end and event.end_offset > start:
             gone[broker] = event.at_us
-    replicas = world.replicas.get(partition, {})
-    has = [broker for broker, replica in replicas.items() if replica.log.holds(lineage.id, start, end)]
-    in_sync = checker.ledger.vouched.isr_at(partition, lineage.id, start) if place.acks < 0 else ()
+    replicas = cluster_state.replicas.get(partition, {})
+    has = [broker for broker, replica in replicas.items() if replica.log.holds(epoch_branch.id, start, end)]
+    in_sync = checker.ledger.vouched.isr_at(partition, epoch_branch.id, start) if place.acks < 0 else ()
     return tuple(
-        CopyHolder(broker, broker == lineage.broker or broker in in_sync, -1 if broker in has else gone.get(broker, -1))
-        for broker in dict.fromkeys((lineage.broker, *in_sync, *gone, *has))
+        CopyHolder(
+            broker, broker == epoch_branch.broker or broker in in_sync, -1 if broker in has else gone.get(broker, -1)
+        )
+        for broker in dict.fromkeys((epoch_branch.broker, *in_sync, *gone, *has))
     )
 
 

@@ -29,9 +29,9 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class ScreenExit:
-    """How the TUI was left: exit code, and the next destination if there is one."""
+    """End of the TUI: its exit code, and the next destination if there is one."""
 
     code: int
-    wish: Destination | None = None
+    request: Destination | None = None
     back: Destination | None = None
     """Destination that returns to it."""

@@ -87,7 +87,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """Let time continue."""
+    """Typed command that lets time continue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class LineGrid(Widget, Generic[R]):
         """Number of rows found changed since the start."""
         self.built = 0
         """Number of strips built since the start."""
-        self.teller: Callable[[int, int], str] | None = None
+        self.printer: Callable[[int, int], str] | None = None
         """Function that returns the tooltip of a cell by column and line, empty for none."""
         self._pointed: tuple[int, int] | None = None
         """Cell under the pointer."""
@@ -156,7 +156,7 @@ class LineGrid(Widget, Generic[R]):
         pointed = self._pointed
         if pointed is None and not self._tip:
             return
-        text = self.teller(*pointed) if pointed is not None and self.teller is not None else ""
+        text = self.printer(*pointed) if pointed is not None and self.printer is not None else ""
         if text != self._tip:
             self._tip = text
             shown = "\n".join(self.look.text(line) for line in text.split("\n"))

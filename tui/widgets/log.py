@@ -274,7 +274,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         log = cluster.log_view(partition.name, scope.start, scope.end)
         log = self.motion.eaten(f"microscope {scope.zoom}", log, cuts)
         near = log.end - log.start <= _MARKED
-        marks = lane_marks(cluster.world, log.partition, log.start, log.end, transactions=near)
+        marks = lane_marks(cluster.cluster_state, log.partition, log.start, log.end, transactions=near)
         return log_view.MicroscopeInput(partition, log, marks, cuts, broker, self.log_offset)
 
     def move(self, cells: int, partition: PartitionView) -> None:

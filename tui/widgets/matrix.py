@@ -113,7 +113,7 @@ class Matrix(
     """
 
     class Moved(Message):
-        """The cursor moved."""
+        """Message: the cursor of the matrix moved."""
 
     class PartitionRightClicked(Message):
         """A cell was clicked with the right button, which requests its fault sheet."""

@@ -63,7 +63,7 @@ class TimeLanes(LineGrid[TimeRow]):
             self.spot = spot
 
     class Released(Message):
-        """Dragging time ended."""
+        """Message: the user stopped dragging the time."""
 
     class LaneScrolled(Message):
         """The mouse wheel was turned at a column, with or without ctrl."""

@@ -313,4 +313,4 @@ def has_news(data: FetchData) -> bool:
 def news_of_hw(replica: Replica, follower: int) -> bool:
     """Whether the HW is newer than the one last sent to a follower (KIP-392 in 2.4 and 2.5)."""
     remote = None if replica.leadership is None else replica.leadership.remotes.get(follower)
-    return remote is not None and replica.hw > remote.told_hw
+    return remote is not None and replica.hw > remote.sent_hw

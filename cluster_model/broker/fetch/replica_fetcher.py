@@ -58,7 +58,7 @@ class FetcherDelay(NamedTuple):
 def busy_us(faults: Mapping[int, FetcherDelay], response: FetchResponse, replicas: Mapping[str, Replica]) -> int:
     """Return how long a thread is busy with a response, by all faults that affect it, in microseconds."""
     size = sum(
-        slice_bytes(replicas[data.partition].log.lineages, data.records)
+        slice_bytes(replicas[data.partition].log.epoch_branches, data.records)
         for data in response.partitions
         if data.records.extents and data.partition in replicas
     )
@@ -415,7 +415,7 @@ class ReplicaFetcherThread:
                 self._asked[slot] = following.question()
                 self._changed.append(slot)
 
-    def tell_log_starts(self, partitions: Iterable[str]) -> None:
+    def report_log_starts(self, partitions: Iterable[str]) -> None:
         """Report moved log starts to the leader with the next request."""
         for partition in partitions if self._steady else ():
             slot = self._slots.get(partition)
@@ -441,7 +441,7 @@ class ReplicaFetcherThread:
                 following.replica.observer.look(now, following.replica)
                 self._settle(data.partition, outcome)
                 if self._throttle.active and outcome is not FetcherAction.IGNORED and self._concerns(following.replica):
-                    self._throttle.rate.record(now, slice_bytes(following.replica.log.lineages, data.records))
+                    self._throttle.rate.record(now, slice_bytes(following.replica.log.epoch_branches, data.records))
 
     def epochs_ended(self, response: EpochEndResponse) -> None:
         """Handle a response with the ends of leader epochs."""
@@ -704,10 +704,10 @@ class ReplicaFetcherManager:
         for fetcher in self.running.values():
             fetcher.disturb()
 
-    def tell_log_starts(self, changed: dict[str, None]) -> None:
+    def report_log_starts(self, changed: dict[str, None]) -> None:
         """Report moved log starts to the leaders."""
         for fetcher in self.running.values():
-            fetcher.tell_log_starts(changed)
+            fetcher.report_log_starts(changed)
 
     def stopped(self) -> None:
         """Discard all threads of a process that died."""

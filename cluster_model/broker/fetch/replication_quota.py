@@ -24,12 +24,12 @@ def names_replica(throttled: str, partition: str, broker: int) -> bool:
     return throttled == "*" or f"{number}:{broker}" in throttled.split(",")
 
 
-def slice_bytes(lineages: BatchStore, records: Slice) -> int:
+def slice_bytes(epoch_branches: BatchStore, records: Slice) -> int:
     """Return the size in bytes of the fetched batches."""
     size = 0
     end = records.end
-    for start, lineage in reversed(records.extents):
-        size += lineages.by_id[lineage].bytes_between(start, end)
+    for start, epoch_branch in reversed(records.extents):
+        size += epoch_branches.by_id[epoch_branch].bytes_between(start, end)
         end = start
     return size
 

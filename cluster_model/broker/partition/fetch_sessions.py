@@ -174,10 +174,19 @@ Source = tuple[int, int]
 
 
 class FetchSession:
-    """A fetcher's incremental fetch at the leader; ``parked`` is its delayed request, None if there is none."""
+    """A fetcher's incremental fetch at the leader; ``delayed_request`` may be None."""
 
     __slots__ = (
-        "_armed", "_arrived", "_cache", "_session_id", "asked", "dirty", "exchange", "parked", "places", "serial",
+        "_armed",
+        "_arrived",
+        "_cache",
+        "_session_id",
+        "asked",
+        "delayed_request",
+        "dirty",
+        "exchange",
+        "places",
+        "serial",
         "source",
     )  # fmt: skip
 
@@ -195,7 +204,7 @@ class FetchSession:
         self.asked = list(asked)
         self.places = {entry.partition: slot for slot, entry in enumerate(asked)}
         self.dirty: dict[int, None] = dict.fromkeys(range(len(asked)))
-        self.parked: FetchRequest | None = None
+        self.delayed_request: FetchRequest | None = None
         self._cache = cache
         self._session_id = 0
         """Session id of the fetch that the exchange skips in idle cycles."""
@@ -226,7 +235,7 @@ class FetchSession:
     @property
     def deadline(self) -> int:
         """Time at which the delayed fetch completes at the latest."""
-        return self._arrived + (0 if self.parked is None else self.parked.max_wait_us)
+        return self._arrived + (0 if self.delayed_request is None else self.delayed_request.max_wait_us)
 
     def wait(self, request: FetchRequest) -> None:
         """Delay the fetch that has just arrived and found nothing."""
@@ -235,7 +244,7 @@ class FetchSession:
             self._park(request)
 
     def _park(self, request: FetchRequest) -> None:
-        self.parked = request
+        self.delayed_request = request
         if not self._armed:
             self._arm()
 
@@ -246,7 +255,7 @@ class FetchSession:
     def rang(self, now: int) -> bool:
         """Handle the timer; True if the delayed fetch has reached its deadline."""
         self._armed = False
-        if self.parked is None:
+        if self.delayed_request is None:
             return False
         if self.deadline <= now:
             return True
@@ -255,7 +264,7 @@ class FetchSession:
 
     def take(self) -> FetchRequest | None:
         """Return the delayed fetch and stop delaying it."""
-        request, self.parked = self.parked, None
+        request, self.delayed_request = self.delayed_request, None
         return request
 
     def nothing(self, number: int) -> FetchResponse:
@@ -287,24 +296,29 @@ class FetchSession:
 
     def stopped(self) -> None:
         """Discard the delayed fetch and the timer of a leader's process that died."""
-        self.parked = None
+        self.delayed_request = None
         self._armed = False
         self.disturb()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; the exchange saves whether it is idle."""
         return (
-            self.source, self.serial, tuple(self.asked), tuple(self.dirty), self._arrived, self._armed, self.parked,
-            self._session_id, self.exchange.asleep,
+            self.source, self.serial, tuple(self.asked), tuple(self.dirty), self._arrived, self._armed,
+            self.delayed_request, self._session_id, self.exchange.asleep,
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...], exchange: LongPoll, cache: SessionCache) -> "FetchSession":
         """Return a session with the state returned by :meth:`save`."""
-        source, serial, asked, dirty, arrived, armed, parked, session_id, asleep = saved
+        source, serial, asked, dirty, arrived, armed, delayed_request, session_id, asleep = saved
         session = cls(source, serial, asked, exchange, cache)
         session.dirty = dict.fromkeys(dirty)
-        session._arrived, session._armed, session.parked, session._session_id = arrived, armed, parked, session_id
+        session._arrived, session._armed, session.delayed_request, session._session_id = (
+            arrived,
+            armed,
+            delayed_request,
+            session_id,
+        )
         if asleep:
             exchange.answering = session
         return session

@@ -318,12 +318,12 @@ _REVERT: Final = frozenset({KafkaError.OPERATION_NOT_ATTEMPTED, KafkaError.INELI
 class AppendResult(NamedTuple):
     """Result of an append; ``waits``: it is acknowledged later, when the HW reaches ``required``.
 
-    ``lineage`` is the id of the log branch that holds the records.
+    ``epoch_branch`` is the id of the log branch that holds the records.
     """
 
     error: KafkaError
     base: int
-    lineage: int
+    epoch_branch: int
     required: int
     waits: bool
 
@@ -332,8 +332,19 @@ class PartitionLeaderState:
     """State of a leader, from the start of its leadership to its end."""
 
     __slots__ = (
-        "_followers", "_lineage", "_members", "_needed", "_waiting", "epoch_start", "isr", "pending",
-        "producers", "proposal", "proposals", "remotes", "replica",
+        "_epoch_branch",
+        "_followers",
+        "_members",
+        "_needed",
+        "_waiting",
+        "epoch_start",
+        "isr",
+        "pending",
+        "producers",
+        "proposal",
+        "proposals",
+        "remotes",
+        "replica",
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int, *, anew: bool = True) -> None:
@@ -351,7 +362,7 @@ class PartitionLeaderState:
         if anew:
             self.producers.rebuild(replica.log, replica.producer_snapshot)
         self._waiting: list[tuple[int, int]] = []
-        self._lineage: EpochBranch | None = None
+        self._epoch_branch: EpochBranch | None = None
         self._needed: tuple[RemoteReplicaState, ...] = ()
         """Followers in the maximal ISR."""
         self._followers = tuple(self.remotes.values())
@@ -384,7 +395,7 @@ class PartitionLeaderState:
         if not new_epoch:
             return
         self.epoch_start = self.replica.log.leo
-        self._lineage = None
+        self._epoch_branch = None
         profile = self.replica.profile
         for broker, remote in self.remotes.items():
             if profile.lag_messages:
@@ -459,16 +470,18 @@ class PartitionLeaderState:
             if remote.rests:
                 remote.disturb()
         base = log.leo
-        lineage = self._lineage
-        if lineage is None:
-            lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base, replica.topic_id)
+        epoch_branch = self._epoch_branch
+        if epoch_branch is None:
+            epoch_branch = self._epoch_branch = log.epoch_branches.begin(
+                replica.broker, replica.leader_epoch, base, replica.topic_id
+            )
         _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _, payload, _ = request
         if stamp == NO_TIMESTAMP or not replica.keeps_stamps:
             stamp = replica.timestamp_of(request, now)
         batch = Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, *more)
-        log.append_batch(lineage, batch)
+        log.append_batch(epoch_branch, batch)
         if payload:
-            lineage.keep(payload)
+            epoch_branch.keep(payload)
         if pid >= 0:
             self.producers.written(batch, now)
         replica.emit(
@@ -478,8 +491,12 @@ class PartitionLeaderState:
 
     def _result(self, acks: int, base: int, count: int) -> AppendResult:
         required = base + count
-        lineage = self._lineage
-        branch = lineage.id if lineage is not None and lineage.start <= base else self.replica.log.lineage_at(base).id
+        epoch_branch = self._epoch_branch
+        branch = (
+            epoch_branch.id
+            if epoch_branch is not None and epoch_branch.start <= base
+            else self.replica.log.branch_at(base).id
+        )
         settled = self._settled(required) if acks == ALL else NONE
         return AppendResult(settled or NONE, base, branch, required, settled is None)
 
@@ -667,16 +684,16 @@ class PartitionLeaderState:
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
         remotes = tuple((broker, remote.save()) for broker, remote in self.remotes.items())
-        lineage = -1 if self._lineage is None else self._lineage.id
+        epoch_branch = -1 if self._epoch_branch is None else self._epoch_branch.id
         return (
             self.isr, self.pending, self.proposal, self.epoch_start, remotes, self.producers.save(),
-            tuple(self._waiting), lineage, self.proposals,
+            tuple(self._waiting), epoch_branch, self.proposals,
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "PartitionLeaderState":
         """Return a leadership with the state returned by :meth:`save`."""
-        isr, pending, proposal, epoch_start, remotes, producers, waiting, lineage, proposals = saved
+        isr, pending, proposal, epoch_start, remotes, producers, waiting, epoch_branch, proposals = saved
         epoch, partition_epoch = replica.leader_epoch, replica.partition_epoch
         state = PartitionState(replica.partition, replica.broker, epoch, isr, partition_epoch, replica.assignment)
         self = cls(replica, state, 0, anew=False)
@@ -685,7 +702,7 @@ class PartitionLeaderState:
         self.producers.load(producers)
         self._waiting = list(waiting)
         self.proposals = proposals
-        self._lineage = None if lineage < 0 else replica.log.lineages.by_id[lineage]
+        self._epoch_branch = None if epoch_branch < 0 else replica.log.epoch_branches.by_id[epoch_branch]
         self._followers = tuple(self.remotes.values())
         self._members_changed()
         return self
@@ -739,7 +756,7 @@ class Replica:
         profile: Profile,
         config: BrokerConfig,
         topic: TopicConfig,
-        lineages: BatchStore,
+        epoch_branches: BatchStore,
         metadata: BrokerMetadata,
         emit: Callable[[Event], None],
         topic_id: int = 0,
@@ -758,7 +775,9 @@ class Replica:
         self.metadata = metadata
         self.emit = emit
         self.observer = Observer()
-        self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log)
+        self.log = ReplicaLog(
+            epoch_branches, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log
+        )
         self.log.on_roll = self._rolled
         self.usual_size = self._usual_size()
         """Batches up to this size are accepted without full validation."""

@@ -57,7 +57,7 @@ class ProducerStateManager:
         """Rebuild from the log; below ``snapshot`` from a snapshot file, which holds each producer's last batch."""
         self._last.clear()
         reading_file = snapshot > 0
-        for _lineage, batch, start, end in log.batches():
+        for _epoch_branch, batch, start, end in log.batches():
             if reading_file and start >= snapshot:
                 self._keep_last_only()
                 reading_file = False
@@ -257,7 +257,11 @@ def batch_error(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall
     message = -(-request.size // max(1, request.records)) if is_message else request.size
     if message > rules.max_message:
         return KafkaError.MESSAGE_TOO_LARGE
-    if rules.compact and profile.compaction_needs_keys and lacks_key(log.lineages.keys, request.client, request.names):
+    if (
+        rules.compact
+        and profile.compaction_needs_keys
+        and lacks_key(log.epoch_branches.keys, request.client, request.names)
+    ):
         return KafkaError.INVALID_RECORD if profile.invalid_record else KafkaError.CORRUPT_MESSAGE
     stamp = request.timestamp_us
     oldest = stamp if request.oldest_us == NO_TIMESTAMP else request.oldest_us

@@ -31,7 +31,7 @@ class RemoteReplicaState:
 
     __slots__ = (
         "_session", "_slot", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo",
-        "log_start", "rests", "told_hw",
+        "log_start", "rests", "sent_hw",
     )  # fmt: skip
 
     def __init__(self, last_caught_up: int, last_fetch: int = LONG_AGO) -> None:
@@ -42,7 +42,7 @@ class RemoteReplicaState:
         self.broker_epoch = -1
         self.log_start = -1
         """The follower's log start, by its last fetch."""
-        self.told_hw = 0
+        self.sent_hw = 0
         """The highest HW sent to it; kept only where the HW is pushed."""
         self.rests = False
         """Whether the follower is idle: its fetches are not read."""
@@ -98,14 +98,14 @@ class RemoteReplicaState:
         """Return all state; newer times are in the session, so that an idle follower's state stays the same."""
         return (
             self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
-            self.log_start, self.told_hw, self._slot if self.rests else -1,
+            self.log_start, self.sent_hw, self._slot if self.rests else -1,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...], session: FetchSession | None) -> None:
         """Restore the state returned by :meth:`save`; ``session`` is the follower's session with this partition."""
         (
             self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
-            self.log_start, self.told_hw, slot,
+            self.log_start, self.sent_hw, slot,
         ) = saved  # fmt: skip
         self.rests = slot >= 0 and session is not None
         self._session = session if self.rests else None

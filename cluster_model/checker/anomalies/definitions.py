@@ -55,6 +55,7 @@ class AnomalyExcuses:
 
     __slots__ = (
         "_clients",
+        "_cluster_state",
         "_damaged",
         "_deleted",
         "_deleted_excuses",
@@ -62,19 +63,18 @@ class AnomalyExcuses:
         "_facts",
         "_unclean",
         "_undone",
-        "_world",
     )
 
     def __init__(
         self,
-        world: ClusterState,
+        cluster_state: ClusterState,
         clients: ClientSettings,
         facts: KeyIndex,
         excuses: Excuses,
         undone: Callable[[str | None], int],
     ) -> None:
         """``undone`` returns how many acknowledged records of a client's transactions are aborted in the log."""
-        self._world = world
+        self._cluster_state = cluster_state
         self._clients = clients
         self._facts = facts
         self._excuses = excuses
@@ -116,13 +116,13 @@ class AnomalyExcuses:
         weak = [self._producer(each).acks for each in senders if self._producer(each).acks != _ALL]
         if weak:
             return f"acks={weak[0]}"
-        if key not in self._world.records:
+        if key not in self._cluster_state.records:
             return "the partition is deleted"
         why = self._deleted_excuses.get(key, "") or self._loss_event(key)
         if why and written and not self._all_covered(client, key):
             why = ""
         why = why or self._unreadable(client, key)
-        why = why or DURABILITY.known(self._world.profile, (LOSSY,) if self._excuses.ever_lossy(key) else ())
+        why = why or DURABILITY.known(self._cluster_state.profile, (LOSSY,) if self._excuses.ever_lossy(key) else ())
         if why or not any(map(self.transactional, senders)) or not self._undone(client or None):
             return why
         return self.may_end_another()
@@ -150,8 +150,8 @@ class AnomalyExcuses:
         if missed is None:
             return True
         strands = dict.fromkeys(place.strand for place in facts.places({client: missed}))
-        lineages = self._world.lineages[key].by_id
-        return all(self._excuses.covers(key, lineages[strand].epoch) for strand in strands)
+        epoch_branches = self._cluster_state.epoch_branches[key].by_id
+        return all(self._excuses.covers(key, epoch_branches[strand].epoch) for strand in strands)
 
     def may_repeat(self, client: str) -> str:
         """Return why a value may be written twice; empty if it may not."""
@@ -176,11 +176,15 @@ class AnomalyExcuses:
 
     def may_end_another(self) -> str:
         """Return why a transaction may have the wrong outcome in the log; empty if it may not."""
-        return "" if self._world.profile.transactions_v2 else "a delayed request can end the next transaction (KIP-890)"
+        return (
+            ""
+            if self._cluster_state.profile.transactions_v2
+            else "a delayed request can end the next transaction (KIP-890)"
+        )
 
     def compacted(self, key: str) -> bool:
         """Return whether a key's topic is compacted."""
-        record = self._world.records.get(key)
+        record = self._cluster_state.records.get(key)
         return record is not None and record.topic.log.compact
 
     @property

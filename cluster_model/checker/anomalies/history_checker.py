@@ -549,10 +549,10 @@ class FinalReadRange(NamedTuple):
     end_offset: int = -1
 
 
-def final_read_of(world: ClusterState, key: str) -> list[FinalReadRange]:
+def final_read_of(cluster_state: ClusterState, key: str) -> list[FinalReadRange]:
     """Return all ranges that the final read of a partition returns, ascending, adjacent ones merged."""
-    leader = world.true_leader(key)
-    if leader is None or not world.is_up(leader.broker):
+    leader = cluster_state.true_leader(key)
+    if leader is None or not cluster_state.is_up(leader.broker):
         return [FinalReadRange(key, caught_up=False, log_start=0)]
     caught_up, start = leader.hw == leader.log.leo, leader.log.log_start
     parts: list[FinalReadRange] = []
@@ -563,14 +563,14 @@ def final_read_of(world: ClusterState, key: str) -> list[FinalReadRange]:
     return parts or [FinalReadRange(key, caught_up, start)]
 
 
-def read_all(world: ClusterState, anomalies: HistoryChecker, now: int) -> None:
+def read_all(cluster_state: ClusterState, anomalies: HistoryChecker, now: int) -> None:
     """Do the final read of every partition that clients have used."""
     for key in tuple(anomalies.facts.keys):
         facts = anomalies.facts.key(key)
-        leader = world.true_leader(key) if key in world.records else None
-        facts.led = leader is not None and world.is_up(leader.broker)
+        leader = cluster_state.true_leader(key) if key in cluster_state.records else None
+        facts.led = leader is not None and cluster_state.is_up(leader.broker)
         facts.caught_up = facts.led and leader is not None and leader.hw == leader.log.leo
-        if leader is None or not world.is_up(leader.broker):
+        if leader is None or not cluster_state.is_up(leader.broker):
             continue
         facts.start = leader.log.log_start
         for read in served(leader):
@@ -581,7 +581,7 @@ def read_all(world: ClusterState, anomalies: HistoryChecker, now: int) -> None:
 def served(leader: Replica) -> Iterator[ReadOperation]:
     """Yield the ranges that a leader returns to the final read, split at log branches and holes."""
     log, key = leader.log, leader.partition
-    transactional = log.lineages.any_transactional(log.extents)
+    transactional = log.epoch_branches.any_transactional(log.extents)
     damaged = [(each.start, each.end) for each in leader.damages]
     if not transactional:
         for index, (first, log_branch) in enumerate(log.extents):
@@ -590,10 +590,10 @@ def served(leader: Replica) -> Iterator[ReadOperation]:
             if low < high:
                 yield from (ReadOperation(key, log_branch, *part) for part in subtract([(low, high)], damaged))
         return
-    for lineage, batch, start, end in log.batches_between(log.log_start, leader.hw):
+    for epoch_branch, batch, start, end in log.batches_between(log.log_start, leader.hw):
         if batch.kind >= ABORT or (batch.kind == TRANSACTIONAL and log.transactions.is_aborted(batch)):
             continue
-        yield from (ReadOperation(key, lineage.id, *part) for part in subtract([(start, end)], damaged))
+        yield from (ReadOperation(key, epoch_branch.id, *part) for part in subtract([(start, end)], damaged))
 
 
 # The checker of client-visible anomalies: builds the history from the trace and reports the result.
@@ -619,32 +619,36 @@ class AnomalyReport(NamedTuple):
 class AnomalyChecker:
     """Checker of client-visible anomalies of one cluster."""
 
-    __slots__ = ("_world", "in_force", "listening")
+    __slots__ = ("_cluster_state", "in_force", "listening")
 
     def __init__(
-        self, world: ClusterState, clients: ClientSettings, excuses: Excuses, undone: Callable[[str | None], int]
+        self,
+        cluster_state: ClusterState,
+        clients: ClientSettings,
+        excuses: Excuses,
+        undone: Callable[[str | None], int],
     ) -> None:
         """``excuses`` and ``undone`` decide only whether an anomaly is allowed, not whether it is observed."""
-        self._world = world
+        self._cluster_state = cluster_state
         anomalies = HistoryChecker(self._payload, self.empty, self._begin)
         self.listening = HistoryBuilder(
             anomalies, lambda client, group: clients.readers.get(client) or clients.groups.get(group, ASSIGN),
             clients.copiers,
-            lambda key: len(world.lineages[key].by_id) if key in world.lineages else 0,
+            lambda key: len(cluster_state.epoch_branches[key].by_id) if key in cluster_state.epoch_branches else 0,
         )  # fmt: skip
-        self.in_force = AnomalyExcuses(world, clients, anomalies.facts, excuses, undone)
+        self.in_force = AnomalyExcuses(cluster_state, clients, anomalies.facts, excuses, undone)
 
     def _payload(self, key: str, strand: int, start: int, end: int) -> list[Run]:
         """Return the values of records that were read or acknowledged; others are never looked up."""
-        return self._world.lineages[key].by_id[strand].runs(start, end)
+        return self._cluster_state.epoch_branches[key].by_id[strand].runs(start, end)
 
     def empty(self, key: str, strand: int, start: int, end: int) -> bool:
         """Return whether ``[start, end)`` of a strand holds only markers."""
-        return self._world.lineages[key].by_id[strand].markers_only(start, end)
+        return self._cluster_state.epoch_branches[key].by_id[strand].markers_only(start, end)
 
     def _begin(self, key: str, strand: int) -> int:
         """Return the start offset of a strand, as any log's epoch cache has it."""
-        return self._world.lineages[key].by_id[strand].start
+        return self._cluster_state.epoch_branches[key].by_id[strand].start
 
     def observe(self, event: TraceEvent) -> None:
         """Handle a rare event."""
@@ -653,7 +657,7 @@ class AnomalyChecker:
 
     def close(self, now: int) -> None:
         """End the session: do the final read and decide all anomalies."""
-        read_all(self._world, self.listening.anomalies, now)
+        read_all(self._cluster_state, self.listening.anomalies, now)
         self.listening.anomalies.close(now)
 
     def found(self, now: int) -> tuple[AnomalyReport, ...]:

@@ -29,8 +29,27 @@ class KeyObservations:
     """Observations of one key, as ranges."""
 
     __slots__ = (
-        "_fresh_log", "_fresh_read", "again", "begin", "caught_up", "contested", "doubles", "empty", "ended", "key",
-        "led", "log", "log_values", "payload", "promised", "read", "read_committed", "seen", "sent", "start", "values",
+        "_fresh_log",
+        "_fresh_read",
+        "again",
+        "begin",
+        "caught_up",
+        "contested",
+        "doubles",
+        "empty",
+        "ended",
+        "guaranteed",
+        "key",
+        "led",
+        "log",
+        "log_values",
+        "payload",
+        "read",
+        "read_committed",
+        "seen",
+        "sent",
+        "start",
+        "values",
     )  # fmt: skip
 
     def __init__(self, key: str, payload: Payload, empty: Empty, begin: Begin) -> None:
@@ -42,7 +61,7 @@ class KeyObservations:
         """Client → values that it has sent, with any outcome."""
         self.again: dict[str, RangeSet] = {}
         """Client → values sent again with the same numbers, so that a failure does not decide their outcome."""
-        self.promised: dict[str, RangeSet] = {}
+        self.guaranteed: dict[str, RangeSet] = {}
         """Client → values of sends with unknown outcome that turned out to be committed."""
         self.ended: dict[str, dict[str, RangeSet]] = {OK: {}, INFO: {}, FAIL: {}}
         """Outcome → client → values of its sends."""
@@ -204,7 +223,7 @@ class KeyObservations:
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
-            save_all(self.sent), save_all(self.again), save_all(self.promised), (self.caught_up, self.led),
+            save_all(self.sent), save_all(self.again), save_all(self.guaranteed), (self.caught_up, self.led),
             tuple([(outcome, save_all(spans)) for outcome, spans in self.ended.items()]),
             save_all(self.log), save_all(self.read), save_all(self.read_committed), self.seen.save(),
             self.contested.save(),
@@ -215,11 +234,15 @@ class KeyObservations:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         (
-            sent, again, promised, (self.caught_up, self.led), ended, log, read, read_committed, seen, contested,
+            sent, again, guaranteed, (self.caught_up, self.led), ended, log, read, read_committed, seen, contested,
             log_values, doubles, values, self.start, fresh, unread,
         ) = saved  # fmt: skip
         self.sent, self.log, self.read = load_all(sent), load_all(log), load_all(read)
-        self.read_committed, self.again, self.promised = load_all(read_committed), load_all(again), load_all(promised)
+        self.read_committed, self.again, self.guaranteed = (
+            load_all(read_committed),
+            load_all(again),
+            load_all(guaranteed),
+        )
         self.ended = {outcome: load_all(spans) for outcome, spans in ended}
         self.seen, self.contested = RangeSet.loaded(seen), RangeSet.loaded(contested)
         self.log_values, self.doubles, self.values = load_all(log_values), load_all(doubles), load_all(values)
@@ -232,7 +255,7 @@ class KeyObservations:
         for each in (
             self.sent,
             self.again,
-            self.promised,
+            self.guaranteed,
             *self.ended.values(),
             self.log_values,
             self.doubles,
@@ -319,7 +342,7 @@ class KeyIndex:
             if self.committed(each.sends):
                 for send in each.sends:
                     facts = self.key(send.key)
-                    add_range(facts.promised, send.client, send.sequence, send.sequence + send.size)
+                    add_range(facts.guaranteed, send.client, send.sequence, send.sequence + send.size)
                     if send.offset >= 0:
                         facts.observe(send.strand, send.offset, send.offset + send.size)
             else:

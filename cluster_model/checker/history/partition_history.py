@@ -50,7 +50,7 @@ class PartitionSnapshot(NamedTuple):
     """Index of that decision among the rare events."""
     deposed: int
     """The previous leader, -1 for none."""
-    deeds: tuple[FaultRecord, ...]
+    fault_records: tuple[FaultRecord, ...]
     fenced: tuple[FaultRecord, ...]
     dropped: tuple[tuple[int, int, IsrChanged], ...]
     """How each replica outside the ISR last left it: (broker, moment, event)."""
@@ -86,17 +86,17 @@ class MissingRecords(NamedTuple):
 class MissingRecordsIndex:
     """Ranges of missing records and how they went missing, by partition."""
 
-    __slots__ = ("_kept", "_world")
+    __slots__ = ("_cluster_state", "_kept")
 
-    def __init__(self, world: ClusterState) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
         self._kept: dict[str, list[MissingRecords]] = {}
 
     def missing(self, event: RecordsMissing, trigger: TraceEvent | None, snapshot: PartitionSnapshot) -> None:
         """Record that records went missing."""
         start, end = event.log_offset, event.log_offset + event.count
-        replicas = self._world.replicas[event.partition]
-        leader = self._world.records[event.partition].leader
+        replicas = self._cluster_state.replicas[event.partition]
+        leader = self._cluster_state.records[event.partition].leader
         holders = [
             broker
             for broker, replica in replicas.items()
@@ -117,7 +117,7 @@ class MissingRecordsIndex:
 
     def _still_missing(self, partition: str, witness: MissingRecords) -> bool:
         """Return whether the leader's log still lacks any of the records."""
-        leader = self._world.true_leader(partition)
+        leader = self._cluster_state.true_leader(partition)
         if leader is None:
             return True
         log = leader.log
@@ -162,7 +162,7 @@ def epoch_at(log: ReplicaLog, offset: int) -> int:
     """Return the leader epoch of the record that a log holds at an offset, -1 for none."""
     if not log.extents or not max(log.log_start, log.extents[0][0]) <= offset < log.leo:
         return -1
-    return log.lineage_at(offset).epoch
+    return log.branch_at(offset).epoch
 
 
 def _is_damaged(replica: Replica, offset: int) -> bool:
@@ -209,17 +209,17 @@ class EarlyIsrJoin(NamedTuple):
     """Start offset of the leader's epoch."""
 
 
-def early_joins(world: ClusterState, event: IsrChanged) -> Iterator[tuple[int, int, int]]:
+def early_joins(cluster_state: ClusterState, event: IsrChanged) -> Iterator[tuple[int, int, int]]:
     """Yield the replicas that join the ISR below the start offset of the leader's epoch (before KAFKA-7128).
 
     (broker, its log end offset, start offset of the leader's epoch) each.
     """
-    leader = world.true_leader(event.partition)
+    leader = cluster_state.true_leader(event.partition)
     if leader is None or leader.leadership is None:
         return
     epoch_start = leader.leadership.epoch_start
     for broker in event.isr:
-        replica = world.replicas[event.partition].get(broker)
+        replica = cluster_state.replicas[event.partition].get(broker)
         if broker not in event.previous_isr and replica is not None and replica.log.leo < epoch_start:
             yield broker, replica.log.leo, epoch_start
 
@@ -228,6 +228,7 @@ class ClusterHistory:
     """History of the rare events of one cluster, by partition where an event concerns one."""
 
     __slots__ = (
+        "_cluster_state",
         "_cuts",
         "_damages",
         "_early_joins",
@@ -240,25 +241,24 @@ class ClusterHistory:
         "_saved",
         "_snapshots",
         "_unclean",
-        "_world",
         "acked_in",
-        "deeds",
+        "fault_records",
         "moment",
         "trigger",
         "witnesses",
     )  # fmt: skip
 
-    def __init__(self, world: ClusterState) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
         self.moment = 0
         """Number of rare events so far, which orders them even where virtual time does not pass."""
         self.acked_in: Callable[[str, int], list[Range]] = lambda partition, log_branch: []
         """Returns the acknowledged offsets of a log branch: only their truncations can explain a loss."""
-        self.deeds = FaultHistory()
-        self.witnesses = MissingRecordsIndex(world)
+        self.fault_records = FaultHistory()
+        self.witnesses = MissingRecordsIndex(cluster_state)
         self.trigger: TraceEvent | None = None
         """The rare event being handled."""
-        names = world.records
+        names = cluster_state.records
         self._elections: dict[str, list[tuple[int, LeaderElected | PartitionOffline]]] = {name: [] for name in names}
         """Leader decisions: the newest, and those by which records went missing."""
         self._leaders = {name: (-1, record.leader) for name, record in names.items()}
@@ -289,7 +289,7 @@ class ClusterHistory:
         self.moment += 1
         if self._snapshots:
             self._snapshots.clear()
-        self.deeds.observe(event, self.moment)
+        self.fault_records.observe(event, self.moment)
         if isinstance(event, PartitionCreated):
             self._partition_created(event)
         elif isinstance(event, PartitionDeleted):
@@ -299,7 +299,7 @@ class ClusterHistory:
         elif isinstance(event, LeaderElected | PartitionOffline):
             self._leader_decided(event)
         elif isinstance(event, Truncated):
-            if not self._world.is_stale(event.partition, event.broker):
+            if not self._cluster_state.is_stale(event.partition, event.broker):
                 self._truncated(event)
         elif isinstance(event, BatchCorrupted):
             self._damages.append((self.moment, event))
@@ -350,7 +350,7 @@ class ClusterHistory:
         for broker in event.previous_isr:
             if broker not in event.isr:
                 dropped[broker] = (self.moment, event)
-        for broker, end, epoch_start in early_joins(self._world, event):
+        for broker, end, epoch_start in early_joins(self._cluster_state, event):
             self._early_joins.setdefault(event.partition, {})[broker] = EarlyIsrJoin(
                 self.moment, event, end, epoch_start
             )
@@ -364,12 +364,12 @@ class ClusterHistory:
     def _forget_isrs(self, partition: str) -> None:
         """Drop old ISRs, except the newest ones and those of epochs that a replica still uses."""
         isrs = self._isrs[partition]
-        oldest = min((each.leader_epoch for each in self._world.replicas[partition].values()), default=0)
+        oldest = min((each.leader_epoch for each in self._cluster_state.replicas[partition].values()), default=0)
         needed = max((place for place, (epoch, _isr) in enumerate(isrs) if epoch <= oldest), default=0)
         del isrs[: min(needed, len(isrs) - ISRS_KEPT)]
 
     def _truncated(self, event: Truncated) -> None:
-        log = self._world.replicas[event.partition][event.broker].log
+        log = self._cluster_state.replicas[event.partition][event.broker].log
         truncations = self._cuts[event.partition]
         isr = self._isrs[event.partition][-1][1]
         truncations.append(LogTruncation(self.moment, event, log.cut, isr, self._epochs_differ(event)))
@@ -383,7 +383,10 @@ class ClusterHistory:
 
     def _epochs_differ(self, event: Truncated) -> bool:
         """Return whether a truncating replica, its leader and the controller used different epochs."""
-        replicas, record = self._world.replicas[event.partition], self._world.records.get(event.partition)
+        replicas, record = (
+            self._cluster_state.replicas[event.partition],
+            self._cluster_state.records.get(event.partition),
+        )
         leader = replicas.get(replicas[event.broker].leader)
         known = [each.leader_epoch for each in (record, leader) if each is not None]
         return any(epoch != event.leader_epoch for epoch in known)
@@ -391,7 +394,7 @@ class ClusterHistory:
     def _explains(self, truncation: LogTruncation) -> bool:
         """Return whether a replica lacks acknowledged records because of a truncation."""
         name = truncation.event.partition
-        replica = self._world.replicas[name].get(truncation.event.broker)
+        replica = self._cluster_state.replicas[name].get(truncation.event.broker)
         for log_branch, start, end in truncation.taken:
             lacked = [(start, end)] if replica is None else subtract([(start, end)], replica.log.held(log_branch))
             acked = self.acked_in(name, log_branch)
@@ -409,7 +412,7 @@ class ClusterHistory:
 
     def leader_of(self, partition: str) -> int:
         """Return the current leader, or the last one of a partition that is being deleted; -1 for none."""
-        record = self._world.records.get(partition)
+        record = self._cluster_state.records.get(partition)
         if record is not None:
             return record.leader
         decisions = self._elections.get(partition)
@@ -427,12 +430,12 @@ class ClusterHistory:
     def _snapshot(self, partition: str) -> PartitionSnapshot:
         decisions = self._elections.get(partition)
         moment, decided = decisions[-1] if decisions else (-1, None)
-        record = self._world.records.get(partition)
+        record = self._cluster_state.records.get(partition)
         deposed, leader = self._leaders.get(partition, NO_KNOWN_LEADERS)
         if not isinstance(decided, LeaderElected):
             deposed = leader
-        assignment = tuple(self._world.replicas.get(partition, ()) if record is None else record.assignment)
-        fenced = [self.deeds.fenced(broker) for broker in assignment]
+        assignment = tuple(self._cluster_state.replicas.get(partition, ()) if record is None else record.assignment)
+        fenced = [self.fault_records.fenced(broker) for broker in assignment]
         return PartitionSnapshot(
             self.moment,
             assignment,
@@ -440,7 +443,7 @@ class ClusterHistory:
             decided if isinstance(decided, LeaderElected) else None,
             moment,
             deposed,
-            self.deeds.standing(),
+            self.fault_records.standing(),
             tuple(each for each in fenced if each is not None),
             tuple((broker, *left) for broker, left in self._isr_removals.get(partition, {}).items()),
         )
@@ -512,7 +515,7 @@ class ClusterHistory:
         tables = sum(
             len(each) for table in (self._isr_removals, self._removed, self._early_joins) for each in table.values()
         )
-        return lists + tables + len(self._damages) + self.deeds.entries + self.witnesses.entries
+        return lists + tables + len(self._damages) + self.fault_records.entries + self.witnesses.entries
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state; events never change, so copies of their lists are enough."""
@@ -528,7 +531,7 @@ class ClusterHistory:
         ]
         plain = [tuple(table.items()) for table in (self._leaders, self._previous_isr)]
         self._saved = (
-            self.moment, tuple(self._damages), tuple(lists), tuple(nested), tuple(plain), self.deeds.save(),
+            self.moment, tuple(self._damages), tuple(lists), tuple(nested), tuple(plain), self.fault_records.save(),
             self.witnesses.save(),
         )  # fmt: skip
         return self._saved
@@ -537,7 +540,7 @@ class ClusterHistory:
         """Restore a state that :meth:`save` returned."""
         self._saved = saved
         self._snapshots.clear()
-        self.moment, damages, lists, nested, plain, deeds, witnesses = saved
+        self.moment, damages, lists, nested, plain, fault_records, witnesses = saved
         self._damages = list(damages)
         self._cuts, self._isrs, self._elections, self._unclean = (
             {name: list(each) for name, each in table} for table in lists
@@ -546,5 +549,5 @@ class ClusterHistory:
             {name: dict(each) for name, each in table} for table in nested
         )
         self._leaders, self._previous_isr = (dict(table) for table in plain)
-        self.deeds.load(deeds)
+        self.fault_records.load(fault_records)
         self.witnesses.load(witnesses)

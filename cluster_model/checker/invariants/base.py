@@ -40,17 +40,17 @@ class Excuses:
     """Excused losses by partition: up to which leader epoch, and which replicas have lost records."""
 
     __slots__ = (
+        "_cluster_state",
         "_early",
         "_early_elected",
         "_excused",
         "_lossy_epochs",
         "_lossy_replicas",
         "_unknown_epochs",
-        "_world",
     )
 
-    def __init__(self, world: ClusterState) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
         self._excused: dict[str, int] = {}
         self._lossy_epochs: dict[str, int] = {}
         """Partition → its leader epoch when a replica last lost unflushed records."""
@@ -69,7 +69,7 @@ class Excuses:
 
     def damaged(self, partition: str, start: int, end: int) -> bool:
         """Return whether all of ``[start, end)`` is corrupt on the leader's disk."""
-        leader = self._world.true_leader(partition)
+        leader = self._cluster_state.true_leader(partition)
         return leader is not None and not subtract([(start, end)], [each[:2] for each in leader.damages])
 
     def lossy(self, partition: str, epoch: int) -> bool:
@@ -93,7 +93,7 @@ class Excuses:
         return epoch < self._unknown_epochs.get(partition, -1)
 
     def _lacks(self, partition: str, broker: int, epoch_start: int) -> bool:
-        replica = self._world.replicas.get(partition, {}).get(broker)
+        replica = self._cluster_state.replicas.get(partition, {}).get(broker)
         return replica is not None and replica.log.leo < epoch_start
 
     def any_wounded_of(self, partition: str) -> bool:
@@ -118,7 +118,7 @@ class Excuses:
         A late heartbeat or ISR proposal may still concern the former process.
         """
         registration = self._lossy_replicas.get((partition, broker))
-        return registration is not None and self._world.registration(broker) > registration
+        return registration is not None and self._cluster_state.registration(broker) > registration
 
     @property
     def any_wounded(self) -> bool:
@@ -142,7 +142,7 @@ class Excuses:
         elif isinstance(event, IsrChanged | PartitionOffline):
             self._excuse_if_none_left(event.partition, event.isr, event.leader_epoch)
             if isinstance(event, IsrChanged):
-                for broker, _end, start in early_joins(self._world, event):
+                for broker, _end, start in early_joins(self._cluster_state, event):
                     self._early[event.partition, broker] = (event.leader_epoch, start)
 
     def after(self, event: TraceEvent) -> None:
@@ -151,19 +151,19 @@ class Excuses:
             self._drop_caught_up(event.partition)
 
     def _unknown_epoch_truncation(self, event: Truncated) -> None:
-        leader = self._world.true_leader(event.partition)
+        leader = self._cluster_state.true_leader(event.partition)
         if leader is not None and leader.leader_epoch == event.leader_epoch:
             self._unknown_epochs[event.partition] = event.leader_epoch
 
     def _record_loss(self, partition: str, broker: int) -> None:
-        record = self._world.records.get(partition)
+        record = self._cluster_state.records.get(partition)
         if record is None:
             return
         self._lossy_epochs[partition] = record.leader_epoch
-        self._lossy_replicas[partition, broker] = self._world.registration(broker)
-        if self._world.profile.elr:
+        self._lossy_replicas[partition, broker] = self._cluster_state.registration(broker)
+        if self._cluster_state.profile.elr:
             lost = sum(name == partition for name, _broker in self._lossy_replicas)
-            if lost >= self._world.effective_min_isr(partition):
+            if lost >= self._cluster_state.effective_min_isr(partition):
                 self._excuse(partition, record.leader_epoch)
         else:
             self._excuse_if_none_left(partition, record.isr, record.leader_epoch)
@@ -172,7 +172,7 @@ class Excuses:
         """Excuse losses if every replica that may lead has lost records and has not registered again before."""
         if not self._lossy_replicas or not isr:
             return
-        record = self._world.records.get(partition)
+        record = self._cluster_state.records.get(partition)
         eligible = () if record is None else record.state.elr
         if all(self._lost_records(partition, broker) for broker in (*isr, *eligible)):
             self._excuse(partition, epoch)
@@ -185,10 +185,10 @@ class Excuses:
             self._excused[partition] = epoch
 
     def _drop_caught_up(self, partition: str) -> None:
-        leader = self._world.true_leader(partition)
+        leader = self._cluster_state.true_leader(partition)
         if leader is None:
             return
-        for broker, replica in self._world.replicas[partition].items():
+        for broker, replica in self._cluster_state.replicas[partition].items():
             if not self.is_back(partition, broker):
                 continue
             leadership = leader.leadership
@@ -295,7 +295,7 @@ class InvariantDefinition:
     text: str
     """The exact statement, one sentence."""
     source: str
-    mends: tuple[ProtocolFix, ...] = ()
+    fixes: tuple[ProtocolFix, ...] = ()
     """Changes that the invariant needs, in order of their versions; empty if every version guarantees it."""
     exceptions: str = ""
     """Conditions under which a breach is no violation; empty for none."""
@@ -305,15 +305,15 @@ class InvariantDefinition:
 
         An early ISR join or a leader that did not know its epoch is the only change returned.
         """
-        sole = tuple(mend for mend in self.mends if mend.when in _SOLE and not mend.holds(profile))
-        named = tuple(mend for mend in sole if mend.when in when)[:1]
+        sole = tuple(repair for repair in self.fixes if repair.when in _SOLE and not repair.holds(profile))
+        named = tuple(repair for repair in sole if repair.when in when)[:1]
         if named:
             return named
-        always = tuple(mend for mend in self.mends if not mend.when and not mend.holds(profile))
-        special = (mend for mend in self.mends if mend.when in when and not mend.holds(profile))
+        always = tuple(repair for repair in self.fixes if not repair.when and not repair.holds(profile))
+        special = (repair for repair in self.fixes if repair.when in when and not repair.holds(profile))
         return always + tuple(islice(special, 1))
 
-    def promised_by(self, profile: Profile, when: tuple[str, ...] = ()) -> bool:
+    def guaranteed_by(self, profile: Profile, when: tuple[str, ...] = ()) -> bool:
         """Return whether a version guarantees the invariant in these circumstances."""
         return not self.lacking(profile, when)
 
@@ -322,7 +322,7 @@ class InvariantDefinition:
         lacking = self.lacking(profile, when)
         if not lacking:
             return ""
-        *more, last = [f"{mend.by} in {mend.releases}" for mend in lacking]
+        *more, last = [f"{repair.by} in {repair.releases}" for repair in lacking]
         version = profile.version if len(modes_of(profile.version)) == 1 else profile.name
         if not more:
             return f"known for {version}: fixed by {last}"
@@ -376,13 +376,13 @@ class Registrations(Protocol):
 class InvariantContext:
     """Context that all invariants of one cluster share; it counts and emits violations."""
 
-    __slots__ = ("_emit", "_reported", "excuses", "plane", "unexpected", "violations", "world")
+    __slots__ = ("_emit", "_reported", "cluster_state", "excuses", "plane", "unexpected", "violations")
 
-    def __init__(self, world: ClusterState, emit: Callable[[Event], None], plane: Registrations | None) -> None:
+    def __init__(self, cluster_state: ClusterState, emit: Callable[[Event], None], plane: Registrations | None) -> None:
         """``plane`` is None with manual steps, where there is no control plane."""
-        self.world = world
+        self.cluster_state = cluster_state
         self.plane = plane
-        self.excuses = Excuses(world)
+        self.excuses = Excuses(cluster_state)
         self._emit = emit
         self._reported: dict[tuple[str, str, str, int, int], None] = {}
         self.violations: dict[str, int] = {}
@@ -401,7 +401,7 @@ class InvariantContext:
 
     def report(
         self,
-        promise: InvariantDefinition,
+        definition: InvariantDefinition,
         at_us: int,
         partition: str,
         broker: int,
@@ -421,17 +421,17 @@ class InvariantContext:
         With manual steps a replica that lost its log may be elected, which no controller would do: a violation that
         only this explains is known.
         """
-        known = promise.known(self.world.profile, when)
+        known = definition.known(self.cluster_state.profile, when)
         if self.plane is None and LOSSY in when and not known:
             known = KNOWN_FOR_MANUAL_STEPS
-        key = (promise.name, fault, partition, broker, epoch)
+        key = (definition.name, fault, partition, broker, epoch)
         if key in self._reported:
             return
         self._reported[key] = None
-        self.violations[promise.name] = self.violations.get(promise.name, 0) + 1
+        self.violations[definition.name] = self.violations.get(definition.name, 0) + 1
         if not known:
-            self.unexpected[promise.name] = self.unexpected.get(promise.name, 0) + 1
-        self._emit(InvariantViolated(at_us, promise.name, partition, broker, detail, cause, *offsets, epoch, known))
+            self.unexpected[definition.name] = self.unexpected.get(definition.name, 0) + 1
+        self._emit(InvariantViolated(at_us, definition.name, partition, broker, detail, cause, *offsets, epoch, known))
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
@@ -455,14 +455,14 @@ HwHandler = Callable[[HwAdvanced, Replica, CommittedPartition], None]
 class Invariant:
     """An invariant, checked event by event. Its state is integers and tuples, saved for rewinds."""
 
-    __slots__ = ("ground", "world")
-    promise: ClassVar[InvariantDefinition]
+    __slots__ = ("cluster_state", "context")
+    definition: ClassVar[InvariantDefinition]
 
-    def __init__(self, ground: InvariantContext) -> None:
-        self.ground = ground
-        self.world = ground.world
+    def __init__(self, context: InvariantContext) -> None:
+        self.context = context
+        self.cluster_state = context.cluster_state
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of the rare events that can violate it."""
         return {}
 

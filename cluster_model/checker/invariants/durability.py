@@ -56,48 +56,48 @@ class AcksAllDurability(Invariant):
     """
 
     __slots__ = ("_pending",)
-    promise = DURABILITY
+    definition = DURABILITY
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self._pending: dict[str, tuple[RecordsMissing, ...]] = {}
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of missing records and of new leaders."""
         return {RecordsMissing: self._missing, BecameLeader: self._became_leader}
 
     def _missing(self, event: RecordsMissing) -> None:
         if event.acks >= 0:
             return
-        leader = self.world.records[event.partition].leader
-        if self.ground.excuses.is_wounded(event.partition, leader):
-            replica = self.world.replicas[event.partition][leader]
+        leader = self.cluster_state.records[event.partition].leader
+        if self.context.excuses.is_wounded(event.partition, leader):
+            replica = self.cluster_state.replicas[event.partition][leader]
             if replica.leadership is None:
                 self._pending[event.partition] = (*self._pending.get(event.partition, ()), event)
                 return
         self._check(event)
 
     def _became_leader(self, event: BecameLeader) -> None:
-        if event.partition in self._pending and event.broker == self.world.records[event.partition].leader:
+        if event.partition in self._pending and event.broker == self.cluster_state.records[event.partition].leader:
             self._lacks(event.partition, event.broker)
 
     def _lacks(self, partition: str, leader: int) -> None:
         """Check the pending records that are not in the leader's log."""
-        log = self.world.replicas[partition][leader].log
+        log = self.cluster_state.replicas[partition][leader].log
         for missing in self._pending.pop(partition):
             at = missing.log_offset
             if at < log.log_start:
                 continue  # Retention deleted it.
-            if at >= log.leo or log.lineage_at(at).epoch != missing.leader_epoch:
+            if at >= log.leo or log.branch_at(at).epoch != missing.leader_epoch:
                 self._check(missing)
 
     def close(self) -> None:
         """End the session: check pending records against leaders that are known to be back."""
         for partition in tuple(self._pending):
-            leader = self.world.records[partition].leader
-            if leader not in self.world.replicas[partition]:
+            leader = self.cluster_state.records[partition].leader
+            if leader not in self.cluster_state.replicas[partition]:
                 continue
-            if self.ground.plane is None or self.ground.excuses.is_back(partition, leader):
+            if self.context.plane is None or self.context.excuses.is_back(partition, leader):
                 self._lacks(partition, leader)
 
     def forget(self, partition: str) -> None:
@@ -114,14 +114,14 @@ class AcksAllDurability(Invariant):
 
     def _check(self, event: RecordsMissing) -> None:
         partition = event.partition
-        excuses, start, end = self.ground.excuses, event.log_offset, event.log_offset + event.count
+        excuses, start, end = self.context.excuses, event.log_offset, event.log_offset + event.count
         if excuses.covers(partition, event.leader_epoch) or excuses.damaged(partition, start, end):
             return
         detail = f"records acknowledged with acks=all are missing from offset {start} on"
-        leader = self.world.records[partition].leader
-        self.ground.report(
-            self.promise, event.at_us, partition, leader, detail, offsets=(start, end),
-            epoch=event.leader_epoch, when=self.ground.circumstances(partition, event.leader_epoch), cause=event.cause,
+        leader = self.cluster_state.records[partition].leader
+        self.context.report(
+            self.definition, event.at_us, partition, leader, detail, offsets=(start, end),
+            epoch=event.leader_epoch, when=self.context.circumstances(partition, event.leader_epoch), cause=event.cause,
         )  # fmt: skip
 
 
@@ -154,10 +154,10 @@ class AcksOneBounded(Invariant):
     """Invariant acks-one-bounded, checked when acknowledged records go missing; it keeps the last lost ranges."""
 
     __slots__ = ("_lost",)
-    promise = ACKS_ONE
+    definition = ACKS_ONE
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self._lost: dict[str, list[Lost]] = {}
 
     def lost(self, partition: str) -> tuple[Lost, ...]:
@@ -167,7 +167,7 @@ class AcksOneBounded(Invariant):
         """
         return tuple(self._lost.get(partition, ()))
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handler of missing records."""
         return {RecordsMissing: self._missing}
 
@@ -175,15 +175,15 @@ class AcksOneBounded(Invariant):
         if event.acks != 1:
             return
         partition, start, end = event.partition, event.log_offset, event.log_offset + event.count
-        leader = self.world.true_leader(partition)
+        leader = self.cluster_state.true_leader(partition)
         if leader is None or leader.damages:
             return
-        new_epoch = self.world.records[partition].leader_epoch
+        new_epoch = self.cluster_state.records[partition].leader_epoch
         self._note(partition, start, end, event.leader_epoch, new_epoch)
         log = leader.log
         if start >= log.leo:
             return
-        by_id = log.lineages.by_id
+        by_id = log.epoch_branches.by_id
         index = log.extent_index(max(start, log.log_start))
         held = next((at for at, log_branch in log.extents[index:] if by_id[log_branch].epoch == event.leader_epoch), -1)
         if held < 0:
@@ -192,9 +192,9 @@ class AcksOneBounded(Invariant):
             f"records acknowledged with acks=1 in epoch {event.leader_epoch} are missing from offset {start} on, and "
             f"broker {leader.broker} holds others of that epoch at offset {max(held, start)}"
         )
-        self.ground.report(
-            self.promise, event.at_us, partition, leader.broker, detail, offsets=(start, end),
-            epoch=event.leader_epoch, when=self.ground.circumstances(partition, event.leader_epoch), cause=event.cause,
+        self.context.report(
+            self.definition, event.at_us, partition, leader.broker, detail, offsets=(start, end),
+            epoch=event.leader_epoch, when=self.context.circumstances(partition, event.leader_epoch), cause=event.cause,
         )  # fmt: skip
 
     def _note(self, partition: str, start: int, end: int, epoch: int, new_epoch: int) -> None:
@@ -241,11 +241,11 @@ class Completeness(Invariant):
 
     def leaders(self, partition: str) -> list[Replica]:
         """Return the replicas that consider themselves leader, except those whose losses are excused."""
-        topic_id = self.world.records[partition].topic_id
-        excuses = self.ground.excuses
+        topic_id = self.cluster_state.records[partition].topic_id
+        excuses = self.context.excuses
         return [
             each
-            for each in self.world.replicas[partition].values()
+            for each in self.cluster_state.replicas[partition].values()
             if each.leadership is not None
             and each.topic_id == topic_id
             and not excuses.covers(partition, each.leader_epoch)
@@ -256,7 +256,7 @@ class Completeness(Invariant):
 
         A member that stays behind lacks another offset each time, so it is reported once per leader epoch.
         """
-        replicas, excuses = self.world.replicas[partition], self.ground.excuses
+        replicas, excuses = self.cluster_state.replicas[partition], self.context.excuses
         for broker in members:
             member = replicas.get(broker)  # A new partition's replica may not exist yet.
             if member is None or member is leader or member.topic_id != leader.topic_id:
@@ -270,14 +270,14 @@ class Completeness(Invariant):
                     f"broker {broker} of {member_text} lacks its record at offset {offset}"
                 )
                 epoch, at = leader.leader_epoch, _epoch_at(leader, offset)
-                self.ground.report(
-                    self.promise, now, partition, broker, detail, offsets=(offset, leader.hw), epoch=epoch,
-                    when=(*self._leaving(partition, broker), *self.ground.circumstances(partition, at)),
+                self.context.report(
+                    self.definition, now, partition, broker, detail, offsets=(offset, leader.hw), epoch=epoch,
+                    when=(*self._leaving(partition, broker), *self.context.circumstances(partition, at)),
                 )  # fmt: skip
 
     def _leaving(self, partition: str, broker: int) -> tuple[str, ...]:
         """Return :data:`LEAVING` if a reassignment removes the replica, or removed it and another one adds it again."""
-        state = self.world.records[partition].state
+        state = self.cluster_state.records[partition].state
         stays = broker in state.replicas and broker not in (*state.removing, *state.adding)
         return () if stays else (LEAVING,)
 
@@ -285,7 +285,7 @@ class Completeness(Invariant):
 def _epoch_at(leader: Replica, offset: int) -> int:
     """Return the epoch of the record at an offset; the leader's epoch if its log does not reach it."""
     log = leader.log
-    return log.lineage_at(offset).epoch if log.log_start <= offset < log.leo else leader.leader_epoch
+    return log.branch_at(offset).epoch if log.log_start <= offset < log.leo else leader.leader_epoch
 
 
 def _lacks(member: Replica, leader: Replica) -> int:
@@ -312,9 +312,9 @@ class UncleanExclusion(Invariant):
     """Invariant unclean-exclusion, checked at every controller decision while a replica lacks lost records."""
 
     __slots__ = ()
-    promise = EXCLUSION
+    definition = EXCLUSION
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of decisions and broker registrations."""
         return {
             **dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged, BecameLeader), self._decided),
@@ -324,21 +324,21 @@ class UncleanExclusion(Invariant):
     def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged | BecameLeader) -> None:
         if isinstance(event, LeaderElected) and not event.clean:
             return
-        excuses, name = self.ground.excuses, event.partition
+        excuses, name = self.context.excuses, event.partition
         if excuses.any_wounded_of(name):
-            for broker in self.world.records[name].assignment:
+            for broker in self.cluster_state.records[name].assignment:
                 self._check_replica(name, broker, event.at_us)
 
     def _registered(self, event: BrokerRegistered) -> None:
-        for name in self.world.records:
+        for name in self.cluster_state.records:
             self._check_replica(name, event.broker, event.at_us)
 
     def _check_replica(self, name: str, broker: int, now: int) -> None:
-        if self.ground.plane is None or not self.ground.excuses.is_back(name, broker):
+        if self.context.plane is None or not self.context.excuses.is_back(name, broker):
             return
-        state = self.world.records[name].state
-        replica = self.world.replicas[name].get(broker)
-        leader = self.world.true_leader(name)
+        state = self.cluster_state.records[name].state
+        replica = self.cluster_state.replicas[name].get(broker)
+        leader = self.cluster_state.true_leader(name)
         if replica is None or replica.damages:
             return
         if leader is not None and leader.broker != broker and replica.log.leo >= leader.hw:
@@ -348,8 +348,8 @@ class UncleanExclusion(Invariant):
                 f"broker {broker} lost records in a crash and is eligible again before it reached a later leader's HW: "
                 f"leader {state.leader}, ISR {listed(state.isr)}, ELR {listed(state.elr)}"
             )
-            self.ground.report(
-                self.promise, now, name, broker, detail,
+            self.context.report(
+                self.definition, now, name, broker, detail,
                 offsets=(replica.log.leo, -1), epoch=state.leader_epoch,
             )  # fmt: skip
 
@@ -371,9 +371,9 @@ class LeaderCompleteness(Completeness):
     """Invariant leader-completeness, checked at every decision and when an HW passes records that a replica lacks."""
 
     __slots__ = ()
-    promise = LEADER_COMPLETENESS
+    definition = LEADER_COMPLETENESS
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of controller decisions."""
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 
@@ -382,7 +382,7 @@ class LeaderCompleteness(Completeness):
 
     def parted(self, partition: str, now: int) -> None:
         """Compare all presumed leaders with ISR and ELR."""
-        state = self.world.records[partition].state
+        state = self.cluster_state.records[partition].state
         member_text = f"ISR {listed(state.isr)} and ELR {listed(state.elr)}"
         for leader in self.leaders(partition):
             self.compare(partition, leader, (*state.isr, *state.elr), member_text, now)
@@ -403,9 +403,9 @@ class WeakIsr(Completeness):
     """Invariant weak-isr, checked when leadership or ISR changes and when an HW passes records that a replica lacks."""
 
     __slots__ = ()
-    promise = WEAK_ISR
+    definition = WEAK_ISR
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of changes of leader and ISR."""
         return dict.fromkeys((LeaderElected, IsrChanged, BecameLeader), self._changed)
 

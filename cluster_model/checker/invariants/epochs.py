@@ -55,10 +55,10 @@ class EpochMonotonicity(Invariant):
     """Invariant epoch-monotonicity, checked at every committed epoch, role change and truncation."""
 
     __slots__ = ("_brokers", "_controllers", "_nodes", "_partitions")
-    promise = EPOCHS
+    definition = EPOCHS
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self._partitions: dict[str, tuple[int, int]] = {}
         self._brokers: dict[int, int] = {}
         self._controllers: dict[int, str] = {}
@@ -66,7 +66,7 @@ class EpochMonotonicity(Invariant):
         self._nodes: dict[str, int] = {}
         """Node → the newest epoch of which it was the controller."""
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of decisions, role changes, truncations, registrations and controller changes."""
         decisions = (LeaderElected, IsrChanged, PartitionOffline, ElrChanged, RecoveryChanged, AssignmentChanged)
         return {
@@ -82,17 +82,17 @@ class EpochMonotonicity(Invariant):
         if now[0] < before[0] or now[1] < before[1]:
             detail = f"(leader epoch, partition epoch) decreased from {before} to {now}"
             leader = NO_LEADER if isinstance(event, PartitionOffline) else event.leader
-            self.ground.report(self.promise, event.at_us, event.partition, leader, detail, epoch=now[0])
+            self.context.report(self.definition, event.at_us, event.partition, leader, detail, epoch=now[0])
         self._partitions[event.partition] = now
 
     def _registered(self, event: BrokerRegistered) -> None:
-        plane, broker = self.ground.plane, event.broker
+        plane, broker = self.context.plane, event.broker
         if plane is None:
             return
         before, epoch = self._brokers.get(broker, -1), plane.broker_epoch(broker)
         if epoch < before:
             detail = f"the epoch of broker {broker} decreased from {before} to {epoch}"
-            self.ground.report(self.promise, event.at_us, "", broker, detail, fault=f"down to {epoch}")
+            self.context.report(self.definition, event.at_us, "", broker, detail, fault=f"down to {epoch}")
         self._brokers[broker] = epoch
 
     def _controller_changed(self, event: ControllerChanged) -> None:
@@ -101,35 +101,35 @@ class EpochMonotonicity(Invariant):
         known = self._controllers.setdefault(epoch, node)
         if known != node:
             detail = f"{known} and {node} are both controller in epoch {epoch}"
-            self.ground.report(self.promise, event.at_us, "", event.broker, detail, epoch=epoch)
+            self.context.report(self.definition, event.at_us, "", event.broker, detail, epoch=epoch)
         if len(self._controllers) > CONTROLLER_EPOCHS_KEPT:
             del self._controllers[min(self._controllers)]
         newest = self._nodes.get(node, epoch)
         if newest > epoch:
             detail = f"{node} is controller in epoch {epoch} after it was in epoch {newest}"
-            self.ground.report(self.promise, event.at_us, "", event.broker, detail, epoch=epoch)
+            self.context.report(self.definition, event.at_us, "", event.broker, detail, epoch=epoch)
         self._nodes[node] = max(newest, epoch)
 
     def _along_the_log(self, event: BecameLeader | BecameFollower | Truncated) -> None:
         partition, broker = event.partition, event.broker
-        replica = self.world.replicas.get(partition, {}).get(broker)
-        if replica is None or not self.world.profile.epoch_truncation:
+        replica = self.cluster_state.replicas.get(partition, {}).get(broker)
+        if replica is None or not self.cluster_state.profile.epoch_truncation:
             return
         log = replica.log
         entries = log.epochs.entries
         rising = all(one[0] < two[0] and one[1] < two[1] for one, two in pairwise(entries))
         if not rising or (entries and entries[-1][1] > log.leo):
             detail = f"the epoch cache of broker {broker} is {listed(entries)} with LEO {log.leo}"
-            self.ground.report(
-                self.promise, event.at_us, partition, broker, detail, offsets=(entries[-1][1], log.leo),
+            self.context.report(
+                self.definition, event.at_us, partition, broker, detail, offsets=(entries[-1][1], log.leo),
                 epoch=entries[-1][0],
             )  # fmt: skip
-        written = [(log.lineages.by_id[log_branch].epoch, start) for start, log_branch in log.extents]
+        written = [(log.epoch_branches.by_id[log_branch].epoch, start) for start, log_branch in log.extents]
         fallen = next((two for one, two in pairwise(written) if one[0] > two[0]), None)
         if fallen is not None:
             detail = f"the log of broker {broker} has batches of epochs {listed(epoch for epoch, _start in written)}"
-            self.ground.report(
-                self.promise, event.at_us, partition, broker, detail, fault="log", offsets=(fallen[1], log.leo),
+            self.context.report(
+                self.definition, event.at_us, partition, broker, detail, fault="log", offsets=(fallen[1], log.leo),
                 epoch=fallen[0], when=(ALONG_THE_LOG,),
             )  # fmt: skip
 
@@ -163,10 +163,10 @@ class SingleLeader(Invariant):
     """Invariant single-leader-per-epoch, checked at every append; almost all are in the newest epoch by its leader."""
 
     __slots__ = ("_leaders", "_newest")
-    promise = ONE_LEADER
+    definition = ONE_LEADER
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self._newest: dict[str, tuple[int, int]] = {}
         """Partition → (epoch, broker) of the newest append."""
         self._leaders: dict[str, dict[int, int]] = {}
@@ -188,7 +188,9 @@ class SingleLeader(Invariant):
         if known != broker:
             detail = f"brokers {known} and {broker} both appended as leader in epoch {epoch}"
             offsets = (event.log_offset, event.log_offset + event.count)
-            self.ground.report(self.promise, event.at_us, event.partition, broker, detail, offsets=offsets, epoch=epoch)
+            self.context.report(
+                self.definition, event.at_us, event.partition, broker, detail, offsets=offsets, epoch=epoch
+            )
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
@@ -221,10 +223,10 @@ class ZombieFencing(Invariant):
     """Invariant zombie-fencing, checked when a broker executes a controller request and at every decision."""
 
     __slots__ = ("_accepted", "_elections", "_epochs", "_started_epochs")
-    promise = FENCING
+    definition = FENCING
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self._accepted: dict[int, int] = {}
         """Broker → the newest controller epoch that it has accepted."""
         self._epochs: dict[str, int] = {}
@@ -234,7 +236,7 @@ class ZombieFencing(Invariant):
         self._elections: dict[str, tuple[int, int]] = {}
         """Partition → the partition epoch of its newest election, and the leader epoch before it."""
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of decisions, role changes and process ends."""
         return {
             **dict.fromkeys(_SAMPLED, self._check_accepted),
@@ -244,16 +246,16 @@ class ZombieFencing(Invariant):
         }
 
     def _check_accepted(self, event: TraceEvent) -> None:
-        plane = self.ground.plane
+        plane = self.context.plane
         if plane is None:
             return
-        for broker in self.world.brokers:
-            if self.world.is_up(broker):
+        for broker in self.cluster_state.brokers:
+            if self.cluster_state.is_up(broker):
                 before, epoch = self._accepted.get(broker, -1), plane.obeyed_epoch(broker)
                 if epoch < before:
                     detail = f"broker {broker} accepted controller epoch {epoch} after epoch {before}"
                     now = event.at_us  # type: ignore[attr-defined]
-                    self.ground.report(self.promise, now, "", broker, detail, epoch=epoch)
+                    self.context.report(self.definition, now, "", broker, detail, epoch=epoch)
                 self._accepted[broker] = epoch
 
     def _became_leader(self, event: BecameLeader) -> None:
@@ -275,7 +277,7 @@ class ZombieFencing(Invariant):
     def _check_proposal(self, event: IsrChanged) -> None:
         """Check that an ISR changed by a leader is what the leader of that very epoch proposed."""
         name = event.partition
-        replica = self.world.replicas[name].get(event.leader)
+        replica = self.cluster_state.replicas[name].get(event.leader)
         elected_at, before = self._elections.get(name, (-1, 0))
         # A leader's proposal may complete a reassignment and end its own leadership: one decision does both.
         with_election = elected_at == event.partition_epoch
@@ -285,18 +287,18 @@ class ZombieFencing(Invariant):
             detail = (
                 f"a leader changed the ISR to {listed(event.isr)}, but no broker had started leading in epoch {before}"
             )
-            self.ground.report(self.promise, event.at_us, name, event.leader, detail, epoch=before)
+            self.context.report(self.definition, event.at_us, name, event.leader, detail, epoch=before)
             return
         if with_election or replica is None or replica.leadership is None or replica.leader_epoch != before:
             return
         pending = replica.leadership.pending or ()
-        assignment = self.world.records[name].assignment
+        assignment = self.cluster_state.records[name].assignment
         if sorted(broker for broker in pending if broker in assignment) != sorted(event.isr):
             detail = (
                 f"a leader changed the ISR to {listed(event.isr)}, but leader {event.leader} of epoch {before} had "
                 f"proposed {listed(pending) if pending else 'no change'}"
             )
-            self.ground.report(self.promise, event.at_us, name, event.leader, detail, epoch=before)
+            self.context.report(self.definition, event.at_us, name, event.leader, detail, epoch=before)
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""

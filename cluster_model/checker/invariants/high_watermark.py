@@ -50,17 +50,17 @@ class StableReads(Invariant):
     """Invariant stable-reads; exposed records are kept as log branches, so an HW advance costs one comparison."""
 
     __slots__ = ("_exposed", "ends", "log_branches")
-    promise = STABLE_READS
+    definition = STABLE_READS
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self._exposed: dict[str, tuple[Extent, ...]] = {}
         self.log_branches: dict[str, int] = {}
         """Partition → the log branch that its highest exposed HW is in."""
         self.ends: dict[str, int] = {}
         """Partition → the highest HW exposed."""
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of new leaders."""
         return {LeaderElected: self._leader_changed, BecameLeader: self._leader_changed}
 
@@ -84,11 +84,11 @@ class StableReads(Invariant):
     def _check_read(self, event: RecordsRead) -> None:
         """Check received records of an older log branch, or above the exposed HW."""
         partition = event.partition
-        lineage = self.world.lineages[partition].by_id[event.log_branch]
-        record = self.world.records.get(partition)
-        if record is None or lineage.topic_id != record.topic_id:
+        epoch_branch = self.cluster_state.epoch_branches[partition].by_id[event.log_branch]
+        record = self.cluster_state.records.get(partition)
+        if record is None or epoch_branch.topic_id != record.topic_id:
             return
-        if self.ground.excuses.covers(partition, lineage.epoch):
+        if self.context.excuses.covers(partition, epoch_branch.epoch):
             return
         start, end, exposed = event.log_offset, event.end_offset, self.ends.get(partition, 0)
         if end > exposed:
@@ -96,7 +96,7 @@ class StableReads(Invariant):
                 f"{event.client} received records up to offset {end - 1}, above the highest HW ever exposed, {exposed}"
             )
             offsets = (max(start, exposed), end)
-            self._report(partition, event.broker, offsets, event, detail, lineage.epoch, f"above, {event.client}")
+            self._report(partition, event.broker, offsets, event, detail, epoch_branch.epoch, f"above, {event.client}")
             return
         extents = self._exposed[partition]  # Present, since records were exposed.
         if start < extents[0][0]:
@@ -105,10 +105,12 @@ class StableReads(Invariant):
         first = max(index for index, (at, _log_branch) in enumerate(extents) if at <= start)
         if set(log_branches[first:]) != {event.log_branch}:
             detail = (
-                f"{event.client} received records of epoch {lineage.epoch} at offset {start}, where different records "
-                "had been exposed"
+                f"{event.client} received records of epoch {epoch_branch.epoch} at offset {start}, where "
+                "different records had been exposed"
             )
-            self._report(partition, event.broker, (start, end), event, detail, lineage.epoch, f"other, {event.client}")
+            self._report(
+                partition, event.broker, (start, end), event, detail, epoch_branch.epoch, f"other, {event.client}"
+            )
 
     def _branch_changed(self, partition: str, replica: Replica, hw: int, event: HwAdvanced) -> None:
         self._compare(partition, replica, event, self.ends.get(partition, 0))
@@ -118,11 +120,11 @@ class StableReads(Invariant):
     def _leader_changed(self, event: LeaderElected | BecameLeader) -> None:
         """Check that a new leader holds all exposed records."""
         partition = event.partition
-        leader = self.world.true_leader(partition)
+        leader = self.cluster_state.true_leader(partition)
         if leader is None or partition not in self._exposed:
             return
         if isinstance(event, LeaderElected):
-            if self.ground.excuses.is_wounded(partition, leader.broker):
+            if self.context.excuses.is_wounded(partition, leader.broker):
                 return  # It may be fenced before it is back to lead.
         elif event.broker != leader.broker:
             return
@@ -150,8 +152,8 @@ class StableReads(Invariant):
         if missing is None:
             return False
         start, log_branch = missing
-        epoch = self.world.lineages[partition].by_id[log_branch].epoch
-        if not self.ground.excuses.covers(partition, epoch):
+        epoch = self.cluster_state.epoch_branches[partition].by_id[log_branch].epoch
+        if not self.context.excuses.covers(partition, epoch):
             difference = "holds a different record" if start < leader.log.leo else "holds no record"
             detail = (
                 f"offsets up to {end - 1} had been exposed, but leader {leader.broker} {difference} at offset {start} "
@@ -170,9 +172,9 @@ class StableReads(Invariant):
         epoch: int,
         fault: str = "",
     ) -> None:
-        when = self.ground.circumstances(partition, epoch)
-        self.ground.report(
-            self.promise, event.at_us, partition, broker, detail, fault=fault, offsets=offsets, epoch=epoch,
+        when = self.context.circumstances(partition, epoch)
+        self.context.report(
+            self.definition, event.at_us, partition, broker, detail, fault=fault, offsets=offsets, epoch=epoch,
             when=when,
         )  # fmt: skip
 
@@ -223,14 +225,14 @@ class HwWithin(Invariant):
     """Invariant hw-within-leadership, checked at every HW advance of a leader."""
 
     __slots__ = ("hws",)
-    promise = HW_WITHIN
+    definition = HW_WITHIN
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self.hws: dict[str, dict[int, int]] = {}
         """Partition → broker → its HW in this leadership."""
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of role changes and truncations."""
         return {BecameLeader: self._became_leader, BecameFollower: self._became_follower, Truncated: self._truncated}
 
@@ -257,21 +259,21 @@ class HwWithin(Invariant):
     def _truncated(self, event: Truncated) -> None:
         """Check a truncation: a crash ends the leadership; without one a leader never truncates its log."""
         hws = self.hws.get(event.partition, {})
-        replica = self.world.replicas[event.partition][event.broker]
+        replica = self.cluster_state.replicas[event.partition][event.broker]
         if event.broker not in hws:
             return
-        if replica.leadership is None or not self.world.is_up(event.broker) or self._is_crash(event):
+        if replica.leadership is None or not self.cluster_state.is_up(event.broker) or self._is_crash(event):
             del hws[event.broker]
         elif event.hw < hws[event.broker]:
             self._report_decrease(event.partition, event.broker, event.hw, event.leader_epoch, event.at_us)
 
     def _is_crash(self, event: Truncated) -> bool:
-        return self.ground.excuses.is_wounded(event.partition, event.broker)
+        return self.context.excuses.is_wounded(event.partition, event.broker)
 
     def _report_decrease(self, partition: str, broker: int, hw: int, epoch: int, now: int) -> None:
         before = self.hws[partition][broker]
         detail = f"broker {broker} lowered its HW from {before} to {hw} within epoch {epoch}"
-        self.ground.report(self.promise, now, partition, broker, detail, offsets=(hw, before), epoch=epoch)
+        self.context.report(self.definition, now, partition, broker, detail, offsets=(hw, before), epoch=epoch)
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
@@ -307,15 +309,15 @@ class TrueHw(Invariant):
     """Invariant true-hw-monotone, checked at every HW advance of the committed leader and when it starts to lead."""
 
     __slots__ = ("epochs", "highest")
-    promise = TRUE_HW
+    definition = TRUE_HW
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self.highest: dict[str, int] = {}
         self.epochs: dict[str, int] = {}
         """Partition → leader epoch in which its highest HW was exposed."""
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handler of new leaders, which may expose their HW at once."""
         return {BecameLeader: self._became_leader}
 
@@ -332,9 +334,9 @@ class TrueHw(Invariant):
             self.epochs[partition] = event.leader_epoch
 
     def _became_leader(self, event: BecameLeader) -> None:
-        record = self.world.records[event.partition]
+        record = self.cluster_state.records[event.partition]
         if (event.broker, event.leader_epoch) == (record.leader, record.leader_epoch):
-            replica = self.world.replicas[event.partition][event.broker]
+            replica = self.cluster_state.replicas[event.partition][event.broker]
             if event.hw < self.highest.get(event.partition, 0):
                 self._report_lower(event.partition, replica, event.hw, event.at_us)
 
@@ -343,15 +345,15 @@ class TrueHw(Invariant):
             return
         before, epoch = self.highest[partition], self.epochs[partition]
         self.highest[partition], self.epochs[partition] = hw, leader.leader_epoch
-        if self.ground.excuses.covers(partition, epoch):
+        if self.context.excuses.covers(partition, epoch):
             return
         detail = (
             f"broker {leader.broker} leads epoch {leader.leader_epoch} with HW {hw}, at or above the start offset "
             f"{leader.leadership.epoch_start} of that epoch, but HW {before} was exposed in epoch {epoch}"
         )
-        when = self.ground.circumstances(partition, epoch)
-        self.ground.report(
-            self.promise, now, partition, leader.broker, detail, offsets=(hw, before),
+        when = self.context.circumstances(partition, epoch)
+        self.context.report(
+            self.definition, now, partition, leader.broker, detail, offsets=(hw, before),
             epoch=leader.leader_epoch, when=when,
         )  # fmt: skip
 

@@ -49,8 +49,8 @@ class HighWatermarkCheck:
 
     __slots__ = ("_reads", "_replicas", "_true_hw", "_within")
 
-    def __init__(self, world: ClusterState, within: HwWithin, reads: StableReads, true_hw: TrueHw) -> None:
-        self._replicas = world.replicas
+    def __init__(self, cluster_state: ClusterState, within: HwWithin, reads: StableReads, true_hw: TrueHw) -> None:
+        self._replicas = cluster_state.replicas
         self._within = within
         self._reads = reads
         self._true_hw = true_hw
@@ -96,7 +96,7 @@ PROPERTIES: Final[tuple[type[Invariant], ...]] = (
     UncleanExclusion, TrueHw, KeepsNewest,
 )  # fmt: skip
 
-DEFINITIONS: Final[dict[str, InvariantDefinition]] = {each.promise.name: each.promise for each in PROPERTIES}
+DEFINITIONS: Final[dict[str, InvariantDefinition]] = {each.definition.name: each.definition for each in PROPERTIES}
 """Name → definition of the invariant."""
 
 INVARIANTS: Final = tuple(DEFINITIONS)
@@ -108,27 +108,29 @@ class InvariantChecker:
 
     __slots__ = (
         "_appended",
+        "_cluster_state",
         "_context",
         "_deleted",
         "_fast_check",
         "_handlers",
         "_hw_handlers",
-        "_world",
         "min_isr",
         "properties",
         "read",
     )  # fmt: skip
 
-    def __init__(self, world: ClusterState, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
+    def __init__(
+        self, cluster_state: ClusterState, emit: Callable[[Event], None], plane: Registrations | None = None
+    ) -> None:
         """``plane`` gives the committed broker registrations; None with manual steps."""
-        self._world = world
-        self._context = InvariantContext(world, emit, plane)
+        self._cluster_state = cluster_state
+        self._context = InvariantContext(cluster_state, emit, plane)
         self._deleted: dict[str, None] = {}
         """Partitions that were deleted and may have been created again."""
-        self.properties: dict[str, Invariant] = {each.promise.name: each(self._context) for each in PROPERTIES}
+        self.properties: dict[str, Invariant] = {each.definition.name: each(self._context) for each in PROPERTIES}
         handlers_of: dict[type[TraceEvent], list[Callable[[Any], None]]] = {}
         for each in self.properties.values():
-            for kind, handler in each.hears().items():
+            for kind, handler in each.handlers().items():
                 handlers_of.setdefault(kind, []).append(handler)
         self._handlers = {
             kind: tuple(handlers_of.get(kind, ())) for kind in dict.fromkeys((*handlers_of, *EXCUSING_EVENTS))
@@ -145,7 +147,7 @@ class InvariantChecker:
             _find(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
             reads.hw_advanced, true_hw.hw_advanced,
         )  # fmt: skip
-        self._fast_check = HighWatermarkCheck(world, within, reads, true_hw)
+        self._fast_check = HighWatermarkCheck(cluster_state, within, reads, true_hw)
 
     @property
     def violations(self) -> dict[str, int]:
@@ -172,7 +174,7 @@ class InvariantChecker:
         partition, broker = event.partition, event.broker
         if self._deleted and self._is_stale(partition, broker):
             return
-        replica, record = self._world.replicas[partition][broker], self._world.records[partition]
+        replica, record = self._cluster_state.replicas[partition][broker], self._cluster_state.records[partition]
         fast_check = self._fast_check
         if not fast_check.as_ever(event, replica, record.state):
             for handler in self._hw_handlers:
@@ -185,7 +187,7 @@ class InvariantChecker:
 
     def out_of_bounds(self, now: int, replica: Replica) -> None:
         """Handle a follower whose HW or LEO moved so that its HW is outside its log."""
-        if not self._world.is_stale(replica.partition, replica.broker):
+        if not self._cluster_state.is_stale(replica.partition, replica.broker):
             _find(LogBounds, self.properties).followed(replica, now)
 
     def observe(self, event: TraceEvent) -> None:
@@ -215,7 +217,7 @@ class InvariantChecker:
 
     def _is_stale(self, partition: str, broker: int) -> bool:
         """Return whether a replica belongs to a deleted partition and is no longer checked."""
-        return partition in self._deleted and self._world.is_stale(partition, broker)
+        return partition in self._deleted and self._cluster_state.is_stale(partition, broker)
 
     def _forget(self, partition: str) -> None:
         self._deleted[partition] = None

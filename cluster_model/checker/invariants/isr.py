@@ -50,10 +50,10 @@ class MinIsr(Invariant):
     """Invariant min-isr; it remembers records committed while too few replicas were in sync, as long as they are."""
 
     __slots__ = ("_within", "thin")
-    promise = MIN_ISR
+    definition = MIN_ISR
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self._within: HwWithin | None = None
         self.thin: dict[str, UnderMinIsr] = {}
 
@@ -77,9 +77,9 @@ class MinIsr(Invariant):
             f"broker {event.broker} moved its HW to {hw} with ISR {listed(isr)}, below min.insync.replicas="
             f"{replica.min_isr}"
         )
-        self.ground.report(
-            self.promise, event.at_us, partition, event.broker, detail, fault="HW", offsets=(hw - 1, hw), epoch=epoch,
-            when=(HIGH_WATERMARK,),
+        self.context.report(
+            self.definition, event.at_us, partition, event.broker, detail, fault="HW", offsets=(hw - 1, hw),
+            epoch=epoch, when=(HIGH_WATERMARK,),
         )  # fmt: skip
         if len(leadership.maximal_isr) < replica.min_isr:
             self._remember_thin(partition, replica, hw, epoch, leadership.proposals)
@@ -96,7 +96,7 @@ class MinIsr(Invariant):
 
     def acked(self, event: RecordsAcked) -> None:
         """Check an acknowledgement of acks=all."""
-        replica = self.world.replicas.get(event.partition, {}).get(event.broker)
+        replica = self.cluster_state.replicas.get(event.partition, {}).get(event.broker)
         if (
             replica is not None
             and replica.hw < event.log_offset + event.count
@@ -114,14 +114,14 @@ class MinIsr(Invariant):
         """
         log, start, last = replica.log, event.log_offset, event.log_offset + event.count
         written = leadership.epoch_start <= start and log.log_start < last <= log.leo
-        if not written or log.lineage_at(last - 1).id != event.log_branch:
+        if not written or log.branch_at(last - 1).id != event.log_branch:
             return
         detail = (
             f"broker {replica.broker} acknowledged {event.count} records of acks=all at offset {start} with its HW at "
             f"{replica.hw}"
         )
-        self.ground.report(
-            self.promise, event.at_us, event.partition, replica.broker, detail, fault="too early",
+        self.context.report(
+            self.definition, event.at_us, event.partition, replica.broker, detail, fault="too early",
             offsets=(start, last), epoch=replica.leader_epoch,
         )  # fmt: skip
 
@@ -130,7 +130,7 @@ class MinIsr(Invariant):
         if thin is None:
             return
         start, end, broker, epoch, proposals = thin
-        replica = self.world.replicas.get(event.partition, {}).get(broker)
+        replica = self.cluster_state.replicas.get(event.partition, {}).get(broker)
         leadership = None if replica is None else replica.leadership
         if (
             replica is None
@@ -147,8 +147,8 @@ class MinIsr(Invariant):
                 f"broker {broker} acknowledged {event.count} records of acks=all at offset {event.log_offset} with ISR "
                 f"{listed(leadership.isr)}, below min.insync.replicas={replica.min_isr}"
             )
-            self.ground.report(
-                self.promise, event.at_us, event.partition, broker, detail, fault="too few",
+            self.context.report(
+                self.definition, event.at_us, event.partition, broker, detail, fault="too few",
                 offsets=(event.log_offset, last), epoch=epoch,
             )  # fmt: skip
 
@@ -180,21 +180,21 @@ class IsrEligibility(Invariant):
     """Invariant isr-eligibility, checked when a replica joins an ISR, a leader is elected or a broker is fenced."""
 
     __slots__ = ()
-    promise = ELIGIBILITY
+    definition = ELIGIBILITY
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of ISR changes, elections and fencings."""
         return {IsrChanged: self._joined, LeaderElected: self._elected, BrokerFenced: self._fenced}
 
     def _joined(self, event: IsrChanged) -> None:
         """Check that a joining replica's broker is registered, unfenced and not shutting down."""
-        if self.ground.plane is None or event.by != LEADER:
+        if self.context.plane is None or event.by != LEADER:
             return
         for broker in event.isr:
             if broker not in event.previous_isr and not self._is_active(broker):
                 detail = f"broker {broker} joined the ISR {listed(event.isr)} while fenced or shutting down"
-                self.ground.report(
-                    self.promise, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
+                self.context.report(
+                    self.definition, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
                 )  # fmt: skip
 
     def _elected(self, event: LeaderElected) -> None:
@@ -202,8 +202,8 @@ class IsrEligibility(Invariant):
 
         A replica that is elected because it is back is unfenced by a later record of the same metadata batch.
         """
-        profile = self.world.profile
-        if not profile.kraft or self.ground.plane is None or (len(event.isr) == 1 and not profile.elr):
+        profile = self.cluster_state.profile
+        if not profile.kraft or self.context.plane is None or (len(event.isr) == 1 and not profile.elr):
             return
         for broker in event.isr:
             if not self._is_active(broker) and not event.by.startswith(f"broker {broker} unfenced"):
@@ -211,25 +211,25 @@ class IsrEligibility(Invariant):
                     f"broker {event.leader} was elected with ISR {listed(event.isr)}, but broker {broker} is fenced or "
                     f"shutting down"
                 )
-                self.ground.report(
-                    self.promise, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
+                self.context.report(
+                    self.definition, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
                 )  # fmt: skip
 
     def _is_active(self, broker: int) -> bool:
-        plane = self.ground.plane
+        plane = self.context.plane
         return plane is not None and plane.is_live(broker) and not plane.is_shutting_down(broker)
 
     def _fenced(self, event: BrokerFenced) -> None:
         """Check that a fenced broker has left every ISR, except as a single last member without KIP-966."""
-        profile, broker = self.world.profile, event.broker
-        if not profile.kraft or self.ground.plane is None:
+        profile, broker = self.cluster_state.profile, event.broker
+        if not profile.kraft or self.context.plane is None:
             return
-        for name, record in self.world.records.items():
+        for name, record in self.cluster_state.records.items():
             isr = record.isr
             if broker in isr and (profile.elr or len(isr) > 1):
                 detail = f"broker {broker} is fenced but stays in the ISR {listed(isr)}"
-                self.ground.report(
-                    self.promise, event.at_us, name, broker, detail, epoch=record.leader_epoch,
+                self.context.report(
+                    self.definition, event.at_us, name, broker, detail, epoch=record.leader_epoch,
                 )  # fmt: skip
 
 
@@ -250,20 +250,20 @@ class LeaderInIsr(Invariant):
     """Invariant leader-in-isr, checked at every committed decision."""
 
     __slots__ = ("_leaving",)
-    promise = LEADER_IN_ISR
+    definition = LEADER_IN_ISR
 
-    def __init__(self, ground: InvariantContext) -> None:
-        super().__init__(ground)
+    def __init__(self, context: InvariantContext) -> None:
+        super().__init__(context)
         self._leaving: dict[str, tuple[int, ...]] = {}
         """Partition → members of its ISR that its assignment no longer contains."""
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of controller decisions."""
         kinds = (LeaderElected, IsrChanged, PartitionOffline, AssignmentChanged, PartitionCreated)
         return dict.fromkeys(kinds, self._decided)
 
     def _decided(self, event: Decision) -> None:
-        record = self.world.records.get(event.partition)
+        record = self.cluster_state.records.get(event.partition)
         if record is None:
             return
         state = record.state
@@ -272,7 +272,7 @@ class LeaderInIsr(Invariant):
         if leader >= 0 and leader not in isr:
             self._report(event, leader, f"leader {leader} is not in the ISR {listed(isr)}")
         self._check_members(event, isr, state.replicas)
-        if not isr and not self.world.profile.elr:
+        if not isr and not self.cluster_state.profile.elr:
             allowed = (EMPTY,) if record.topic.unclean else ()
             self._report(event, leader, "the ISR is empty", allowed)
 
@@ -302,7 +302,7 @@ class LeaderInIsr(Invariant):
 
     def _report(self, event: Decision, broker: int, detail: str, when: tuple[str, ...] = ()) -> None:
         epoch = event.leader_epoch
-        self.ground.report(self.promise, event.at_us, event.partition, broker, detail, epoch=epoch, when=when)
+        self.context.report(self.definition, event.at_us, event.partition, broker, detail, epoch=epoch, when=when)
 
 
 MAXIMAL_ISR: Final = InvariantDefinition(
@@ -319,15 +319,15 @@ class MaximalIsr(Invariant):
     """Invariant maximal-isr-superset, checked at every decision."""
 
     __slots__ = ()
-    promise = MAXIMAL_ISR
+    definition = MAXIMAL_ISR
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of controller decisions."""
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 
     def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged) -> None:
         name = event.partition
-        record, leader = self.world.records[name], self.world.true_leader(name)
+        record, leader = self.cluster_state.records[name], self.cluster_state.true_leader(name)
         if leader is None or leader.leadership is None or leader.leader_epoch != record.leader_epoch:
             return
         maximal = leader.leadership.maximal_isr
@@ -336,8 +336,8 @@ class MaximalIsr(Invariant):
             detail = (
                 f"leader {record.leader} uses ISR {listed(maximal)}, which lacks committed members {listed(lacking)}"
             )
-            self.ground.report(
-                self.promise, event.at_us, name, record.leader, detail, epoch=record.leader_epoch,
+            self.context.report(
+                self.definition, event.at_us, name, record.leader, detail, epoch=record.leader_epoch,
             )  # fmt: skip
 
 
@@ -353,16 +353,16 @@ class RecoveryBarrier(Invariant):
     """Invariant recovery-barrier, checked at every decision."""
 
     __slots__ = ()
-    promise = RECOVERY
+    definition = RECOVERY
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of controller decisions."""
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 
     def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged) -> None:
-        state = self.world.records[event.partition].state
+        state = self.cluster_state.records[event.partition].state
         if state.recovering and len(state.isr) > 1:
             detail = f"leader {state.leader} is recovering from an unclean election, but the ISR is {listed(state.isr)}"
-            self.ground.report(
-                self.promise, event.at_us, event.partition, state.leader, detail, epoch=state.leader_epoch,
+            self.context.report(
+                self.definition, event.at_us, event.partition, state.leader, detail, epoch=state.leader_epoch,
             )  # fmt: skip

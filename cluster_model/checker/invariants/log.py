@@ -49,9 +49,9 @@ class LogMatching(Invariant):
     """Invariant log-matching, checked when an HW passes differing records, the ISR changes, or a replica changes."""
 
     __slots__ = ()
-    promise = LOG_MATCHING
+    definition = LOG_MATCHING
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of ISR changes, role changes and truncations."""
         return {
             IsrChanged: self._isr_changed,
@@ -63,21 +63,21 @@ class LogMatching(Invariant):
     def _isr_changed(self, event: IsrChanged) -> None:
         if event.leader >= 0 and event.by == "leader":
             self.parted(event.partition, event.at_us)
-        for one, other in combinations(self.world.replicas[event.partition].values(), 2):
+        for one, other in combinations(self.cluster_state.replicas[event.partition].values(), 2):
             self._match(event.partition, one, other, event.at_us)
 
     def _replica_changed(self, event: BecameLeader | BecameFollower | Truncated) -> None:
-        replicas = self.world.replicas[event.partition]
+        replicas = self.cluster_state.replicas[event.partition]
         changed = replicas[event.broker]
         for other in replicas.values():
             self._match(event.partition, changed, other, event.at_us)
 
     def parted(self, partition: str, now: int) -> None:
         """Check that every in-sync replica holds the same records as the leader below its HW."""
-        record, leader = self.world.records[partition], self.world.true_leader(partition)
+        record, leader = self.cluster_state.records[partition], self.cluster_state.true_leader(partition)
         if leader is None:
             return
-        replicas = self.world.replicas[partition]
+        replicas = self.cluster_state.replicas[partition]
         for broker in record.isr:
             replica = replicas.get(broker)  # A new partition's replica may not exist yet.
             if replica is None or replica.log.extents == leader.log.extents or replica.topic_id != leader.topic_id:
@@ -90,8 +90,8 @@ class LogMatching(Invariant):
                     f"at offsets {start} to {end - 1}"
                 )
                 # A later leader sees the same fault from the other side: the newer epoch identifies it.
-                epochs = (leader.log.lineage_at(start).epoch, replica.log.lineage_at(start).epoch)
-                when = self.ground.circumstances(partition, epochs[0])
+                epochs = (leader.log.branch_at(start).epoch, replica.log.branch_at(start).epoch)
+                when = self.context.circumstances(partition, epochs[0])
                 self._report(partition, broker, (start, end), now, detail, max(epochs), when)
 
     def _match(self, partition: str, one: Replica, other: Replica, now: int) -> None:
@@ -108,7 +108,7 @@ class LogMatching(Invariant):
                 f"brokers {one.broker} and {other.broker} both hold records of epoch {epoch} but differ at offsets "
                 f"{start} to {end - 1}"
             )
-            when = self.ground.circumstances(partition, epoch)
+            when = self.context.circumstances(partition, epoch)
             self._report(partition, max(one.broker, other.broker), (start, end), now, detail, epoch, when)
 
     def _report(
@@ -121,13 +121,13 @@ class LogMatching(Invariant):
         epoch: int,
         when: tuple[str, ...],
     ) -> None:
-        self.ground.report(self.promise, now, partition, broker, detail, offsets=offsets, epoch=epoch, when=when)
+        self.context.report(self.definition, now, partition, broker, detail, offsets=offsets, epoch=epoch, when=when)
 
 
 def _agreed_epoch(one: ReplicaLog, other: ReplicaLog, start: int) -> int:
     """Return the first epoch that both logs have at the same offset at or after ``start``, -1 for none."""
     at, end = start, min(one.leo, other.leo)
-    by_id = one.lineages.by_id
+    by_id = one.epoch_branches.by_id
     while at < end:
         left, right = one.extent_index(at), other.extent_index(at)
         epoch = by_id[one.extents[left][1]].epoch
@@ -154,9 +154,9 @@ class LogBounds(Invariant):
     """Invariant log-bounds, checked when an HW or a follower's LEO moves, and when segments change."""
 
     __slots__ = ()
-    promise = BOUNDS
+    definition = BOUNDS
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handlers of events other than appends that move an offset or change segments."""
         return {
             **dict.fromkeys((BecameLeader, BecameFollower, Truncated, LogStartMoved), self._moved),
@@ -176,15 +176,15 @@ class LogBounds(Invariant):
         self._markers(replica.partition, replica, now)
 
     def _moved(self, event: BecameLeader | BecameFollower | Truncated | LogStartMoved) -> None:
-        self._check(event.partition, self.world.replicas[event.partition][event.broker], event.at_us)
+        self._check(event.partition, self.cluster_state.replicas[event.partition][event.broker], event.at_us)
 
     def _rolled(self, event: SegmentRolled) -> None:
         """Check the segments only: in the middle of an append the offsets are not final yet."""
-        replica = self.world.replicas[event.partition][event.broker]
+        replica = self.cluster_state.replicas[event.partition][event.broker]
         self._segments(event.partition, replica, event.at_us, event.log_offset)
 
     def _recovered(self, event: RecoveryFinished) -> None:
-        for partition, replicas in self.world.replicas.items():
+        for partition, replicas in self.cluster_state.replicas.items():
             replica = replicas.get(event.broker)
             if replica is not None:
                 self._check(partition, replica, event.at_us)
@@ -212,8 +212,8 @@ class LogBounds(Invariant):
     def _report(self, partition: str, replica: Replica, fault: str, now: int, detail: str) -> None:
         offsets = (replica.log.log_start, replica.log.leo)
         epoch = replica.leader_epoch
-        self.ground.report(
-            self.promise, now, partition, replica.broker, detail, fault=fault, offsets=offsets, epoch=epoch
+        self.context.report(
+            self.definition, now, partition, replica.broker, detail, fault=fault, offsets=offsets, epoch=epoch
         )
 
 
@@ -234,14 +234,14 @@ class KeepsNewest(Invariant):
     """Invariant compaction-keeps-newest, checked after every pass that removed records against the log before it."""
 
     __slots__ = ()
-    promise = KEEPS_NEWEST
+    definition = KEEPS_NEWEST
 
-    def hears(self) -> EventHandlers:
+    def handlers(self) -> EventHandlers:
         """Return the handler of compaction passes."""
         return {LogCleaned: self._cleaned}
 
     def _cleaned(self, event: LogCleaned) -> None:
-        replica = self.world.replicas[event.partition][event.broker]
+        replica = self.cluster_state.replicas[event.partition][event.broker]
         log = replica.log
         after, swept = log.cleaned, replica.swept
         if after is None or swept is None:
@@ -259,11 +259,11 @@ class KeepsNewest(Invariant):
             what, when = ("value", "") if base == VALUE else ("tombstone", " before delete.retention.ms")
             if what not in reported:
                 reported[what] = None
-                self.ground.report(
-                    self.promise, event.at_us, event.partition, event.broker,
+                self.context.report(
+                    self.definition, event.at_us, event.partition, event.broker,
                     f"broker {event.broker} compacted its log and removed the {what} at offset {offset}, the newest "
                     f"record of its key{when}",
-                    fault=what, offsets=(offset, offset + 1), epoch=log.lineage_at(offset).epoch,
+                    fault=what, offsets=(offset, offset + 1), epoch=log.branch_at(offset).epoch,
                 )  # fmt: skip
 
 
@@ -278,11 +278,11 @@ def _newest(log: ReplicaLog, before: CompactionOverlay, start: int, stable: int)
     The base is :data:`VALUE` unless the record is a tombstone. Aborted records do not count.
     """
     newest: dict[Key, tuple[int, int]] = {}
-    for _lineage, batch, low, high in log.batches_between(start, stable):
+    for _epoch_branch, batch, low, high in log.batches_between(start, stable):
         parts = before.left(low, high)
         if not parts or batch.kind >= ABORT or (batch.kind and log.transactions.is_aborted(batch)):
             continue
-        keys, deletes = keys_of(log.lineages.keys, batch)
+        keys, deletes = keys_of(log.epoch_branches.keys, batch)
         for first, end in parts:
             for offset in range(first, end):
                 key = keys[offset - batch.base]

@@ -87,13 +87,13 @@ def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
 class ExposedRecords:
     """Recorder of exposed offsets in :class:`AckedRecords`, each offset of a leadership once."""
 
-    __slots__ = ("_acked", "_recorded_hw", "_vouch", "_world")
+    __slots__ = ("_acked", "_cluster_state", "_recorded_hw", "_vouch")
 
     def __init__(
-        self, world: ClusterState, acked: dict[str, AckedRecords], vouch: Callable[[str, int, int, int], None]
+        self, cluster_state: ClusterState, acked: dict[str, AckedRecords], vouch: Callable[[str, int, int, int], None]
     ) -> None:
         """``vouch`` takes (partition, log branch, start, end) passed by a high watermark: acks=all is answered then."""
-        self._world = world
+        self._cluster_state = cluster_state
         self._acked = acked
         self._vouch = vouch
         self._recorded_hw: dict[tuple[str, int], int] = {}
@@ -109,7 +109,7 @@ class ExposedRecords:
         self._recorded_hw[key] = event.hw
         if event.hw <= before:
             return  # It must not decrease; exposed records stay exposed.
-        log = self._world.replicas[event.partition][event.broker].log
+        log = self._cluster_state.replicas[event.partition][event.broker].log
         start, log_branch = log.extents[-1]
         if start <= before:  # Almost always: the high watermark is in the newest log branch.
             self._acked[event.partition].commit(log_branch, before, event.hw)
@@ -132,9 +132,9 @@ class ExposedRecords:
         self._recorded_hw = {key: hw for key, hw in self._recorded_hw.items() if key[0] != partition}
 
     def _record(self, partition: str, broker: int, hw: int) -> None:
-        if partition not in self._acked or self._world.is_stale(partition, broker):
+        if partition not in self._acked or self._cluster_state.is_stale(partition, broker):
             return
-        log = self._world.replicas[partition][broker].log
+        log = self._cluster_state.replicas[partition][broker].log
         self._recorded_hw[partition, broker] = hw
         self._commit(partition, log, log.log_start, hw)
 

@@ -53,27 +53,27 @@ class UnprocessedRecords(NamedTuple):
     """The group's committed offset at that time, -1 for none."""
     how: str
     committed_us: int
-    deed: FaultRecord | None
+    fault_record: FaultRecord | None
 
 
 class ReaderEvents:
     """Offset resets, commits and abandoned records, by group and partition."""
 
     __slots__ = (
+        "_cluster_state",
         "_commits",
         "_created",
-        "_deeds",
         "_delivered",
         "_expired",
+        "_fault_records",
         "_jumps",
         "_unprocessed",
-        "_world",
         "changes",
     )
 
-    def __init__(self, world: ClusterState, faults: FaultHistory) -> None:
-        self._world = world
-        self._deeds = faults
+    def __init__(self, cluster_state: ClusterState, faults: FaultHistory) -> None:
+        self._cluster_state = cluster_state
+        self._fault_records = faults
         self._created: dict[str, int] = {}
         self._jumps: dict[_Key, tuple[OffsetResetJump, ...]] = {}
         self._unprocessed: dict[_Key, tuple[UnprocessedRecords, ...]] = {}
@@ -117,12 +117,12 @@ class ReaderEvents:
             return
         if ends and event.log_branch >= 0:
             start, end = handed.bridged(
-                start, end, self._world.lineages[event.partition].by_id[event.log_branch].markers_only
+                start, end, self._cluster_state.epoch_branches[event.partition].by_id[event.log_branch].markers_only
             )
         handed.add(start, end)
 
     def _reset(self, event: ConsumerReset) -> None:
-        leader = self._world.shown(event.partition) if event.partition in self._world.records else None
+        leader = self._cluster_state.shown(event.partition) if event.partition in self._cluster_state.records else None
         log_start = 0 if leader is None else leader.log.log_start
         key = (event.group_id, event.partition)
         created, start, expired, uncommitted = -1, event.end_offset, None, False
@@ -151,7 +151,7 @@ class ReaderEvents:
         committed, commit_kind, committed_us = (
             (-1, "", -1) if commit is None else (commit.log_offset, commit.by, commit.at_us)
         )
-        faults = about(self._deeds.standing(), event.client, event.at_us)
+        faults = about(self._fault_records.standing(), event.client, event.at_us)
         fresh = UnprocessedRecords(
             event.at_us, event.client, event.log_offset, event.log_offset + event.count, event.by, committed,
             commit_kind, committed_us,
@@ -162,7 +162,7 @@ class ReaderEvents:
             last = known[-1]
             fresh = UnprocessedRecords(
                 last.at_us, last.client, last.start, fresh.end, last.by, last.committed, last.how, last.committed_us,
-                last.deed,
+                last.fault_record,
             )  # fmt: skip
             known = known[:-1]
         self._unprocessed[key] = (*known, fresh)
@@ -192,7 +192,7 @@ class ReaderEvents:
         for (group, partition), log_branches in self._delivered.items():
             if len(log_branches) < 2 or only not in (None, group):
                 continue
-            leader = self._world.true_leader(partition) if partition in self._world.records else None
+            leader = self._cluster_state.true_leader(partition) if partition in self._cluster_state.records else None
             if leader is None:
                 continue
             held = [(log_branch, part) for log_branch in log_branches for part in leader.log.held(log_branch)]

@@ -252,11 +252,11 @@ class DeliveryTracker:
 class TransactionOutcomes:
     """Records acknowledged as aborted, by sequence number; compared with the leader's log to find wrong outcomes."""
 
-    __slots__ = ("_aborted", "_acked_in", "_world", "changes")
+    __slots__ = ("_aborted", "_acked_in", "_cluster_state", "changes")
 
-    def __init__(self, world: ClusterState, acked_in: Callable[[str, int], list[Range]]) -> None:
+    def __init__(self, cluster_state: ClusterState, acked_in: Callable[[str, int], list[Range]]) -> None:
         """``acked_in`` returns the acknowledged offsets of a partition, in one leader epoch's branch of its log."""
-        self._world = world
+        self._cluster_state = cluster_state
         self._acked_in = acked_in
         self._aborted: dict[tuple[str, str], RangeSet] = {}
         """(client, partition) → sequence numbers."""
@@ -303,15 +303,15 @@ class TransactionOutcomes:
 
     def _ended(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
         """Yield (partition, log branch, batch, start, end, committed) of every batch of an ended transaction."""
-        for partition in self._world.records:
-            leader = self._world.true_leader(partition)
-            if leader is None or not leader.log.lineages.any_transactional(leader.log.extents):
+        for partition in self._cluster_state.records:
+            leader = self._cluster_state.true_leader(partition)
+            if leader is None or not leader.log.epoch_branches.any_transactional(leader.log.extents):
                 continue
             transactions = leader.log.transactions
-            for lineage, batch, start, end in leader.log.batches():
+            for epoch_branch, batch, start, end in leader.log.batches():
                 if batch.kind != TRANSACTIONAL or batch.base >= transactions.ongoing.get(batch.producer_id, end):
                     continue
-                yield partition, lineage.id, batch, start, end, not transactions.is_aborted(batch)
+                yield partition, epoch_branch.id, batch, start, end, not transactions.is_aborted(batch)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""

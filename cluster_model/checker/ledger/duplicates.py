@@ -45,10 +45,10 @@ _ClientPartition = tuple[str, str]
 class DuplicateTracker:
     """Duplicated and reordered appends, checked against the current leader's log on request."""
 
-    __slots__ = ("_copies", "_highest", "_late", "_world", "changes", "written_again")
+    __slots__ = ("_cluster_state", "_copies", "_highest", "_late", "changes", "written_again")
 
-    def __init__(self, world: ClusterState) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState) -> None:
+        self._cluster_state = cluster_state
         self._highest: dict[_ClientPartition, int] = {}
         self._copies: dict[_ClientPartition, list[_Copy]] = {}
         self._late: dict[_ClientPartition, list[_Late]] = {}
@@ -70,15 +70,15 @@ class DuplicateTracker:
         self._highest[key] = max(highest, end - 1)
         self.changes += 1
         self.written_again(key, event)
-        self._classify(key, event, self._world.replicas[event.partition][event.broker].log)
+        self._classify(key, event, self._cluster_state.replicas[event.partition][event.broker].log)
 
     def _classify(self, key: _ClientPartition, event: Appended, log: ReplicaLog) -> None:
         """Classify each record: a copy of the nearest earlier one of its number, or late if a later one precedes it."""
-        log_branch = log.lineage_at(event.log_offset).id
+        log_branch = log.branch_at(event.log_offset).id
         highest = -1
         fresh = [(event.sequence, event.sequence + event.count)]
         shift_back = event.log_offset - event.sequence
-        for lineage, batch, start, end in batches_backwards(log):
+        for epoch_branch, batch, start, end in batches_backwards(log):
             if batch.client != event.client or batch.base >= event.log_offset:
                 continue
             shift = batch.sequence - batch.base
@@ -86,7 +86,7 @@ class DuplicateTracker:
             highest = max(highest, end + shift - 1)
             left = subtract(fresh, present)
             for low, high in subtract(fresh, left):
-                self._add_copy(key, _Copy(low, lineage.id, low - shift, log_branch, low + shift_back, high - low))
+                self._add_copy(key, _Copy(low, epoch_branch.id, low - shift, log_branch, low + shift_back, high - low))
             fresh = left
             if not fresh:
                 return
@@ -182,7 +182,7 @@ class DuplicateTracker:
                     yield client, partition, late.sequence + low, (late.log_branch, late.offset + low), high - low
 
     def _leader(self, partition: str) -> ReplicaLog | None:
-        leader = self._world.true_leader(partition) if partition in self._world.records else None
+        leader = self._cluster_state.true_leader(partition) if partition in self._cluster_state.records else None
         return None if leader is None else leader.log
 
     @property
@@ -218,13 +218,13 @@ def _held_parts(log: ReplicaLog, log_branch: int, start: int, count: int) -> Ite
 def batches_backwards(log: ReplicaLog) -> Iterator[tuple[EpochBranch, Batch, int, int]]:
     """Yield the batches of ``log.batches()`` newest first, lazily."""
     end = log.leo
-    for first, lineage_id in reversed(log.extents):
-        lineage = log.lineages.by_id[lineage_id]
+    for first, branch_id in reversed(log.extents):
+        epoch_branch = log.epoch_branches.by_id[branch_id]
         low = max(first, log.log_start)
         if low < end:
-            for index in range(lineage.index_at(end - 1), lineage.index_at(low) - 1, -1):
-                batch = lineage.batch(index)
-                yield lineage, batch, max(low, batch.base), min(end, batch.end)
+            for index in range(epoch_branch.index_at(end - 1), epoch_branch.index_at(low) - 1, -1):
+                batch = epoch_branch.batch(index)
+                yield epoch_branch, batch, max(low, batch.base), min(end, batch.end)
         end = first
         if end <= log.log_start:
             return
@@ -267,7 +267,7 @@ class FailedAttempts(NamedTuple):
     broker: int
     times: tuple[int, ...]
     """Virtual times at which the client received the error or timed out, ascending."""
-    deed: FaultRecord | None = None
+    fault_record: FaultRecord | None = None
     """The fault active on the client or that broker at the first attempt."""
 
 
@@ -285,7 +285,7 @@ class FailedAttempt(NamedTuple):
     at_us: int
     broker: int
     error: str
-    deed: FaultRecord | None
+    fault_record: FaultRecord | None
 
 
 class LateAppends(NamedTuple):
@@ -305,7 +305,7 @@ class LateAppends(NamedTuple):
         for each in self.refusals:
             for failed_us in each.times:
                 if first_us <= failed_us <= again_us:
-                    return FailedAttempt(failed_us, each.broker, each.error, each.deed)
+                    return FailedAttempt(failed_us, each.broker, each.error, each.fault_record)
         return None
 
     def last_refusal(self, again_us: int) -> FailedAttempt | None:
@@ -313,17 +313,17 @@ class LateAppends(NamedTuple):
         for each in reversed(self.refusals):
             for failed_us in reversed(each.times):
                 if failed_us <= again_us:
-                    return FailedAttempt(failed_us, each.broker, each.error, each.deed)
+                    return FailedAttempt(failed_us, each.broker, each.error, each.fault_record)
         return None
 
 
 class ProduceAttempts:
     """Failed produce attempts, and appends that were late or repeated, by client and partition."""
 
-    __slots__ = ("_deeds", "_failures", "_late_appends")
+    __slots__ = ("_failures", "_fault_records", "_late_appends")
 
     def __init__(self, faults: FaultHistory) -> None:
-        self._deeds = faults
+        self._fault_records = faults
         self._failures: dict[_ClientPartition, tuple[_Refused, ...]] = {}
         self._late_appends: dict[_ClientPartition, tuple[LateAppends, ...]] = {}
 
@@ -369,7 +369,7 @@ class ProduceAttempts:
         """Return the newest fault of the client, else of the broker, that had not ended then."""
         if at_us < 0:
             return None
-        begun = [fault for fault in self._deeds.standing() if fault.at_us <= at_us]
+        begun = [fault for fault in self._fault_records.standing() if fault.at_us <= at_us]
         for node in (client, f"broker {broker}"):
             found = about(tuple(begun), node, at_us - RECENT_FAULT_US)
             if found:
@@ -426,7 +426,7 @@ def _mergeable(one: LateAppends, other: LateAppends) -> bool:
         one.broker == other.broker
         and len(one.refusals) == len(other.refusals)
         and all(
-            (first.error, first.broker, first.deed) == (second.error, second.broker, second.deed)
+            (first.error, first.broker, first.fault_record) == (second.error, second.broker, second.fault_record)
             and len({*first.times, *second.times}) <= 2 * TIMES_KEPT
             for first, second in zip(one.refusals, other.refusals, strict=True)
         )
@@ -462,9 +462,11 @@ def _batches_before(log: ReplicaLog, producer_id: int, epoch: int, offset: int) 
     """Yield a producer's batches of an epoch before an offset, newest first."""
     end = offset
     for start, log_branch in reversed([extent for extent in log.extents if extent[0] < offset]):
-        lineage = log.lineages.by_id[log_branch]
-        for index in range(lineage.index_at(end - 1), lineage.index_at(max(start, lineage.start)) - 1, -1):
-            batch = lineage.batch(index)
+        epoch_branch = log.epoch_branches.by_id[log_branch]
+        for index in range(
+            epoch_branch.index_at(end - 1), epoch_branch.index_at(max(start, epoch_branch.start)) - 1, -1
+        ):
+            batch = epoch_branch.batch(index)
             if (batch.producer_id, batch.producer_epoch) == (producer_id, epoch):
                 yield batch
         end = start

@@ -62,13 +62,13 @@ class MissingRun(NamedTuple):
     committed: bool
 
 
-def runs_of(lineage: EpochBranch, start: int, end: int, committed: Sequence[Range]) -> list[MissingRun]:
+def runs_of(epoch_branch: EpochBranch, start: int, end: int, committed: Sequence[Range]) -> list[MissingRun]:
     """Split ``[start, end)`` of a log branch where client, acks or committed changes; ``committed`` ascends."""
     found: list[MissingRun] = []
     at = first = start
     client, sequence, acks, readable = "", 0, 0, False  # of the run at hand, from ``first`` on
     while at < end:
-        batch = lineage.batch_at(at)
+        batch = epoch_branch.batch_at(at)
         stop, open_here = min(end, batch.end), False
         for low, high in committed:
             if at < high:
@@ -79,11 +79,11 @@ def runs_of(lineage: EpochBranch, start: int, end: int, committed: Sequence[Rang
         if at == start:
             client, sequence, acks, readable = batch.client, number, batch.acks, open_here
         elif (client, acks, readable, sequence + at - first) != (batch.client, batch.acks, open_here, number):
-            found.append(MissingRun(lineage.id, first, at, client, sequence, acks, readable))
+            found.append(MissingRun(epoch_branch.id, first, at, client, sequence, acks, readable))
             first, client, sequence, acks, readable = at, batch.client, number, batch.acks, open_here
         at = stop
     if first < at:
-        found.append(MissingRun(lineage.id, first, at, client, sequence, acks, readable))
+        found.append(MissingRun(epoch_branch.id, first, at, client, sequence, acks, readable))
     return found
 
 
@@ -97,7 +97,7 @@ class LossTrigger(NamedTuple):
 def loss_sentence(
     history: ClusterHistory,
     partition: str,
-    lineage: EpochBranch,
+    epoch_branch: EpochBranch,
     run: MissingRun,
     vouched_isr: tuple[int, ...],
     trigger: LossTrigger,
@@ -106,12 +106,12 @@ def loss_sentence(
 
     ``vouched_isr`` is the ISR at the acknowledgement.
     """
-    acknowledged = _acknowledged_text(partition, lineage, run, vouched_isr)
+    acknowledged = _acknowledged_text(partition, epoch_branch, run, vouched_isr)
     return f"{acknowledged}; {_drop_text(history, partition, run, trigger)}"
 
 
-def _acknowledged_text(partition: str, lineage: EpochBranch, run: MissingRun, isr: tuple[int, ...]) -> str:
-    batch = lineage.batch_at(run.start)
+def _acknowledged_text(partition: str, epoch_branch: EpochBranch, run: MissingRun, isr: tuple[int, ...]) -> str:
+    batch = epoch_branch.batch_at(run.start)
     count = run.end - run.start
     offsets_text = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
     count_text = "1 record" if count == 1 else f"{count} records"
@@ -119,7 +119,7 @@ def _acknowledged_text(partition: str, lineage: EpochBranch, run: MissingRun, is
     names = f" ({batch.name[run.start - batch.base]})" if batch.name and count == 1 else ""
     return (
         f"{count_text}{client_text} at {offsets_text} of {partition}{names} had been acknowledged by broker "
-        f"{lineage.broker} in epoch {lineage.epoch} with acks={acks_text(run.acks)} and ISR {sorted(isr)}"
+        f"{epoch_branch.broker} in epoch {epoch_branch.epoch} with acks={acks_text(run.acks)} and ISR {sorted(isr)}"
     )
 
 
@@ -217,9 +217,9 @@ class DeletedRecords:
         self.topics[partition] = topic_id
         self._purged = {key: purged for key, purged in self._purged.items() if key[0] != partition}
 
-    def is_past(self, partition: str, lineage: EpochBranch) -> bool:
+    def is_past(self, partition: str, epoch_branch: EpochBranch) -> bool:
         """Return whether records belong to a deleted topic; events about them may arrive after the deletion."""
-        return bool(self.topics) and lineage.topic_id <= self.topics.get(partition, -1)
+        return bool(self.topics) and epoch_branch.topic_id <= self.topics.get(partition, -1)
 
     def buried(self, client: str | None, *, committed: bool) -> int:
         """Return the number of lost records of deleted partitions, of one client or of all."""
@@ -347,11 +347,11 @@ class Ledger:
         "_acked",
         "_causes",
         "_closed",
+        "_cluster_state",
         "_emit",
         "_history",
         "_missing",
         "_suspects",
-        "_world",
         "books",
         "deletions",
         "exposed",
@@ -359,11 +359,11 @@ class Ledger:
         "vouched",
     )  # fmt: skip
 
-    def __init__(self, world: ClusterState, history: ClusterHistory, emit: Callable[[Event], None]) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, history: ClusterHistory, emit: Callable[[Event], None]) -> None:
+        self._cluster_state = cluster_state
         self._history = history
         self._emit = emit
-        self._acked = {name: AckedRecords(record.topic_id) for name, record in world.records.items()}
+        self._acked = {name: AckedRecords(record.topic_id) for name, record in cluster_state.records.items()}
         self._missing: dict[str, tuple[_Interval, ...]] = {}
         """Missing records as of the last change of a leader or of its log."""
         self._suspects = SuspectBranches()
@@ -373,12 +373,12 @@ class Ledger:
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
         self.books = DeliveryTracker()
         self.deletions = DeletedRecords()
-        self.exposed = ExposedRecords(world, self._acked, self._note_isr_of_rest)
-        self.repeats = DuplicateTracker(world)
+        self.exposed = ExposedRecords(cluster_state, self._acked, self._note_isr_of_rest)
+        self.repeats = DuplicateTracker(cluster_state)
 
     def created(self, partition: str) -> None:
         """Start tracking a new, empty partition."""
-        self._acked[partition] = AckedRecords(self._world.records[partition].topic_id)
+        self._acked[partition] = AckedRecords(self._cluster_state.records[partition].topic_id)
 
     def deleted(self, event: PartitionDeleted) -> None:
         """Handle the deletion of a partition: records that no log held are lost, the others were deleted on purpose."""
@@ -417,45 +417,45 @@ class Ledger:
 
     def appended(self, event: Appended) -> None:
         """Record the ISR for records of acks=1, which the leader acknowledges when it has appended them."""
-        lineage = self._world.replicas[event.partition][event.broker].log.lineage_at(event.log_offset)
-        if not self.deletions.is_past(event.partition, lineage):
-            self._note_isr(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
+        epoch_branch = self._cluster_state.replicas[event.partition][event.broker].log.branch_at(event.log_offset)
+        if not self.deletions.is_past(event.partition, epoch_branch):
+            self._note_isr(event.partition, epoch_branch.id, event.log_offset, event.log_offset + event.count)
 
     def placed(self, event: Appended) -> None:
         """Record that acks=0 records reached a leader's log, which identifies them from now on."""
         self.books.arrived(event.client, event.partition, event.sequence, event.count)
-        lineage = self._world.replicas[event.partition][event.broker].log.lineage_at(event.log_offset)
-        if self.deletions.is_past(event.partition, lineage):
+        epoch_branch = self._cluster_state.replicas[event.partition][event.broker].log.branch_at(event.log_offset)
+        if self.deletions.is_past(event.partition, epoch_branch):
             return
-        self._acked[event.partition].add(lineage.id, event.log_offset, event.log_offset + event.count)
-        self._note_isr(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
-        leader = self._world.true_leader(event.partition)
+        self._acked[event.partition].add(epoch_branch.id, event.log_offset, event.log_offset + event.count)
+        self._note_isr(event.partition, epoch_branch.id, event.log_offset, event.log_offset + event.count)
+        leader = self._cluster_state.true_leader(event.partition)
         if leader is not None and leader.broker != event.broker:
             end = event.log_offset + event.count
-            self._acked_after_election(event.partition, lineage.id, (event.log_offset, end), leader, event)
+            self._acked_after_election(event.partition, epoch_branch.id, (event.log_offset, end), leader, event)
 
     def _acknowledged(self, event: RecordsAcked) -> None:
         partition, log_branch, start = event.partition, event.log_branch, event.log_offset
         end = start + event.count
         if partition in self.deletions.topics:
-            lineage = self._world.lineages[partition].by_id[log_branch]
-            if self.deletions.is_past(partition, lineage):
+            epoch_branch = self._cluster_state.epoch_branches[partition].by_id[log_branch]
+            if self.deletions.is_past(partition, epoch_branch):
                 return
         if not self._acked[partition].add(log_branch, start, end):
             return
         self._note_isr_of_rest(partition, log_branch, start, end)
-        leader = self._world.true_leader(partition)
+        leader = self._cluster_state.true_leader(partition)
         if leader is not None and (leader.damages or not leader.log.holds(log_branch, start, end)):
             self._acked_after_election(partition, log_branch, (start, end), leader, event)
 
     def _note_isr(self, partition: str, log_branch: int, start: int, end: int) -> None:
         """Remember the ISR at an acknowledgement."""
-        isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[log_branch].epoch)
+        isr = self._history.isr_of(partition, self._cluster_state.epoch_branches[partition].by_id[log_branch].epoch)
         self.vouched.note(partition, log_branch, start, end, isr)
 
     def _note_isr_of_rest(self, partition: str, log_branch: int, start: int, end: int) -> None:
         """Remember the ISR for the records of a range for which it is not known yet."""
-        isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[log_branch].epoch)
+        isr = self._history.isr_of(partition, self._cluster_state.epoch_branches[partition].by_id[log_branch].epoch)
         self.vouched.note_rest(partition, log_branch, start, end, isr)
 
     def log_start_moved(self, event: LogStartMoved) -> None:
@@ -465,10 +465,10 @@ class Ledger:
         """
         if event.partition not in self._acked:
             return
-        leads = self._world.records[event.partition].leader == event.broker
+        leads = self._cluster_state.records[event.partition].leader == event.broker
         # Records that the leader held until now were not missing, unless their batch was corrupt.
         missing = self._missing.get(event.partition, ()) if leads else self.missing_in(event.partition)
-        for log_branch, start, end in self._world.replicas[event.partition][event.broker].log.dropped:
+        for log_branch, start, end in self._cluster_state.replicas[event.partition][event.broker].log.dropped:
             absent = [(low, high) for other, low, high in missing if other == log_branch]
             self.deletions.purge(event.partition, log_branch, start, end, absent)
         if event.by == OUT_OF_RANGE:
@@ -477,10 +477,10 @@ class Ledger:
     def log_lost(self, event: Truncated | ReplicaDeleted | BatchCorrupted) -> None:
         """Handle the loss of records from a replica's log."""
         partition = event.partition
-        if partition not in self._acked or self._world.is_stale(partition, event.broker):
+        if partition not in self._acked or self._cluster_state.is_stale(partition, event.broker):
             return
         log_branches: Iterable[int] = self._acked[partition].by_log_branch
-        replica = self._world.replicas[partition][event.broker]
+        replica = self._cluster_state.replicas[partition][event.broker]
         if self._goes_with_topic(partition):
             self._purge_taken(replica, event)
         if isinstance(event, Truncated):
@@ -497,13 +497,13 @@ class Ledger:
 
     def _goes_with_topic(self, partition: str) -> bool:
         """Return whether records that a log loses now are deleted on purpose: the topic's deletion is committed."""
-        return self._world.being_deleted(topic_of(partition))
+        return self._cluster_state.being_deleted(topic_of(partition))
 
     def _mark_suspect(
         self, partition: str, broker: int, log_branches: Iterable[int], trigger: LossTrigger | None
     ) -> None:
         self._suspects.note(partition, log_branches, trigger)
-        if broker == self._world.records[partition].leader:
+        if broker == self._cluster_state.records[partition].leader:
             self._suspects.leader_cut(partition)
 
     def leader_changed(self, partition: str, trigger: TraceEvent) -> None:
@@ -511,7 +511,7 @@ class Ledger:
         if partition not in self._acked:
             return
         self._suspects.looked(partition)
-        leader = self._world.true_leader(partition)
+        leader = self._cluster_state.true_leader(partition)
         if leader is None or self._goes_with_topic(partition):
             self._missing.pop(partition, None)
             return
@@ -566,17 +566,17 @@ class Ledger:
             self._emit_missing(partition, log_branch, fresh, trigger)
 
     def _emit_missing(self, partition: str, log_branch: int, fresh: Range, trigger: TraceEvent) -> None:
-        lineage = self._world.lineages[partition].by_id[log_branch]
+        epoch_branch = self._cluster_state.epoch_branches[partition].by_id[log_branch]
         committed = self._acked[partition].committed_in(log_branch)
         loss_trigger = LossTrigger(trigger, self._history.moment)
         self._causes.setdefault((partition, log_branch), []).append((*fresh, loss_trigger))
-        for run in runs_of(lineage, *fresh, committed):
+        for run in runs_of(epoch_branch, *fresh, committed):
             isr = self.vouched.isr_at(partition, log_branch, run.start)
-            cause = loss_sentence(self._history, partition, lineage, run, isr, loss_trigger)
+            cause = loss_sentence(self._history, partition, epoch_branch, run, isr, loss_trigger)
             self._emit(
                 RecordsMissing(
                     trigger.at_us, partition, run.client, run.sequence, run.end - run.start, run.start,  # type: ignore[attr-defined]
-                    lineage.epoch, run.acks, run.committed, cause,
+                    epoch_branch.epoch, run.acks, run.committed, cause,
                 )
             )  # fmt: skip
 
@@ -589,7 +589,7 @@ class Ledger:
         missing, unsure = self._missing.get(partition, ()), self._suspects.unsure(partition)
         if not missing and not unsure:
             return missing
-        leader = self._world.true_leader(partition)
+        leader = self._cluster_state.true_leader(partition)
         if leader is None or self._goes_with_topic(partition):
             return ()
         if not unsure and leader.leadership is not None:
@@ -620,7 +620,7 @@ class Ledger:
         """Return the acknowledged records that no replica's log holds, at the end also those missing, by log branch."""
         if self._closed is not None:
             return self._closed[partition]
-        replicas = self._world.replicas[partition].values()
+        replicas = self._cluster_state.replicas[partition].values()
         log_branches = self._suspects.log_branches(partition)
         held = (
             (log_branch, [part for replica in replicas for part in undamaged_ranges(replica, log_branch)])
@@ -640,7 +640,7 @@ class Ledger:
     def _lost(self, client: str | None, *, committed: bool) -> int:
         return self.deletions.buried(client, committed=committed) + sum(
             run.end - run.start
-            for partition in self._world.records
+            for partition in self._cluster_state.records
             for _log_branch, run in self._lost_runs(partition)
             if (run.committed or not committed) and client in (None, run.client)
         )
@@ -650,8 +650,8 @@ class Ledger:
 
     def _runs(self, partition: str, intervals: Iterable[_Interval]) -> Iterator[tuple[int, MissingRun]]:
         for log_branch, start, end in intervals:
-            lineage = self._world.lineages[partition].by_id[log_branch]
-            for run in runs_of(lineage, start, end, self._acked[partition].committed_in(log_branch)):
+            epoch_branch = self._cluster_state.epoch_branches[partition].by_id[log_branch]
+            for run in runs_of(epoch_branch, start, end, self._acked[partition].committed_in(log_branch)):
                 yield log_branch, run
 
     def missing_of(self, client: str | None) -> int:
@@ -666,7 +666,7 @@ class Ledger:
     def close(self, now: int) -> None:
         """End the session: missing records are lost. Emit :class:`RecordsLost` for every lost range."""
         closed: dict[str, tuple[_Interval, ...]] = {}
-        for partition in self._world.records:
+        for partition in self._cluster_state.records:
             self._suspects.note(
                 partition, self._acked[partition].by_log_branch
             )  # once, regardless of the events received
@@ -678,7 +678,7 @@ class Ledger:
                 (log_branch, start, end) for log_branch, ranges in log_branches.items() for start, end in union(ranges)
             )
         self._closed = closed
-        for partition in self._world.records:
+        for partition in self._cluster_state.records:
             for log_branch, run in self._lost_runs(partition):
                 self._emit_lost(now, partition, log_branch, run)
         for client, partition, numbers in self.books.unplaced():
@@ -687,24 +687,24 @@ class Ledger:
             self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
 
     def _emit_lost(self, now: int, partition: str, log_branch: int, run: MissingRun) -> None:
-        lineage = self._world.lineages[partition].by_id[log_branch]
-        cause = self.cause_of(partition, lineage, run)
+        epoch_branch = self._cluster_state.epoch_branches[partition].by_id[log_branch]
+        cause = self.cause_of(partition, epoch_branch, run)
         self._emit(
             RecordsLost(
-                now, partition, run.client, run.sequence, run.end - run.start, run.start, lineage.epoch, run.acks,
+                now, partition, run.client, run.sequence, run.end - run.start, run.start, epoch_branch.epoch, run.acks,
                 run.committed, cause,
             )
         )  # fmt: skip
 
-    def cause_of(self, partition: str, lineage: EpochBranch, run: MissingRun) -> str:
+    def cause_of(self, partition: str, epoch_branch: EpochBranch, run: MissingRun) -> str:
         """Return the sentence that says why a run of records is missing or lost."""
-        isr = self.vouched.isr_at(partition, lineage.id, run.start)
-        for start, end, trigger in self._causes.get((partition, lineage.id), ()):
+        isr = self.vouched.isr_at(partition, epoch_branch.id, run.start)
+        for start, end, trigger in self._causes.get((partition, epoch_branch.id), ()):
             if start <= run.start < end:
-                return loss_sentence(self._history, partition, lineage, run, isr, trigger)
-        cut = self._suspects.cut_of(partition, lineage.id)
+                return loss_sentence(self._history, partition, epoch_branch, run, isr, trigger)
+        cut = self._suspects.cut_of(partition, epoch_branch.id)
         if cut is not None:
-            return loss_sentence(self._history, partition, lineage, run, isr, cut)
+            return loss_sentence(self._history, partition, epoch_branch, run, isr, cut)
         return "no replica's log holds them any more"
 
     def acked_in(self, partition: str, log_branch: int) -> list[Range]:

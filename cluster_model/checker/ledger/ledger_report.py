@@ -43,19 +43,19 @@ class RecordRange(NamedTuple):
     """Cause of the loss, if they are missing or lost; else empty."""
 
 
-def acknowledged(world: ClusterState, ledger: Ledger) -> list[RecordRange]:
+def acknowledged(cluster_state: ClusterState, ledger: Ledger) -> list[RecordRange]:
     """Return the acknowledged records that a leader wrote, by partition, log branch and offset.
 
     Records of deleted partitions and acks=0 records that never reached a leader are not included.
     """
-    return [found for name in world.records for found in _of_partition(world, ledger, name)]
+    return [found for name in cluster_state.records for found in _of_partition(cluster_state, ledger, name)]
 
 
-def _of_partition(world: ClusterState, ledger: Ledger, name: str) -> Iterator[RecordRange]:
+def _of_partition(cluster_state: ClusterState, ledger: Ledger, name: str) -> Iterator[RecordRange]:
     lost = _by_log_branch(ledger.lost_in(name))
     missing = _by_log_branch(ledger.missing_in(name))
     for log_branch, ranges in ledger.books_of(name).by_log_branch.items():
-        lineage = world.lineages[name].by_id[log_branch]
+        epoch_branch = cluster_state.epoch_branches[name].by_id[log_branch]
         gone = union(lost.get(log_branch, ()))
         absent = subtract(union(missing.get(log_branch, ())), gone)
         deleted = subtract(subtract(ledger.deletions.with_purged(name, log_branch, ()), gone), absent)
@@ -63,37 +63,44 @@ def _of_partition(world: ClusterState, ledger: Ledger, name: str) -> Iterator[Re
         for place, there in ((LOST, gone), (MISSING, absent), (DELETED, deleted)):
             taken = subtract(rest, subtract(rest, there))
             rest = subtract(rest, taken)
-            yield from _rows(ledger, name, lineage, taken, place)
-        yield from _rows(ledger, name, lineage, rest, HELD)
+            yield from _rows(ledger, name, epoch_branch, taken, place)
+        yield from _rows(ledger, name, epoch_branch, rest, HELD)
 
 
-def missing_or_lost_runs(world: ClusterState, ledger: Ledger) -> Iterator[tuple[str, str, EpochBranch, MissingRun]]:
+def missing_or_lost_runs(
+    cluster_state: ClusterState, ledger: Ledger
+) -> Iterator[tuple[str, str, EpochBranch, MissingRun]]:
     """Yield (outcome, partition, log branch, run) of lost and missing records only."""
-    for name in world.records:
+    for name in cluster_state.records:
         lost, missing = ledger.lost_in(name), ledger.missing_in(name)
         if not lost and not missing:
             continue
         by_log_branch, absent = _by_log_branch(lost), _by_log_branch(missing)
         for log_branch in dict.fromkeys((*by_log_branch, *absent)):
-            lineage, gone = world.lineages[name].by_id[log_branch], union(by_log_branch.get(log_branch, ()))
+            epoch_branch, gone = (
+                cluster_state.epoch_branches[name].by_id[log_branch],
+                union(by_log_branch.get(log_branch, ())),
+            )
             committed = ledger.books_of(name).committed_in(log_branch)
             for place, ranges in ((LOST, gone), (MISSING, subtract(union(absent.get(log_branch, ())), gone))):
                 for start, end in ranges:
-                    for run in runs_of(lineage, start, end, committed):
-                        yield place, name, lineage, run
+                    for run in runs_of(epoch_branch, start, end, committed):
+                        yield place, name, epoch_branch, run
 
 
-def _rows(ledger: Ledger, name: str, lineage: EpochBranch, ranges: list[Range], place: str) -> Iterator[RecordRange]:
+def _rows(
+    ledger: Ledger, name: str, epoch_branch: EpochBranch, ranges: list[Range], place: str
+) -> Iterator[RecordRange]:
     for start, end in ranges:
-        for run in runs_of(lineage, start, end, ledger.books_of(name).committed_in(lineage.id)):
-            yield _row(ledger, name, lineage, run, place)
+        for run in runs_of(epoch_branch, start, end, ledger.books_of(name).committed_in(epoch_branch.id)):
+            yield _row(ledger, name, epoch_branch, run, place)
 
 
-def _row(ledger: Ledger, name: str, lineage: EpochBranch, run: MissingRun, place: str) -> RecordRange:
-    cause = ledger.cause_of(name, lineage, run) if place in (LOST, MISSING) else ""
+def _row(ledger: Ledger, name: str, epoch_branch: EpochBranch, run: MissingRun, place: str) -> RecordRange:
+    cause = ledger.cause_of(name, epoch_branch, run) if place in (LOST, MISSING) else ""
     return RecordRange(
-        name, run.client, run.sequence, run.end - run.start, run.acks, run.start, lineage.epoch, run.committed, place,
-        cause,
+        name, run.client, run.sequence, run.end - run.start, run.acks, run.start, epoch_branch.epoch, run.committed,
+        place, cause,
     )  # fmt: skip
 
 
@@ -107,31 +114,31 @@ def _by_log_branch(intervals: Iterable[tuple[int, int, int]]) -> dict[int, list[
 class RecordLocations:
     """Current location of records in a cluster, computed on request."""
 
-    def __init__(self, world: ClusterState, ledger: Ledger) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, ledger: Ledger) -> None:
+        self._cluster_state = cluster_state
         self._ledger = ledger
 
     def acknowledged(self) -> list[RecordRange]:
         """Return the acknowledged records, see :func:`acknowledged`."""
-        return acknowledged(self._world, self._ledger)
+        return acknowledged(self._cluster_state, self._ledger)
 
     def last_read(self) -> list[FinalReadRange]:
         """Return what a new client would read of every partition except internal topics."""
         return [
             part
-            for name in self._world.records
+            for name in self._cluster_state.records
             if not name.startswith("__")
-            for part in final_read_of(self._world, name)
+            for part in final_read_of(self._cluster_state, name)
         ]
 
     def standing(self, partition: str) -> dict[str, list[Range]]:
         """Return client → sequence numbers of its records in the leader's log, with any outcome."""
-        if partition not in self._world.records:
+        if partition not in self._cluster_state.records:
             return {}
-        leader = self._world.shown(partition)
+        leader = self._cluster_state.shown(partition)
         found: dict[str, list[Range]] = {}
         if leader is not None:
-            for _lineage, batch, start, end in leader.log.batches():
+            for _epoch_branch, batch, start, end in leader.log.batches():
                 shift = batch.sequence - batch.base
                 found.setdefault(batch.client, []).extend(
                     (low + shift, high + shift) for low, high in leader.log.left(start, end)
@@ -144,13 +151,13 @@ class RecordLocations:
 # It is computed on request, since it reads the leader's log if any outcome is unknown.
 
 
-def client_partition_outcomes(world: ClusterState, ledger: Ledger) -> tuple[ClientPartitionStats, ...]:
+def client_partition_outcomes(cluster_state: ClusterState, ledger: Ledger) -> tuple[ClientPartitionStats, ...]:
     """Return the record counts of all clients, by client and partition."""
     placed: dict[tuple[str, str], list[RecordRange]] = {}
-    for found in acknowledged(world, ledger):
+    for found in acknowledged(cluster_state, ledger):
         placed.setdefault((found.client, found.partition), []).append(found)
     held_by_partition: dict[str, dict[str, list[Range]]] = {}
-    survey = RecordLocations(world, ledger)
+    survey = RecordLocations(cluster_state, ledger)
     views = []
     for deliveries in ledger.books.told():
         if deliveries.unknown and deliveries.partition not in held_by_partition:
@@ -160,13 +167,13 @@ def client_partition_outcomes(world: ClusterState, ledger: Ledger) -> tuple[Clie
     return tuple(views)
 
 
-def unknown_written(world: ClusterState, ledger: Ledger, client: str | None = None) -> int:
+def unknown_written(cluster_state: ClusterState, ledger: Ledger, client: str | None = None) -> int:
     """Return how many of a client's records with unknown outcome the leader's log holds."""
-    return _written(world, ledger, client, "unknown")
+    return _written(cluster_state, ledger, client, "unknown")
 
 
-def _written(world: ClusterState, ledger: Ledger, client: str | None, outcome: str) -> int:
-    survey = RecordLocations(world, ledger)
+def _written(cluster_state: ClusterState, ledger: Ledger, client: str | None, outcome: str) -> int:
+    survey = RecordLocations(cluster_state, ledger)
     held_by_partition: dict[str, dict[str, list[Range]]] = {}
     count = 0
     for deliveries in ledger.books.told():

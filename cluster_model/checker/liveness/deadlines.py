@@ -134,7 +134,7 @@ class Disturbances:
         """Return whether a node's process is running and not paused."""
         return self._network.processes[node].state is ProcessState.RUNNING
 
-    def hears(self, one: int, other: int) -> bool:
+    def connected(self, one: int, other: int) -> bool:
         """Return whether no partition cuts the link between two nodes, in either direction."""
         return not (self._network.is_cut(one, other) or self._network.is_cut(other, one))
 
@@ -250,7 +250,7 @@ class LivenessDeadlines:
     sweep_us: int
     """Additional time for an unclean election: the interval at which KRaft controllers check for it, from 3.9 on; 0:
     they do not."""
-    told_us: int
+    informed_us: int
     """Until brokers have applied committed metadata: metadata fetches of half a second (KRaft), or requests one after
     another (ZooKeeper)."""
     rejoin_us: int
@@ -265,7 +265,7 @@ class LivenessDeadlines:
     """Until the high watermark is at the log end offset: three fetches."""
     follower_us: int
     """Until a follower has its leader's high watermark: ``replica.fetch.wait.max.ms`` and a fetch."""
-    parked_us: int
+    delayed_us: int
     """How long a delayed request may exceed its own timeout."""
     proposal_us: int
     """Until an ISR proposal is answered or superseded by newer metadata."""
@@ -288,22 +288,22 @@ class LivenessDeadlines:
             # configuration.
             fetch = NEVER_US
         if profile.kraft:
-            controller_us, leader_us, told_us, rebalance_us = _kraft(spec, config, trip, work)
+            controller_us, leader_us, informed_us, rebalance_us = _kraft(spec, config, trip, work)
         else:
-            controller_us, leader_us, told_us, rebalance_us = _zookeeper(spec, config, work)
+            controller_us, leader_us, informed_us, rebalance_us = _zookeeper(spec, config, work)
         sweep_us = ControllerSettings.of(profile, spec.config).unclean_us if profile.kraft else 0
-        proposal_us = told_us + 4 * SECOND + work if fetch < NEVER_US else NEVER_US
-        rejoin_us = told_us + 3 * fetch
+        proposal_us = informed_us + 4 * SECOND + work if fetch < NEVER_US else NEVER_US
+        rejoin_us = informed_us + 3 * fetch
         return LivenessDeadlines(
             controller_us=controller_us,
             leader_us=leader_us,
             sweep_us=sweep_us,
-            told_us=told_us,
+            informed_us=informed_us,
             rejoin_us=rejoin_us,
             lag_us=config.lag_time_us,
-            commit_us=told_us + 3 * fetch,
-            follower_us=told_us + 2 * fetch,
-            parked_us=SECOND + trip,
+            commit_us=informed_us + 3 * fetch,
+            follower_us=informed_us + 2 * fetch,
+            delayed_us=SECOND + trip,
             proposal_us=proposal_us,
             preferred_us=rebalance_us + FIRST_REBALANCE_US + leader_us if rebalance_us else 0,
             converge_us=rejoin_us + 4 * fetch,
@@ -315,11 +315,11 @@ def _kraft(spec: ClusterSpec, config: BrokerConfig, trip: int, work: int) -> tup
     quorum = QuorumConfig.of(spec.profile, spec.config)
     election = 2 * quorum.election_timeout_us + quorum.backoff_max_us + RECONNECT_MAX_US + 4 * trip
     controller_us = quorum.fetch_timeout_us + quorum.request_timeout_us + ELECTIONS * election + work
-    told_us = quorum.request_timeout_us + work
+    informed_us = quorum.request_timeout_us + work
     return (
         controller_us,
         config.session_us + work,
-        told_us,
+        informed_us,
         ControllerSettings.of(spec.profile, spec.config).rebalance_us,
     )
 

@@ -165,11 +165,11 @@ class LivenessChecker:
                 self.look(at_us)
             return
         self._idle.clear()
-        self.sight.weather.observe(event)
+        self.sight.disturbances.observe(event)
         if isinstance(event, _DECISIONS):
             self._decided[event.partition] = at_us
         elif isinstance(event, TopicConfigChanged):
-            self._decided = dict.fromkeys(self.sight.world.records, at_us)
+            self._decided = dict.fromkeys(self.sight.cluster_state.records, at_us)
         if isinstance(event, IsrChanged):
             self._rejoined(event)
         elif isinstance(event, PartitionDeleted):
@@ -224,7 +224,7 @@ class LivenessChecker:
                     open_yet.append(
                         PendingLiveness(name, obligation.partition, obligation.broker, now - since, remaining_us)
                     )
-        watchful = self._failed or self.sight.weather.is_disturbed(now)
+        watchful = self._failed or self.sight.disturbances.is_disturbed(now)
         falls_due_us = min(
             [each.remaining_us for each in open_yet if each.remaining_us >= 0], default=MAX_CHECK_INTERVAL_US
         )
@@ -251,7 +251,7 @@ class LivenessChecker:
         return open_yet
 
     def _counts_from(self, name: str, obligation: PendingObligation, since: int) -> int:
-        calm = self.sight.weather.calm_since(
+        calm = self.sight.disturbances.calm_since(
             obligation.scope, obligation.grace_us, processes_too=name != _WITHOUT_GRACE
         )  # fmt: skip
         return max(since, calm) if obligation.bound_us else since
@@ -261,7 +261,7 @@ class LivenessChecker:
         for name, of_cluster in self._of_cluster.items():
             for obligation in of_cluster(context):
                 yield name, obligation
-        for partition in context.world.records:
+        for partition in context.cluster_state.records:
             scene = self._idle_state(partition)
             if scene is None:
                 scene = partition_context(context, partition)
@@ -290,7 +290,9 @@ class LivenessChecker:
         if known is None:
             return None
         scene, leader, leo = known
-        unchanged = leader.log.leo == leo == leader.hw and scene.state is self.sight.world.records[partition].state
+        unchanged = (
+            leader.log.leo == leo == leader.hw and scene.state is self.sight.cluster_state.records[partition].state
+        )
         return scene if unchanged else None
 
     def close(self, now: int) -> None:
@@ -306,7 +308,7 @@ class LivenessChecker:
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
-            self.sight.weather.save(), self._failed.save(), tuple(self._since.items()), tuple(self._reported),
+            self.sight.disturbances.save(), self._failed.save(), tuple(self._since.items()), tuple(self._reported),
             (self.next_us, self._next_rare_us), tuple(self.overdue.items()), tuple(self._known.items()),
             tuple(self._decided.items()),
             tuple(self.sight.hw_moved.items()),
@@ -315,10 +317,10 @@ class LivenessChecker:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        weather, failed, since, reported, (self.next_us, self._next_rare_us), overdue, *tables = saved
+        disturbances, failed, since, reported, (self.next_us, self._next_rare_us), overdue, *tables = saved
         known, decided, moved, self.pending_liveness = tables
         self._idle.clear()
-        self.sight.weather.load(weather)
+        self.sight.disturbances.load(disturbances)
         self._failed.load(failed)
         self._since, self._reported = dict(since), dict.fromkeys(reported)
         self.overdue, self._known = dict(overdue), dict(known)

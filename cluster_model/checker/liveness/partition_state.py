@@ -18,10 +18,10 @@ from cluster_model.protocol.messages import NO_LEADER, PartitionState
 class LivenessContext:
     """Read-only view of one cluster for the liveness properties."""
 
-    world: ClusterState
+    cluster_state: ClusterState
     plane: ControlPlane
     brokers: Mapping[int, Broker]
-    weather: Disturbances
+    disturbances: Disturbances
     bounds: LivenessDeadlines
     voters: tuple[int, ...]
     """KRaft voters, or servers of the ZooKeeper ensemble."""
@@ -42,26 +42,26 @@ class LivenessContext:
     def look(self, now: int) -> None:
         """Update the state that all properties use to time ``now``, in virtual microseconds."""
         self.now = now
-        self.weather.look(now)
-        active, weather, voters = self.plane.active(), self.weather, self.voters
-        self.active = active if active != NO_LEADER and weather.runs(active) else NO_LEADER
+        self.disturbances.look(now)
+        active, disturbances, voters = self.plane.active(), self.disturbances, self.voters
+        self.active = active if active != NO_LEADER and disturbances.runs(active) else NO_LEADER
         sizes = range(len(voters), len(voters) // 2, -1)
         self.majorities = tuple(
-            [some for size in sizes for some in combinations(voters, size) if weather.is_sound(some, now)]
+            [some for size in sizes for some in combinations(voters, size) if disturbances.is_sound(some, now)]
         )
-        kraft = self.world.profile.kraft
+        kraft = self.cluster_state.profile.kraft
         own = next((some for some in self.majorities if not kraft or self.active in some), ())
         self.controller = self.active if own else NO_LEADER
         if self.active != NO_LEADER:
-            weather.in_office(self.active, now)
-        recent = weather.lately_in_office(now - self.bounds.silence_us)
+            disturbances.in_office(self.active, now)
+        recent = disturbances.lately_in_office(now - self.bounds.silence_us)
         self.plane_nodes = (
             tuple(dict.fromkeys((self.controller, *own, *recent))) if self.controller != NO_LEADER else ()
         )
 
     def imbalanced(self, broker: int) -> bool:
         """Return whether others lead more of a broker's partitions than a ZooKeeper-mode controller tolerates."""
-        own = [record for record in self.world.records.values() if record.assignment[0] == broker]
+        own = [record for record in self.cluster_state.records.values() if record.assignment[0] == broker]
         led_by_others = sum(record.leader != broker for record in own)
         return led_by_others * 100 > self.imbalance_percentage * len(own)
 
@@ -71,7 +71,7 @@ class LivenessContext:
         A broker that restarts before its session ends is live although its new process has not yet registered.
         """
         return (
-            self.weather.runs(broker) and self.plane.is_live(broker) and self.brokers[broker].control.registered
+            self.disturbances.runs(broker) and self.plane.is_live(broker) and self.brokers[broker].control.registered
         )  # fmt: skip
 
     def eligible(self, broker: int) -> bool:
@@ -121,11 +121,13 @@ class PartitionContext:
 
 def partition_context(context: LivenessContext, name: str) -> PartitionContext:
     """Return the current state of a partition."""
-    world = context.world
-    record = world.records[name]
+    cluster_state = context.cluster_state
+    record = cluster_state.records[name]
     state = record.state
     replicas = {
-        broker: replica for broker, replica in world.replicas[name].items() if replica.topic_id == state.topic_id
+        broker: replica
+        for broker, replica in cluster_state.replicas[name].items()
+        if replica.topic_id == state.topic_id
     }
     leader = replicas.get(state.leader) if state.leader != NO_LEADER and context.serves(state.leader) else None
     if leader is not None and (leader.leadership is None or leader.leader_epoch != state.leader_epoch):
@@ -133,7 +135,9 @@ def partition_context(context: LivenessContext, name: str) -> PartitionContext:
     following = [
         (broker, replicas[broker]) for broker in state.replicas if broker != state.leader and broker in replicas
     ]
-    return PartitionContext(state, replicas, leader, world.effective_min_isr(name), record.topic.unclean, following)
+    return PartitionContext(
+        state, replicas, leader, cluster_state.effective_min_isr(name), record.topic.unclean, following
+    )
 
 
 def throttled(replica: Replica, leader: Replica, brokers: Mapping[int, Broker]) -> bool:
@@ -153,11 +157,15 @@ def is_blocked(replica: Replica) -> bool:
 
 def known_quick_restart(context: LivenessContext, replica: Replica) -> str:
     """Return why a follower may know no leader: before KIP-380 a quick restart was not detected; else empty."""
-    if context.world.profile.kraft or context.world.profile.bounce_detected or replica.following is not None:
+    if (
+        context.cluster_state.profile.kraft
+        or context.cluster_state.profile.bounce_detected
+        or replica.following is not None
+    ):
         return ""
     return (
-        f"known for {context.world.profile.version}: a broker that restarts before its session times out receives no "
-        "leadership information; fixed by KIP-380 in 2.2"
+        f"known for {context.cluster_state.profile.version}: a broker that restarts before its session times out "
+        "receives no leadership information; fixed by KIP-380 in 2.2"
     )
 
 
@@ -207,7 +215,7 @@ class LivenessProperty:
     """Definition of one liveness property, as the manual prints it."""
 
     name: str
-    promise: str
+    definition: str
     bound: str
     """The deadline as text; the numbers are in :mod:`~cluster_model.checker.liveness.deadlines`."""
     disturbed_by: str

@@ -57,12 +57,12 @@ class FailedFetchers:
 
     def owed(self, context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
         """Yield an obligation for each follower that failed in an old epoch, or resumed without a newer one."""
-        if not context.world.profile.kip_320:
+        if not context.cluster_state.profile.kip_320:
             return
         for broker, replica in scene.followers():
             following, key = replica.following, (scene.name, broker)
             if following is not None and following.failed:
-                life = context.weather.life_of(broker)
+                life = context.disturbances.life_of(broker)
                 epoch = replica.leader_epoch
                 failure = self._failed.get(key)
                 if failure is None or failure.life != life:
@@ -91,7 +91,7 @@ class FailedFetchers:
         if leader.log.log_start > replica.hw:
             return  # It failed because of records that it may not delete, and will fail again.
         yield PendingObligation(
-            scene.name, broker, (since, state.leader_epoch), context.with_plane(broker), context.bounds.told_us,
+            scene.name, broker, (since, state.leader_epoch), context.with_plane(broker), context.bounds.informed_us,
             context.bounds.silence_us, "broker {} has not fetched since epoch {}, although leader {} has epoch {}",
             (broker, since, state.leader, state.leader_epoch),
         )  # fmt: skip
@@ -99,7 +99,7 @@ class FailedFetchers:
     def _resumed_early(
         self, context: LivenessContext, scene: PartitionContext, replica: Replica, failure: _Failure
     ) -> Iterator[PendingObligation]:
-        last, life = failure.last, context.weather.life_of(replica.broker)
+        last, life = failure.last, context.disturbances.life_of(replica.broker)
         if replica.following is None or (last, failure.life) != (replica.leader_epoch, life) or not failure.stood:
             return
         yield PendingObligation(
@@ -141,7 +141,7 @@ ACTIVE_CONTROLLER: Final = LivenessProperty(
 def find_missing_controller(context: LivenessContext) -> Iterator[PendingObligation]:
     """Yield one obligation while a majority exists and there is no active controller."""
     majorities = context.majorities
-    if context.world.profile.kraft:
+    if context.cluster_state.profile.kraft:
         if not majorities or any(context.active in some for some in majorities):
             return
         scope, nodes_text = majorities[0], f"voters {_listed(majorities[0])} are connected"
@@ -150,7 +150,9 @@ def find_missing_controller(context: LivenessContext) -> Iterator[PendingObligat
             return
         servers = majorities[0]
         brokers = [
-            broker for broker in context.world.brokers if context.weather.is_sound((broker, *servers), context.now)
+            broker
+            for broker in context.cluster_state.brokers
+            if context.disturbances.is_sound((broker, *servers), context.now)
         ]
         if not brokers:
             return
@@ -205,7 +207,7 @@ def find_undecided_proposals(context: LivenessContext, scene: PartitionContext) 
 
 def _explain_known_retry(context: LivenessContext, scene: PartitionContext) -> str:
     """Return why a proposal may stay pending: a ZooKeeper-mode controller rejects the retry after a lost response."""
-    profile, leader = context.world.profile, scene.leader
+    profile, leader = context.cluster_state.profile, scene.leader
     if profile.kraft or leader is None or leader.partition_epoch >= scene.state.partition_epoch:
         return ""
     return (
@@ -231,7 +233,7 @@ def find_divergent_followers(context: LivenessContext, scene: PartitionContext) 
     state, leader = scene.state, scene.leader
     if leader is None:
         return
-    profile, bounds = context.world.profile, context.bounds
+    profile, bounds = context.cluster_state.profile, context.bounds
     for broker, replica in scene.followers():
         same = replica.log.extents == leader.log.extents and replica.log.epochs.entries == leader.log.epochs.entries
         if same or not context.serves(broker) or is_blocked(replica) or throttled(replica, leader, context.brokers):
@@ -324,7 +326,7 @@ def find_uncommitted_tails(context: LivenessContext, scene: PartitionContext) ->
     state, leader = scene.state, scene.leader
     if leader is None or leader.hw >= leader.log.leo or scene.leadership.pending is not None:
         return
-    if context.world.profile.hw_needs_min_isr and len(state.isr) < scene.min_isr:
+    if context.cluster_state.profile.hw_needs_min_isr and len(state.isr) < scene.min_isr:
         return
     members = [scene.replicas.get(broker) for broker in state.isr if broker != state.leader]
     if any(member is None or is_blocked(member) or not context.serves(member.broker) for member in members):
@@ -345,7 +347,7 @@ def find_uncommitted_tails(context: LivenessContext, scene: PartitionContext) ->
 
 def _written_us(log: ReplicaLog) -> int:
     """Return when the last record was appended, in virtual microseconds; -1 if the log is empty."""
-    return log.lineage_at(log.leo - 1).batch_at(log.leo - 1).appended_us if log.leo > log.log_start else -1
+    return log.branch_at(log.leo - 1).batch_at(log.leo - 1).appended_us if log.leo > log.log_start else -1
 
 
 ISR_REJOINED: Final = LivenessProperty(
@@ -370,7 +372,7 @@ def find_followers_outside_isr(context: LivenessContext, scene: PartitionContext
     if leadership.pending is not None:
         return
     target = leader.hw
-    if context.world.profile.isr_epoch_start:
+    if context.cluster_state.profile.isr_epoch_start:
         target = max(target, leadership.epoch_start)
     for broker, replica in scene.followers():
         if broker in state.isr or broker in state.removing or not context.eligible(broker) or is_blocked(replica):
@@ -379,7 +381,7 @@ def find_followers_outside_isr(context: LivenessContext, scene: PartitionContext
             continue
         leo = replica.log.leo
         progress = leo if leo < target else -1
-        waits = context.world.profile.hw_waits_caught_up
+        waits = context.cluster_state.profile.hw_waits_caught_up
         pace, lag_us = (-1, 0) if waits else (leader.log.leo, context.bounds.lag_us)
         yield PendingObligation(
             scene.name, broker, (state.leader_epoch, progress, pace), context.with_plane(broker, state.leader),
@@ -430,7 +432,7 @@ def find_missing_leaders(context: LivenessContext, scene: PartitionContext) -> I
 
 def automatic_candidates(context: LivenessContext, scene: PartitionContext) -> tuple[int, ...]:
     """Return the replicas that may be elected automatically, in assignment order, alive or not."""
-    state, profile = scene.state, context.world.profile
+    state, profile = scene.state, context.cluster_state.profile
     known = state.isr
     if not known and profile.elr:
         known = state.elr or ((state.last_known,) if state.last_known != NO_LEADER else ())
@@ -450,7 +452,7 @@ def _inactive_leader(context: LivenessContext, scene: PartitionContext) -> Itera
     bounds = context.bounds
     yield PendingObligation(
         scene.name, state.leader, state.leader_epoch, context.with_plane(state.leader),
-        bounds.leader_us + bounds.told_us, bounds.silence_us,
+        bounds.leader_us + bounds.informed_us, bounds.silence_us,
         "broker {} was elected leader in epoch {} but does not act as leader", (state.leader, state.leader_epoch),
         known_quick_restart(context, replica),
     )  # fmt: skip
@@ -471,14 +473,14 @@ def find_unanswered_requests(context: LivenessContext) -> Iterator[PendingObliga
     Later ones wait for the same reason; followers' fetches are covered by their high watermarks.
     """
     for number, broker in context.brokers.items():
-        if (broker.purgatory.produces or broker.purgatory.fetches) and context.weather.runs(number):
+        if (broker.purgatory.produces or broker.purgatory.fetches) and context.disturbances.runs(number):
             yield from _produces(context, number, broker)
             yield from _fetches(context, number, broker)
 
 
 def _produces(context: LivenessContext, number: int, broker: Broker) -> Iterator[PendingObligation]:
     reported: dict[tuple[str, bool], None] = {}
-    bound_us = context.bounds.parked_us
+    bound_us = context.bounds.delayed_us
     for token, produce in broker.purgatory.produces.items():
         replica, expired = broker.replicas.get(produce.partition), produce.deadline < context.now
         if (produce.partition, expired) in reported or not (expired or replica is None or replica.leadership is None):
@@ -494,7 +496,7 @@ def _produces(context: LivenessContext, number: int, broker: Broker) -> Iterator
 
 def _fetches(context: LivenessContext, number: int, broker: Broker) -> Iterator[PendingObligation]:
     reported: dict[str, None] = {}
-    bound_us = context.bounds.parked_us
+    bound_us = context.bounds.delayed_us
     for token, fetch in broker.purgatory.fetches.items():
         partition = fetch.request.partitions[0].partition if fetch.request.partitions else ""
         if fetch.deadline >= context.now or partition in reported:
@@ -526,7 +528,7 @@ def find_unpreferred_leaders(context: LivenessContext, scene: PartitionContext) 
         return
     if context.controller == NO_LEADER or not context.eligible(first) or scene.leader is None:
         return
-    if not context.world.profile.kraft and (state.adding or state.removing or not context.imbalanced(first)):
+    if not context.cluster_state.profile.kraft and (state.adding or state.removing or not context.imbalanced(first)):
         return
     yield PendingObligation(
         scene.name, first, (state.leader_epoch, state.isr), context.with_plane(first), bounds.preferred_us,
@@ -544,13 +546,13 @@ def find_stalls(context: LivenessContext) -> tuple[WaitingByDesign, ...]:
     lost = quorum_lost(context)
     found: list[WaitingByDesign] = []
     if lost:
-        what = "controllers" if context.world.profile.kraft else "ZooKeeper servers"
+        what = "controllers" if context.cluster_state.profile.kraft else "ZooKeeper servers"
         why = (
             f"no majority of the {what} {_listed(context.voters)} is running and connected: no elections, no ISR "
             "changes; current leaders continue"
         )
         found.append(WaitingByDesign("", why, f"a majority of the {what}"))
-    records = context.world.records
+    records = context.cluster_state.records
     for name in sorted(records, key=lambda each: each.startswith("__")):
         scene = partition_context(context, name)
         found += [
@@ -564,27 +566,27 @@ def find_stalls(context: LivenessContext) -> tuple[WaitingByDesign, ...]:
 
 def quorum_lost(context: LivenessContext) -> bool:
     """Return whether no majority of voters is running and connected to each other."""
-    running = [voter for voter in context.voters if context.weather.runs(voter)]
+    running = [voter for voter in context.voters if context.disturbances.runs(voter)]
     enough = len(context.voters) // 2 + 1
-    connected = context.weather.hears
+    connected = context.disturbances.connected
     return not any(all(connected(*pair) for pair in combinations(some, 2)) for some in combinations(running, enough))
 
 
 def _leaderless(context: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[WaitingByDesign]:
     state = scene.state
-    if state.leader != NO_LEADER and context.world.is_up(state.leader):
+    if state.leader != NO_LEADER and context.cluster_state.is_up(state.leader):
         return
     able = automatic_candidates(context, scene)
     if lost:
-        if any(map(context.weather.runs, able)):
+        if any(map(context.disturbances.runs, able)):
             yield WaitingByDesign(
                 scene.name, "no leader, and no controller that could elect one", "a majority of the quorum"
             )
         return
-    if any(map(context.world.is_up, able)):
+    if any(map(context.cluster_state.is_up, able)):
         return
     members = f"of its ISR {list(state.isr)}{f' and ELR {list(state.elr)}' if state.elr else ''}"
-    ineligible = [broker for broker in state.replicas if broker not in able and context.world.is_up(broker)]
+    ineligible = [broker for broker in state.replicas if broker not in able and context.cluster_state.is_up(broker)]
     off = ", and unclean.leader.election.enable is off" if ineligible and not scene.unclean else ""
     by_hand = (
         f", or an unclean election of broker {_listed(tuple(ineligible))}, which loses the records that it lacks"
@@ -611,7 +613,7 @@ def _rejecting(context: LivenessContext, scene: PartitionContext) -> Iterator[Wa
             scene.name, why, f"min.insync.replicas of {len(state.replicas)} or less, or more replicas"
         )
         return
-    able = [broker for broker in state.replicas if context.world.is_up(broker)]
+    able = [broker for broker in state.replicas if context.cluster_state.is_up(broker)]
     if len(able) < needed:
         why = (
             f"acks=all is rejected (NOT_ENOUGH_REPLICAS): min.insync.replicas is {needed}, and {len(able)} of "
@@ -627,14 +629,18 @@ def _waiting(context: LivenessContext, scene: PartitionContext, *, lost: bool) -
     state, leader = scene.state, scene.leader
     if leader is None:
         return
-    if lost and (down := tuple(broker for broker in state.isr if not context.world.is_up(broker))):
+    if lost and (down := tuple(broker for broker in state.isr if not context.cluster_state.is_up(broker))):
         why = (
             f"acks=all requests time out: broker {_listed(down)} is down and in the ISR, and no controller can remove "
             "it"
         )
         yield WaitingByDesign(scene.name, why, f"a majority of the quorum, or broker {_listed(down)} back")
     pending = scene.leadership.pending
-    if pending is not None and not context.world.profile.kraft and leader.partition_epoch < state.partition_epoch:
+    if (
+        pending is not None
+        and not context.cluster_state.profile.kraft
+        and leader.partition_epoch < state.partition_epoch
+    ):
         why = (
             f"leader {state.leader} proposed ISR {list(pending)}, which took effect, but received "
             "INVALID_UPDATE_VERSION"
@@ -645,7 +651,7 @@ def _waiting(context: LivenessContext, scene: PartitionContext, *, lost: bool) -
 def _stalled_followers(context: LivenessContext, scene: PartitionContext) -> Iterator[WaitingByDesign]:
     for broker, replica in scene.followers():
         following = replica.following
-        if following is None or not context.weather.runs(broker):
+        if following is None or not context.disturbances.runs(broker):
             continue
         if following.failed and replica.leader_epoch >= scene.state.leader_epoch:
             why = f"broker {broker} stopped fetching in epoch {replica.leader_epoch} (FENCED_LEADER_EPOCH)"

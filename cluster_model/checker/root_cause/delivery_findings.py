@@ -52,9 +52,9 @@ class RepeatFindings:
     """Explanations of duplicated and reordered records (:class:`DuplicateTracker`) from produce attempts."""
 
     def __init__(
-        self, world: ClusterState, history: ClusterHistory, repeats: DuplicateTracker, attempts: ProduceAttempts
+        self, cluster_state: ClusterState, history: ClusterHistory, repeats: DuplicateTracker, attempts: ProduceAttempts
     ) -> None:
-        self._world = world
+        self._cluster_state = cluster_state
         self._history = history
         self._repeats = repeats
         self._attempts = attempts
@@ -75,18 +75,20 @@ class RepeatFindings:
         bounds = {sequence, sequence + count, *self._attempts.bounds(client, partition)}
         yield from pairwise(sorted(bound for bound in bounds if sequence <= bound <= sequence + count))
 
-    def _lineage(self, partition: str, log_branch: int) -> EpochBranch:
-        return self._world.lineages[partition].by_id[log_branch]
+    def _epoch_branch(self, partition: str, log_branch: int) -> EpochBranch:
+        return self._cluster_state.epoch_branches[partition].by_id[log_branch]
 
     def _block(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> RecordBlock:
-        lineage = self._lineage(partition, where[0])
-        batch = lineage.batch_at(where[1])
-        return RecordBlock(partition, client, sequence, count, where[1], lineage.epoch, batch.acks, committed=False)
+        epoch_branch = self._epoch_branch(partition, where[0])
+        batch = epoch_branch.batch_at(where[1])
+        return RecordBlock(
+            partition, client, sequence, count, where[1], epoch_branch.epoch, batch.acks, committed=False
+        )
 
     def _duplicate(
         self, client: str, partition: str, sequence: int, count: int, first: tuple[int, int], again: tuple[int, int]
     ) -> RangeExplanation:
-        one, other = self._lineage(partition, first[0]), self._lineage(partition, again[0])
+        one, other = self._epoch_branch(partition, first[0]), self._epoch_branch(partition, again[0])
         first_us, again_us = one.appended_at(first[1]), other.appended_at(again[1])
         append = self._attempts.of(client, partition, sequence, again_us)
         refusal = None if append is None else append.refused_between(first_us, again_us)
@@ -127,7 +129,7 @@ class RepeatFindings:
 
     def _rejection_cause(self, partition: str, before: Batch, after: Batch, offset: int) -> str:
         """Return why a producer wrote records again with another producer epoch."""
-        leader = self._world.true_leader(partition)
+        leader = self._cluster_state.true_leader(partition)
         if leader is None or before.producer_id != after.producer_id:
             return findings.FORGOTTEN_STATE
         many = exceeded_remembered_batches(leader.log, before.producer_epoch, after, offset)
@@ -136,41 +138,41 @@ class RepeatFindings:
     def _reordered(
         self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]
     ) -> RangeExplanation:
-        lineage = self._lineage(partition, where[0])
-        append = self._attempts.of(client, partition, sequence, lineage.appended_at(where[1]))
-        refusal = None if append is None else append.last_refusal(lineage.appended_at(where[1]))
+        epoch_branch = self._epoch_branch(partition, where[0])
+        append = self._attempts.of(client, partition, sequence, epoch_branch.appended_at(where[1]))
+        refusal = None if append is None else append.last_refusal(epoch_branch.appended_at(where[1]))
         cause = findings.RETRY_IN_FLIGHT if refusal is not None else findings.UNEXPLAINED
         name = client or "a client"
         links = [
             *self._failure_events(name, refusal),
-            self._append_event(lineage, partition, where[1], count, "appended", "after later ones"),
+            self._append_event(epoch_branch, partition, where[1], count, "appended", "after later ones"),
         ]
         links.sort(key=lambda link: link.at_us)
         clauses = (
             *self._failure_clauses(name, refusal, None),
             (
-                f"later records were written meanwhile, and broker {lineage.broker} appended {RECORDS_PLACEHOLDER} "
-                "after those"
+                f"later records were written meanwhile, and broker {epoch_branch.broker} appended "
+                f"{RECORDS_PLACEHOLDER} after those"
             ),
         )
         block = self._block(client, partition, sequence, count, where)
         return RangeExplanation(REORDERED, cause, _grouping_key(refusal, None), block, None, clauses, tuple(links))
 
     def _append_event(
-        self, lineage: EpochBranch, partition: str, offset: int, count: int, verb: str, suffix: str = ""
+        self, epoch_branch: EpochBranch, partition: str, offset: int, count: int, verb: str, suffix: str = ""
     ) -> ChainEvent:
         text = (
-            f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {verb} "
+            f"broker {epoch_branch.broker}, leader in epoch {epoch_branch.epoch}, {verb} "
             f"{RECORDS_PLACEHOLDER}{' ' * bool(suffix)}{suffix}"
         )
         text += f" at {offsets(offset, offset + count)} of {partition}"
-        return ChainEvent(lineage.appended_at(offset), Appended.kind, partition, lineage.broker, text)
+        return ChainEvent(epoch_branch.appended_at(offset), Appended.kind, partition, epoch_branch.broker, text)
 
     def _failure_events(self, name: str, refusal: FailedAttempt | None) -> list[ChainEvent]:
         links: list[ChainEvent] = []
         if refusal is None:
             return links
-        fault = refusal.deed
+        fault = refusal.fault_record
         if fault is not None:
             broker = -1 if name in fault.node.split(", ") else refusal.broker
             links.append(ChainEvent(fault.at_us, fault.event_kind, "", broker, self._fault_text(refusal, fault, name)))
@@ -184,20 +186,20 @@ class RepeatFindings:
 
     def _fault_text(self, refusal: FailedAttempt, fault: FaultRecord, name: str) -> str:
         node = name if name in fault.node.split(", ") else f"broker {refusal.broker}"
-        return fault_text(fault, node, self._history.deeds.step_of(fault.moment, fault.at_us))
+        return fault_text(fault, node, self._history.fault_records.step_of(fault.moment, fault.at_us))
 
     def _failure_clauses(self, name: str, refusal: FailedAttempt | None, restart: ChainEvent | None) -> list[str]:
         found = [] if restart is None else [restart.words]
         if refusal is not None:
-            found += [self._fault_text(refusal, refusal.deed, name)] if refusal.deed is not None else []
+            found += [self._fault_text(refusal, refusal.fault_record, name)] if refusal.fault_record is not None else []
             found.append(_with_time(self._failure_event(name, refusal)))
         return found
 
     def _restart_event(self, client: str, since_us: int, until_us: int) -> ChainEvent | None:
         """Return the event by which the producer's process ended between two writes, else None."""
-        for fault in about(self._history.deeds.standing(), client, since_us):
+        for fault in about(self._history.fault_records.standing(), client, since_us):
             if fault.event_kind == NodeDown.kind and since_us <= fault.at_us <= until_us:
-                step = self._history.deeds.step_of(fault.moment, fault.at_us)
+                step = self._history.fault_records.step_of(fault.moment, fault.at_us)
                 return ChainEvent(fault.at_us, fault.event_kind, "", -1, fault_text(fault, client, step))
         return None
 
@@ -217,7 +219,7 @@ def _grouping_key(refusal: FailedAttempt | None, restart: ChainEvent | None) -> 
         return ("restart", restart.at_us)
     if refusal is None:
         return ("unknown",)
-    return refusal.deed.key if refusal.deed is not None else ("refused", refusal.error)
+    return refusal.fault_record.key if refusal.fault_record is not None else ("refused", refusal.error)
 
 
 # Explanations of records that a consumer group skipped or never processed.
@@ -227,9 +229,9 @@ class ReaderFindings:
     """Explanations of skipped and abandoned records, from the offset resets and commits of the groups."""
 
     def __init__(
-        self, world: ClusterState, history: ClusterHistory, readings: DeliveredRecords, events: ReaderEvents
+        self, cluster_state: ClusterState, history: ClusterHistory, readings: DeliveredRecords, events: ReaderEvents
     ) -> None:
-        self._world = world
+        self._cluster_state = cluster_state
         self._history = history
         self._readings = readings
         self._events = events
@@ -292,11 +294,11 @@ class ReaderFindings:
         )
 
     def _overwritten(self, group: str, partition: str, log_branch: int, offsets: Range) -> RangeExplanation:
-        lineage = self._world.lineages[partition].by_id[log_branch]
+        epoch_branch = self._cluster_state.epoch_branches[partition].by_id[log_branch]
         where = f"wrote {RECORDS_PLACEHOLDER} at offsets that had held other records"
-        text = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {where}"
-        written = lineage.appended_at(offsets[0])
-        links = [ChainEvent(written, Appended.kind, partition, lineage.broker, text)]
+        text = f"broker {epoch_branch.broker}, leader in epoch {epoch_branch.epoch}, {where}"
+        written = epoch_branch.appended_at(offsets[0])
+        links = [ChainEvent(written, Appended.kind, partition, epoch_branch.broker, text)]
         for cut in self._history.cuts_at(partition, offsets, written):
             text = f"broker {cut.event.broker} truncated its log to offset {cut.event.log_offset} ({cut.event.rule})"
             links.append(ChainEvent(cut.event.at_us, cut.event.kind, partition, cut.event.broker, text))
@@ -322,10 +324,10 @@ class ReaderFindings:
             ChainEvent(left.at_us, RecordsAbandoned.kind, partition, -1, unprocessed),
         ]
         happened = ""
-        if left.deed is not None:
-            step = self._history.deeds.step_of(left.deed.moment, left.deed.at_us)
-            happened = fault_text(left.deed, left.client, step)
-            links.insert(1, ChainEvent(left.deed.at_us, left.deed.event_kind, "", -1, happened))
+        if left.fault_record is not None:
+            step = self._history.fault_records.step_of(left.fault_record.moment, left.fault_record.at_us)
+            happened = fault_text(left.fault_record, left.client, step)
+            links.insert(1, ChainEvent(left.fault_record.at_us, left.fault_record.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
         clauses = [
             f"group {group} had fetched {RECORDS_PLACEHOLDER} but not processed {RECORDS_PLACEHOLDER}",
@@ -333,7 +335,7 @@ class ReaderFindings:
             happened,
             f"{unprocessed}, and no consumer has received {RECORDS_PLACEHOLDER} since",
         ]
-        key = left.deed.key if left.deed is not None else ("left", left.at_us)
+        key = left.fault_record.key if left.fault_record is not None else ("left", left.at_us)
         block = self._block(group, partition, offsets)
         all_clauses = tuple(each for each in clauses if each)
         return RangeExplanation(ABANDONED, findings.COMMIT_FIRST, key, block, None, all_clauses, tuple(links), group)
@@ -351,9 +353,13 @@ class TransactionFindings:
     """Explanations of transactions with a wrong outcome, from the faults of their producers."""
 
     def __init__(
-        self, world: ClusterState, history: ClusterHistory, transacted: TransactionOutcomes, attempts: ProduceAttempts
+        self,
+        cluster_state: ClusterState,
+        history: ClusterHistory,
+        transacted: TransactionOutcomes,
+        attempts: ProduceAttempts,
     ) -> None:
-        self._world = world
+        self._cluster_state = cluster_state
         self._history = history
         self._transacted = transacted
         self._attempts = attempts
@@ -361,28 +367,36 @@ class TransactionFindings:
     def told(self, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of all ranges with a wrong outcome."""
         for partition, log_branch, batch, start, end, committed in self._transacted.contradicted():
-            lineage = self._world.lineages[partition].by_id[log_branch]
-            yield self._explain(partition, lineage, batch, start, end, now_us, committed=committed)
+            epoch_branch = self._cluster_state.epoch_branches[partition].by_id[log_branch]
+            yield self._explain(partition, epoch_branch, batch, start, end, now_us, committed=committed)
 
     def _explain(
-        self, partition: str, lineage: EpochBranch, batch: Batch, start: int, end: int, now_us: int, *, committed: bool
+        self,
+        partition: str,
+        epoch_branch: EpochBranch,
+        batch: Batch,
+        start: int,
+        end: int,
+        now_us: int,
+        *,
+        committed: bool,
     ) -> RangeExplanation:
         sequence = batch.sequence + start - batch.base
-        written = lineage.appended_at(start)
+        written = epoch_branch.appended_at(start)
         name = batch.client
         acknowledged, logged = ("aborted", "committed") if committed else ("committed", "aborted")
         cause = LATE_MARKER if self._attempts.of(name, partition, sequence, written) is None else HANGING
-        if self._world.profile.transactions_v2:
+        if self._cluster_state.profile.transactions_v2:
             cause = UNEXPLAINED
         fault = self._fault_of_producer(name, written)
         text = (
-            f"broker {lineage.broker} wrote {RECORDS_PLACEHOLDER} at {offsets(start, end)} of {partition} "
+            f"broker {epoch_branch.broker} wrote {RECORDS_PLACEHOLDER} at {offsets(start, end)} of {partition} "
             f"in a transaction of {name}"
         )
-        links = [ChainEvent(written, Appended.kind, partition, lineage.broker, text)]
+        links = [ChainEvent(written, Appended.kind, partition, epoch_branch.broker, text)]
         happened = ""
         if fault is not None:
-            happened = fault_text(fault, name, self._history.deeds.step_of(fault.moment, fault.at_us))
+            happened = fault_text(fault, name, self._history.fault_records.step_of(fault.moment, fault.at_us))
             links.append(ChainEvent(fault.at_us, fault.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
         end_words = f"the transaction of {name} was acknowledged as {acknowledged}, but is {logged} in the leader's log"
@@ -391,13 +405,13 @@ class TransactionFindings:
         late = late if cause == LATE_MARKER else ""
         clauses = [happened, late, end_words]
         block = RecordBlock(
-            partition, name, sequence, end - start, start, lineage.epoch, batch.acks, committed=committed
+            partition, name, sequence, end - start, start, epoch_branch.epoch, batch.acks, committed=committed
         )
         key = fault.key if fault is not None else ("producer", name)
         kind = LEAKED if committed else UNDONE
         return RangeExplanation(kind, cause, key, block, None, tuple(each for each in clauses if each), tuple(links))
 
     def _fault_of_producer(self, name: str, written_us: int) -> FaultRecord | None:
-        recorded = about(self._history.deeds.standing(), name, written_us - BEFORE_US)
+        recorded = about(self._history.fault_records.standing(), name, written_us - BEFORE_US)
         before = [fault for fault in recorded if fault.at_us <= written_us]
         return before[-1] if before else None

@@ -66,7 +66,7 @@ class LossCase:
     """One range of lost or missing records, with the events and states that may explain it."""
 
     partition: str
-    lineage: EpochBranch
+    epoch_branch: EpochBranch
     offsets: Range
     acks: int
     committed: bool
@@ -84,7 +84,7 @@ class LossCase:
     @property
     def voucher(self) -> int:
         """The broker that acknowledged the records."""
-        return self.lineage.broker
+        return self.epoch_branch.broker
 
     @property
     def election(self) -> LeaderElected | None:
@@ -94,7 +94,7 @@ class LossCase:
     @property
     def written_us(self) -> int:
         """Virtual time at which the first record was written, in microseconds."""
-        return self.lineage.appended_at(self.offsets[0])
+        return self.epoch_branch.appended_at(self.offsets[0])
 
     @property
     def alone(self) -> bool:
@@ -105,7 +105,7 @@ class LossCase:
     def in_vain(self) -> bool:
         """True if a leader that had already been deposed acknowledged them."""
         election = self.election
-        if self.witness is None or election is None or self.lineage.epoch >= election.leader_epoch:
+        if self.witness is None or election is None or self.epoch_branch.epoch >= election.leader_epoch:
             return False
         return self.witness.trigger is None and self.written_us >= election.at_us
 
@@ -113,7 +113,7 @@ class LossCase:
 def loss_case_of(
     history: ClusterHistory,
     partition: str,
-    lineage: EpochBranch,
+    epoch_branch: EpochBranch,
     offsets: Range,
     acks: int,
     isr: tuple[int, ...],
@@ -123,27 +123,27 @@ def loss_case_of(
     leader: int,
 ) -> LossCase:
     """Collect the events and states that may explain a loss. ``leader`` is the current leader, -1 for none."""
-    witness = history.witnesses.of(partition, lineage.epoch, offsets[0])
-    truncations = history.cuts_of(partition, lineage.id, offsets)
+    witness = history.witnesses.of(partition, epoch_branch.epoch, offsets[0])
+    truncations = history.cuts_of(partition, epoch_branch.id, offsets)
     late = None if witness is None else _later_truncation(witness, truncations)
     if witness is None or late is not None:
         snapshot = history.scene(partition)
         late = None if late is None else _truncation_of_leader(late, snapshot.election, truncations)
         cut = late or (truncations[-1] if truncations else None)
         leader = leader if late is None else late.event.broker
-        return LossCase(partition, lineage, offsets, acks, committed, isr, min_isr, None, snapshot, cut, leader)
+        return LossCase(partition, epoch_branch, offsets, acks, committed, isr, min_isr, None, snapshot, cut, leader)
     snapshot, trigger = witness.scene, witness.trigger
     if isinstance(trigger, LeaderElected):
         leader = trigger.leader
     elif snapshot.election is not None:
         leader = snapshot.election.leader
     elif trigger is None:
-        leader = lineage.broker  # No election since: it had lost them when its response arrived.
+        leader = epoch_branch.broker  # No election since: it had lost them when its response arrived.
     elif hasattr(trigger, "broker"):
         leader = trigger.broker
     own = [cut for cut in truncations if cut.event.broker == leader and cut.moment <= snapshot.moment]
     cut = own[-1] if own else None
-    return LossCase(partition, lineage, offsets, acks, committed, isr, min_isr, witness, snapshot, cut, leader)
+    return LossCase(partition, epoch_branch, offsets, acks, committed, isr, min_isr, witness, snapshot, cut, leader)
 
 
 def _later_truncation(witness: MissingRecords, truncations: Sequence[LogTruncation]) -> LogTruncation | None:
@@ -217,7 +217,7 @@ def _cause_of_truncation(case: LossCase, history: ClusterHistory, profile: Profi
         return _BY_RULE[rule]
     if rule.startswith(HIGH_WATERMARK) and rule != EPOCH_UNKNOWN:
         return findings.HW_TRUNCATION
-    if case.cut.event.leader_epoch < case.lineage.epoch and not profile.kip_320:
+    if case.cut.event.leader_epoch < case.epoch_branch.epoch and not profile.kip_320:
         return findings.UNFENCED_FOLLOWER  # It had fetched from a leader of a later epoch than its own.
     unclean = history.unclean(case.partition, case.cut.event.leader_epoch)
     if unclean is not None:
@@ -247,7 +247,7 @@ def _cause_of_wrong_isr(case: LossCase, witness: MissingRecords, profile: Profil
 
     It held other records at these offsets, or it was in another leader epoch.
     """
-    if witness.instead > case.lineage.epoch and not profile.kip_279:
+    if witness.instead > case.epoch_branch.epoch and not profile.kip_279:
         return findings.FAST_FAILOVER if profile.epoch_truncation else findings.HW_TRUNCATION
     if profile.epoch_truncation or witness.behind or witness.instead < 0:
         return findings.UNFENCED_FOLLOWER
@@ -275,8 +275,8 @@ class ChainExplanation:
 class LossChain:
     """Builder of the event chain of one loss."""
 
-    def __init__(self, world: ClusterState, history: ClusterHistory, case: LossCase, now_us: int) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, history: ClusterHistory, case: LossCase, now_us: int) -> None:
+        self._cluster_state = cluster_state
         self._history = history
         self._case = case
         self._now_us = now_us
@@ -321,8 +321,8 @@ class LossChain:
         case = self._case
         start, end = case.offsets
         text = (
-            f"broker {case.voucher}, leader in epoch {case.lineage.epoch}, wrote {offsets(start, end)} of "
-            f"{case.partition}{period_text(case.written_us, case.lineage.appended_at(end - 1))} and acknowledged "
+            f"broker {case.voucher}, leader in epoch {case.epoch_branch.epoch}, wrote {offsets(start, end)} of "
+            f"{case.partition}{period_text(case.written_us, case.epoch_branch.appended_at(end - 1))} and acknowledged "
             f"{RECORDS_PLACEHOLDER} with {acks_levels_text([case.acks])} and ISR {sorted(case.isr)}"
         )
         order = case.scene.moment * 2 + 1 if case.in_vain else -1
@@ -343,7 +343,7 @@ class LossChain:
             node = f"broker {cut.event.broker}"
             process_ends = [
                 fault
-                for fault in about(snapshot.deeds, node, 0)
+                for fault in about(snapshot.fault_records, node, 0)
                 if fault.event_kind == NodeDown.kind and fault.at_us <= cut.event.at_us
             ]
             return process_ends[-1] if process_ends else None
@@ -363,7 +363,7 @@ class LossChain:
 
     def _disk_fault(self, broker: int, moment: int) -> FaultRecord | None:
         """Return the fault that damaged a broker's disk: its event is right before or after that of the damage."""
-        faults = faults_on_node(self._case.scene.deeds, f"broker {broker}", 0)
+        faults = faults_on_node(self._case.scene.fault_records, f"broker {broker}", 0)
         return min(faults, key=lambda fault: abs(fault.moment - moment), default=None)
 
     def _active_fault(self, broker: int, until: int) -> FaultRecord | None:
@@ -373,7 +373,7 @@ class LossChain:
         """
         if broker < 0:
             return None
-        faults = about(self._case.scene.deeds, f"broker {broker}", self._case.written_us)
+        faults = about(self._case.scene.fault_records, f"broker {broker}", self._case.written_us)
         found = [fault for fault in faults if fault.moment <= until]
         silent_us = self._silent_us(broker)
         active_when_silent = [fault for fault in found if fault.ended_us < 0 or fault.ended_us >= silent_us]
@@ -389,7 +389,7 @@ class LossChain:
         fenced = [each for each in self._case.scene.fenced if each.broker == broker]
         if election is None or not fenced or f"broker {broker}" not in election.by:
             return -1
-        return max(fenced[-1].at_us - self._world.session_us(), -1)
+        return max(fenced[-1].at_us - self._cluster_state.session_us(), -1)
 
     def _node_of(self, fault: FaultRecord) -> str:
         cut, case = self._case.cut, self._case
@@ -399,7 +399,7 @@ class LossChain:
         return fault.node
 
     def _fault_text(self, fault: FaultRecord, node: str) -> str:
-        return fault_text(fault, node, self._history.deeds.step_of(fault.moment, fault.at_us))
+        return fault_text(fault, node, self._history.fault_records.step_of(fault.moment, fault.at_us))
 
     def _add_fault(self, fault: FaultRecord, node: str) -> None:
         broker = int(node.removeprefix("broker ")) if node.startswith("broker ") else -1
@@ -470,7 +470,7 @@ class LossChain:
 
     def _fault_before(self, node: str, moment: int, event: IsrChanged) -> FaultRecord | None:
         """Return the newest fault of a node that was active when the ISR changed and began before that."""
-        faults = about(self._case.scene.deeds, node, event.at_us)
+        faults = about(self._case.scene.fault_records, node, event.at_us)
         found = [fault for fault in faults if fault.moment < moment]
         return found[-1] if found else None
 
@@ -499,7 +499,7 @@ class LossChain:
         election = case.election
         if case.witness is None or election is None or isinstance(trigger, BatchCorrupted):
             return ""
-        step = self._history.deeds.step_of(case.scene.elected, election.at_us) if election.at_us == 0 else ""
+        step = self._history.fault_records.step_of(case.scene.elected, election.at_us) if election.at_us == 0 else ""
         by = step or election.by
         kind = "a clean" if election.clean else "an unclean"
         became = f"became leader in epoch {election.leader_epoch} by {kind} election ({by})"
@@ -533,7 +533,7 @@ class LossChain:
     def _copies(self) -> tuple[list[LogTruncation], list[int]]:
         """Return the truncations that took copies, in order, and the brokers that still hold one."""
         case = self._case
-        name, log_branch, (start, end) = case.partition, case.lineage.id, case.offsets
+        name, log_branch, (start, end) = case.partition, case.epoch_branch.id, case.offsets
         truncations = self._history.cuts_of(name, log_branch, (start, end))
         for cut in truncations:
             event = cut.event
@@ -544,7 +544,7 @@ class LossChain:
                 text = f"broker {broker} deleted its replica ({gone.by})"
                 self._deletions.append(text)
                 self._add(gone.at_us, moment, gone.kind, broker, text)
-        replicas = self._world.replicas.get(name, {})
+        replicas = self._cluster_state.replicas.get(name, {})
         return truncations, [
             broker for broker, replica in replicas.items() if replica.log.holds(log_branch, start, end)
         ]
@@ -581,7 +581,7 @@ class LossChain:
         ]
         tail = f"; {brokers(never)} had never held {RECORDS_PLACEHOLDER}" if never and case.voucher not in never else ""
         if held:
-            down = [broker for broker in held if not self._world.is_up(broker)]
+            down = [broker for broker in held if not self._cluster_state.is_up(broker)]
             state = ", down," if down == held else ""
             text = (
                 f"{brokers(held)}{state} still held {RECORDS_PLACEHOLDER} as the session ended, and the leader did not"
@@ -618,15 +618,15 @@ def _newest(faults: Sequence[FaultRecord]) -> FaultRecord | None:
 
 
 def branch_of(
-    world: ClusterState, partition: str, epoch: int, offset: int, client: str, sequence: int
+    cluster_state: ClusterState, partition: str, epoch: int, offset: int, client: str, sequence: int
 ) -> EpochBranch | None:
     """Return the log branch that holds a client's record written in a leader epoch at an offset, else None."""
-    lineages = world.lineages.get(partition)
-    for lineage in reversed(() if lineages is None else lineages.by_id):
-        if lineage.epoch == epoch and lineage.start <= offset < lineage.end:
-            batch = lineage.batch_at(offset)
+    epoch_branches = cluster_state.epoch_branches.get(partition)
+    for epoch_branch in reversed(() if epoch_branches is None else epoch_branches.by_id):
+        if epoch_branch.epoch == epoch and epoch_branch.start <= offset < epoch_branch.end:
+            batch = epoch_branch.batch_at(offset)
             if (batch.client, batch.sequence + offset - batch.base) == (client, sequence):
-                return lineage
+                return epoch_branch
     return None
 
 
@@ -636,17 +636,17 @@ def branch_of(
 class LostFindings:
     """Explanations of the lost and missing records of the ledger, from the cluster's history."""
 
-    def __init__(self, world: ClusterState, history: ClusterHistory, ledger: Ledger) -> None:
-        self._world = world
+    def __init__(self, cluster_state: ClusterState, history: ClusterHistory, ledger: Ledger) -> None:
+        self._cluster_state = cluster_state
         self._history = history
         self._ledger = ledger
 
     def told(self, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of the lost and missing ranges of existing partitions."""
-        for there, partition, lineage, run in missing_or_lost_runs(self._world, self._ledger):
+        for there, partition, epoch_branch, run in missing_or_lost_runs(self._cluster_state, self._ledger):
             kind = LOST if there == LOST_PLACE else MISSING
             block = RecordBlock(
-                partition, run.client, run.sequence, run.end - run.start, run.start, lineage.epoch, run.acks,
+                partition, run.client, run.sequence, run.end - run.start, run.start, epoch_branch.epoch, run.acks,
                 run.committed,
             )  # fmt: skip
             yield from self.of_place(kind, block, now_us)
@@ -655,7 +655,7 @@ class LostFindings:
         """Return the state that :meth:`told` depends on besides rare events: if it is equal, so are the results."""
         ledger = self._ledger
         found: list[object] = []
-        for name in self._world.records:
+        for name in self._cluster_state.records:
             intervals = (ledger.lost_in(name), ledger.missing_in(name))
             if intervals[0] or intervals[1]:
                 log_branches = dict.fromkeys(log_branch for each in intervals for log_branch, _start, _end in each)
@@ -665,48 +665,50 @@ class LostFindings:
 
     def of_place(self, kind: str, block: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of one range, split where the evidence changes."""
-        lineage = branch_of(
-            self._world, block.partition, block.leader_epoch, block.log_offset, block.client, block.sequence
+        epoch_branch = branch_of(
+            self._cluster_state, block.partition, block.leader_epoch, block.log_offset, block.client, block.sequence
         )
-        if lineage is None:
+        if epoch_branch is None:
             return
         end = block.log_offset + block.count
-        bounds = {block.log_offset, end, *self._bounds(block.partition, lineage)}
+        bounds = {block.log_offset, end, *self._bounds(block.partition, epoch_branch)}
         inside = sorted(bound for bound in bounds if block.log_offset <= bound <= end)
         for low, high in pairwise(inside):
             part = RecordBlock(
                 block.partition, block.client, block.sequence + low - block.log_offset, high - low, low,
                 block.leader_epoch, block.acks, block.committed,
             )  # fmt: skip
-            yield self._explain(kind, part, lineage, now_us)
+            yield self._explain(kind, part, epoch_branch, now_us)
 
-    def _bounds(self, partition: str, lineage: EpochBranch) -> list[int]:
+    def _bounds(self, partition: str, epoch_branch: EpochBranch) -> list[int]:
         found = []
         for each in self._history.witnesses.kept(partition):
-            if each.epoch == lineage.epoch:
+            if each.epoch == epoch_branch.epoch:
                 found += [each.start, each.end]
                 if each.trigger is None and each.scene.election is not None:
-                    found.append(_written_since(lineage, each.start, each.end, each.scene.election.at_us))
-        for cut in self._history.cuts_of(partition, lineage.id, (lineage.start, lineage.end)):
-            found += [bound for log_branch, low, high in cut.taken if log_branch == lineage.id for bound in (low, high)]
-        found += [start for start, _end, _isr in self._ledger.vouched.entries(partition, lineage.id)]
+                    found.append(_written_since(epoch_branch, each.start, each.end, each.scene.election.at_us))
+        for cut in self._history.cuts_of(partition, epoch_branch.id, (epoch_branch.start, epoch_branch.end)):
+            found += [
+                bound for log_branch, low, high in cut.taken if log_branch == epoch_branch.id for bound in (low, high)
+            ]
+        found += [start for start, _end, _isr in self._ledger.vouched.entries(partition, epoch_branch.id)]
         return found
 
-    def _explain(self, kind: str, block: RecordBlock, lineage: EpochBranch, now_us: int) -> RangeExplanation:
+    def _explain(self, kind: str, block: RecordBlock, epoch_branch: EpochBranch, now_us: int) -> RangeExplanation:
         span = (block.log_offset, block.log_offset + block.count)
-        isr = self._ledger.vouched.isr_at(block.partition, lineage.id, span[0])
+        isr = self._ledger.vouched.isr_at(block.partition, epoch_branch.id, span[0])
         case = loss_case_of(
-            self._history, block.partition, lineage, span, block.acks, isr,
-            min_isr=self._world.effective_min_isr(block.partition), committed=block.committed,
+            self._history, block.partition, epoch_branch, span, block.acks, isr,
+            min_isr=self._cluster_state.effective_min_isr(block.partition), committed=block.committed,
             leader=self._history.leader_of(block.partition),
         )  # fmt: skip
-        cause = loss_cause_of(case, self._history, self._world.profile)
-        explained = LossChain(self._world, self._history, case, now_us).explained()
-        batch = lineage.batch_at(span[0])
+        cause = loss_cause_of(case, self._history, self._cluster_state.profile)
+        explained = LossChain(self._cluster_state, self._history, case, now_us).explained()
+        batch = epoch_branch.batch_at(span[0])
         names = batch.name[span[0] - batch.base :]
-        last_us = lineage.appended_at(span[1] - 1)
-        promise = Acknowledgement(lineage.broker, lineage.epoch, isr, names, last_us, explained.holders)
-        return RangeExplanation(kind, cause, explained.key, block, promise, explained.clauses, explained.links)
+        last_us = epoch_branch.appended_at(span[1] - 1)
+        definition = Acknowledgement(epoch_branch.broker, epoch_branch.epoch, isr, names, last_us, explained.holders)
+        return RangeExplanation(kind, cause, explained.key, block, definition, explained.clauses, explained.links)
 
     def unplaced(self, lost: RecordsLost) -> RangeExplanation:
         """Explain records of acks=0 that reached no leader."""
@@ -717,9 +719,11 @@ class LostFindings:
         links = [ChainEvent(0, ACKNOWLEDGED_KIND, lost.partition, -1, text)]
         snapshot = history.scene(lost.partition)
         happened = elected = ""
-        fault = _newest(about(snapshot.deeds, f"broker {snapshot.deposed}", 0))
+        fault = _newest(about(snapshot.fault_records, f"broker {snapshot.deposed}", 0))
         if fault is not None:
-            happened = fault_text(fault, f"broker {snapshot.deposed}", history.deeds.step_of(fault.moment, fault.at_us))
+            happened = fault_text(
+                fault, f"broker {snapshot.deposed}", history.fault_records.step_of(fault.moment, fault.at_us)
+            )
             links.append(ChainEvent(fault.at_us, fault.event_kind, "", snapshot.deposed, happened))
         if snapshot.election is not None and happened:
             election = snapshot.election
@@ -735,7 +739,7 @@ class LostFindings:
         )
 
 
-def _written_since(lineage: EpochBranch, start: int, end: int, at_us: int) -> int:
+def _written_since(epoch_branch: EpochBranch, start: int, end: int, at_us: int) -> int:
     """Return the first offset of a range that was written at or after a time."""
-    low, high = max(start, lineage.start), min(end, lineage.end)
-    return low + bisect_left(range(low, high), at_us, key=lineage.appended_at)
+    low, high = max(start, epoch_branch.start), min(end, epoch_branch.end)
+    return low + bisect_left(range(low, high), at_us, key=epoch_branch.appended_at)

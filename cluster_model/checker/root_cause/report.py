@@ -30,21 +30,21 @@ class FindingCollector:
 
     def __init__(
         self,
-        world: ClusterState,
+        cluster_state: ClusterState,
         history: ClusterHistory,
         ledger: Ledger,
         readings: DeliveredRecords,
         transacted: TransactionOutcomes,
     ) -> None:
         self._history, self._ledger, self._transactions = history, ledger, transacted
-        self._lost = LostFindings(world, history, ledger)
-        self.attempts = ProduceAttempts(history.deeds)
+        self._lost = LostFindings(cluster_state, history, ledger)
+        self.attempts = ProduceAttempts(history.fault_records)
         ledger.repeats.written_again = self.attempts.written_again
-        self._repeated = RepeatFindings(world, history, ledger.repeats, self.attempts)
-        self._transacted = TransactionFindings(world, history, transacted, self.attempts)
-        self.readers = ReaderEvents(world, history.deeds)
+        self._repeated = RepeatFindings(cluster_state, history, ledger.repeats, self.attempts)
+        self._transacted = TransactionFindings(cluster_state, history, transacted, self.attempts)
+        self.readers = ReaderEvents(cluster_state, history.fault_records)
         self._readings = readings
-        self._read = ReaderFindings(world, history, readings, self.readers)
+        self._read = ReaderFindings(cluster_state, history, readings, self.readers)
         self._decided: tuple[RangeExplanation, ...] = ()
         """Losses that cannot be explained later: of deleted partitions, and of acks=0."""
         self._counted: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {}

@@ -50,7 +50,7 @@ class GroupSettings:
     """Assignors by their names in the protocol, the preferred one first."""
     cooperative: bool
     """Whether all assignors are cooperative: owned partitions are kept during a rebalance (KIP-429)."""
-    tells_lost: bool
+    reports_lost: bool
     """Whether the listener has ``onPartitionsLost`` apart from ``onPartitionsRevoked`` (KIP-429, 2.4)."""
     own_thread: bool
     """Whether heartbeats have their own thread (KIP-62, 0.10.1)."""
@@ -99,7 +99,7 @@ class GroupSettings:
             auto_commit_us=own.us("auto.commit.interval.ms"),
             assignors=assignors,
             cooperative=all(name == "cooperative-sticky" for name in assignors),
-            tells_lost=profile.client.on_partitions_lost,
+            reports_lost=profile.client.on_partitions_lost,
             own_thread=profile.rebalance_timeout,
             version=int(profile.server_patterns) if modern else _join_version(profile),
             instance=instance,

@@ -145,7 +145,7 @@ class Consumer:
         partitions: tuple[str, ...],
         brokers: tuple[int, ...],
         application: Application,
-        lineages: dict[str, BatchStore],
+        epoch_branches: dict[str, BatchStore],
         emit: Callable[[Event], None],
         seed: int,
         jitter: RandomStream,
@@ -183,7 +183,7 @@ class Consumer:
             port, (name, group), profile, reset_policy(profile, config.reset),
             (config.backoff_us, config.request_timeout_us), self.metadata, emit,
         )  # fmt: skip
-        self._fetcher = Fetcher(port, profile, config, self.metadata, self._positions, lineages)
+        self._fetcher = Fetcher(port, profile, config, self.metadata, self._positions, epoch_branches)
         if config.committed_only:
             self._positions.isolation = READ_COMMITTED
         self._positions.assign(partitions)

@@ -263,7 +263,7 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
         self._positions.frozen = False
         owned = tuple(self._positions.assigned)
         if self.member.reset:
-            self._tell(PartitionsLost if self._settings.tells_lost else PartitionsRevoked, owned)
+            self._tell(PartitionsLost if self._settings.reports_lost else PartitionsRevoked, owned)
             self._positions.assign(())
         elif not self._settings.cooperative:
             self._tell(PartitionsRevoked, owned)

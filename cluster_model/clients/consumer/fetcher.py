@@ -36,7 +36,9 @@ from cluster_model.util.ranges import Range
 # together with a list of the aborted transactions.
 
 
-def visible_ranges(lineages: BatchStore, records: Slice, aborted: Sequence[tuple[int, int]] = ()) -> Iterator[Range]:
+def visible_ranges(
+    epoch_branches: BatchStore, records: Slice, aborted: Sequence[tuple[int, int]] = ()
+) -> Iterator[Range]:
     """Yield the ranges of visible offsets, ascending; the position moves to the end of the response in any case.
 
     ``aborted`` are the (producer id, first offset) of the response, empty for a read_uncommitted consumer.
@@ -45,7 +47,7 @@ def visible_ranges(lineages: BatchStore, records: Slice, aborted: Sequence[tuple
     if not records.extents:
         return
     start = end = -1
-    for low, high in _ranges(lineages, records, aborted):
+    for low, high in _ranges(epoch_branches, records, aborted):
         if low == end:
             end = high
             continue
@@ -56,15 +58,15 @@ def visible_ranges(lineages: BatchStore, records: Slice, aborted: Sequence[tuple
         yield start, end
 
 
-def _ranges(lineages: BatchStore, records: Slice, aborted: Sequence[tuple[int, int]]) -> Iterator[Range]:
+def _ranges(epoch_branches: BatchStore, records: Slice, aborted: Sequence[tuple[int, int]]) -> Iterator[Range]:
     cleaned = records.cleaned
-    if not lineages.any_transactional(records.extents):
+    if not epoch_branches.any_transactional(records.extents):
         yield from [(records.start, records.end)] if cleaned is None else cleaned.left(records.start, records.end)
         return
     coming = sorted(aborted, key=lambda each: each[1])
     gone: dict[int, None] = {}
     at = records.start
-    for batch, end in lineages.batches_of(records.extents, records.end):
+    for batch, end in epoch_branches.batches_of(records.extents, records.end):
         start, at = at, end
         while coming and coming[0][1] < end:
             gone[coming.pop(0)[0]] = None
@@ -181,8 +183,8 @@ class Fetcher:
         "_buffered",
         "_config",
         "_correlation",
+        "_epoch_branches",
         "_keeps_paused",
-        "_lineages",
         "_metadata",
         "_outstanding",
         "_port",
@@ -201,15 +203,15 @@ class Fetcher:
         config: ConsumerConfig,
         metadata: Metadata,
         positions: SubscriptionState,
-        lineages: dict[str, BatchStore],
+        epoch_branches: dict[str, BatchStore],
     ) -> None:
-        """Make it; ``lineages`` store the records to which a fetch response refers instead of carrying their bytes."""
+        """Create it; ``epoch_branches`` store the records that a fetch response refers to, instead of bytes."""
         self._port = port
         self._profile = profile
         self._config = config
         self._metadata = metadata
         self._positions = positions
-        self._lineages = lineages
+        self._epoch_branches = epoch_branches
         self._keeps_paused = profile.client.keeps_paused
         self._rack = config.rack if profile.reads_from_followers else ""
         self._correlation = port.first_number
@@ -353,16 +355,16 @@ class Fetcher:
     def _take(self, entry: _Buffered, most: int) -> list[PolledRecords]:
         data = entry.data
         records = data.records
-        if self._lineages[data.partition].any_transactional(records.extents):
+        if self._epoch_branches[data.partition].any_transactional(records.extents):
             return self._take_readable(entry, most)
         start = entry.at
         end = min(records.end, start + most)
         if records.cleaned is not None:
             end = records.cleaned.take(start, records.end, most)[0]
-        lineages = self._lineages[data.partition].by_id
-        newest = next(lineage for first, lineage in reversed(records.extents) if first <= end - 1)
+        epoch_branches = self._epoch_branches[data.partition].by_id
+        newest = next(epoch_branch for first, epoch_branch in reversed(records.extents) if first <= end - 1)
         entry.at = end
-        self._positions.advance(data.partition, end, lineages[newest].epoch)
+        self._positions.advance(data.partition, end, epoch_branches[newest].epoch)
         return self._polled(entry, start, end)
 
     def _take_readable(self, entry: _Buffered, most: int) -> list[PolledRecords]:
@@ -371,10 +373,10 @@ class Fetcher:
         After the last visible record the position moves to the end of the response.
         """
         data, records = entry.data, entry.data.records
-        lineages = self._lineages[data.partition]
+        epoch_branches = self._epoch_branches[data.partition]
         ranges: list[Range] = []
         end = records.end
-        for first, high in visible_ranges(lineages, records, data.aborted):
+        for first, high in visible_ranges(epoch_branches, records, data.aborted):
             low = max(first, entry.at)
             if low >= high:
                 continue
@@ -385,9 +387,9 @@ class Fetcher:
                 end = ranges[-1][1]
                 break
         polled = [part for low, high in ranges for part in self._polled(entry, low, high)]
-        newest = next(lineage for first, lineage in reversed(records.extents) if first <= end - 1)
+        newest = next(epoch_branch for first, epoch_branch in reversed(records.extents) if first <= end - 1)
         entry.at = end
-        self._positions.advance(data.partition, end, lineages.by_id[newest].epoch)
+        self._positions.advance(data.partition, end, epoch_branches.by_id[newest].epoch)
         return polled
 
     def _polled(self, entry: _Buffered, start: int, end: int) -> list[PolledRecords]:
@@ -406,7 +408,7 @@ class Fetcher:
 
     def _of_log_branch(self, entry: _Buffered, start: int, end: int, log_branch: int) -> list[PolledRecords]:
         data = entry.data
-        appended = by_append_time(self._lineages[data.partition].by_id[log_branch], data.records, start, end)
+        appended = by_append_time(self._epoch_branches[data.partition].by_id[log_branch], data.records, start, end)
         if not appended:
             return []
         count, last = sum([each.records for each in appended]), appended[-1].end - 1

@@ -99,20 +99,20 @@ def assign(
 class Heartbeat:
     """Heartbeat and session timers of a member, in virtual µs (Kafka's ``Heartbeat``)."""
 
-    __slots__ = ("_asked", "_heard_at", "_next_at", "_settings", "running")
+    __slots__ = ("_asked", "_next_at", "_received_at", "_settings", "running")
 
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
         self.running = False
         self._next_at = 0
-        self._heard_at = 0
+        self._received_at = 0
         self._asked = 0
         """Correlation of the heartbeat in flight, 0 for none."""
 
     def start(self, now: int) -> None:
         """Start the timers after a join."""
         self.running = True
-        self._heard_at = now
+        self._received_at = now
         self._next_at = now + self._settings.heartbeat_us
         self._asked = 0
 
@@ -126,7 +126,7 @@ class Heartbeat:
 
     def session_over(self, now: int) -> bool:
         """Return whether the session timeout passed without a response: the coordinator is looked up again."""
-        return self.running and now - self._heard_at >= self._settings.session_us
+        return self.running and now - self._received_at >= self._settings.session_us
 
     def sent(self, now: int, correlation: int) -> None:
         """Record a heartbeat in flight; the next is due an interval after it."""
@@ -139,12 +139,12 @@ class Heartbeat:
 
     def heard(self, now: int) -> None:
         """Restart the session timeout."""
-        self._heard_at = now
+        self._received_at = now
 
     def answered(self, now: int) -> None:
         """Handle a successful response."""
         self._asked = 0
-        self._heard_at = now
+        self._received_at = now
 
     def failed(self, now: int) -> None:
         """Handle a failed heartbeat: the next one is sent after the backoff."""
@@ -155,16 +155,16 @@ class Heartbeat:
         """Return the time of the next action, -1 for none."""
         if not self.running:
             return -1
-        over = self._heard_at + self._settings.session_us
+        over = self._received_at + self._settings.session_us
         return over if self._asked else min(over, self._next_at)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
-        return (self.running, self._next_at, self._heard_at, self._asked)
+        return (self.running, self._next_at, self._received_at, self._asked)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        self.running, self._next_at, self._heard_at, self._asked = saved
+        self.running, self._next_at, self._received_at, self._asked = saved
 
 
 UNJOINED: Final = 0

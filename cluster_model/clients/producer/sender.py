@@ -70,7 +70,9 @@ class DeliveryStats:
         self._pace.settled(count, waited)
         self._emit(RecordsFailed(now, self._name, where, -1, count, self._acks, error, waited))
 
-    def acknowledged(self, now: int, batch: ProducerBatch, broker: int, epoch: int, offset: int, lineage: int) -> None:
+    def acknowledged(
+        self, now: int, batch: ProducerBatch, broker: int, epoch: int, offset: int, epoch_branch: int
+    ) -> None:
         """Count the success callbacks of a batch; records sent at the same time share an event."""
         self.acked += batch.records
         self._pace.settled(batch.records, now - batch.created_us)
@@ -78,7 +80,7 @@ class DeliveryStats:
             self._emit(
                 RecordsAcked(
                     now, self._name, batch.partition, batch.sequence + start, records, self._acks, broker, epoch,
-                    offset + start if offset >= 0 else offset, now - sent_us, lineage,
+                    offset + start if offset >= 0 else offset, now - sent_us, epoch_branch,
                 )
             )  # fmt: skip
 
@@ -583,7 +585,9 @@ class Sender:
         if not batch.done:
             accumulator.settle(batch)
             now = self._port.clock.now
-            self._books.acknowledged(now, batch, broker, response.leader_epoch, response.log_offset, response.lineage)
+            self._books.acknowledged(
+                now, batch, broker, response.leader_epoch, response.log_offset, response.epoch_branch
+            )
 
     def _ended(self, batch: ProducerBatch, broker: int, error: KafkaError, log_start: int) -> None:
         """Handle an attempt that ended in an error: retry, split or fail the batch (``Sender.completeBatch``)."""
@@ -749,9 +753,11 @@ class DeliveryStatsWithCallbacks(DeliveryStats):
 
     io: IoThread
 
-    def acknowledged(self, now: int, batch: ProducerBatch, broker: int, epoch: int, offset: int, lineage: int) -> None:
+    def acknowledged(
+        self, now: int, batch: ProducerBatch, broker: int, epoch: int, offset: int, epoch_branch: int
+    ) -> None:
         """Count the success callbacks, and run them."""
-        super().acknowledged(now, batch, broker, epoch, offset, lineage)
+        super().acknowledged(now, batch, broker, epoch, offset, epoch_branch)
         self.io.ran(batch.records)
 
     def gave_up(self, now: int, batch: ProducerBatch, error: str) -> None:

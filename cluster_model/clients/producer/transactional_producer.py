@@ -111,13 +111,15 @@ class TransactionalDeliveryStats(DeliveryStats):
         if error not in (UNSERIALIZED, FORCED):
             self._refused(KafkaError.__members__.get(error, KafkaError.REQUEST_TIMED_OUT))
 
-    def acknowledged(self, now: int, batch: ProducerBatch, broker: int, epoch: int, offset: int, lineage: int) -> None:
+    def acknowledged(
+        self, now: int, batch: ProducerBatch, broker: int, epoch: int, offset: int, epoch_branch: int
+    ) -> None:
         """Handle the success callback of a batch, whose outcome follows with the end of the transaction."""
         self._pace.settled(batch.records, now - batch.created_us)
         self._written.append(
             _Written(
                 batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.sent_together()), broker,
-                epoch, offset, lineage,
+                epoch, offset, epoch_branch,
             )
         )  # fmt: skip
         if self.io is not None:
@@ -372,7 +374,7 @@ class TransactionLoop:
             self._emit(TransactionAborted(now, self._name, self._id, count, self._reason))
         self.on_end(wanted)
 
-    def given_up(self, error: str) -> None:
+    def expired(self, error: str) -> None:
         """End the open transaction without an answer: unknown if a commit was sent, else aborted."""
         now = self._port.now
         if self._wanted == COMMIT and self._manager.end_sent:
@@ -387,7 +389,7 @@ class TransactionLoop:
         self.ended = True
         manager, now = self._manager, self._port.now
         error = manager.error.name
-        self.given_up(error)
+        self.expired(error)
         detail = f"{self._id}, producer id {manager.producer_id}, epoch {manager.epoch}"
         self._emit(ProducerFenced(now, self._name, detail, error))
         self.on_end("")
@@ -585,7 +587,7 @@ class TransactionalProducer(Producer):
     def died(self) -> tuple[Unconfirmed, ...]:
         """Handle a kill of the process; its transaction is aborted, or unknown if its commit was requested."""
         unconfirmed = super().died()
-        self.transacting.given_up(DIED)
+        self.transacting.expired(DIED)
         return unconfirmed
 
     def stop(self) -> None:
@@ -627,7 +629,7 @@ class TransactionalProducer(Producer):
             self.transacting.rang()
         elif name == CLOSE_TIMEOUT:
             self._let_go = True
-            self.transacting.given_up(KafkaError.REQUEST_TIMED_OUT.name)
+            self.transacting.expired(KafkaError.REQUEST_TIMED_OUT.name)
         elif name == transaction_manager.TIMER and self._ending.closed:
             self._tx.rang(name)
         else:

@@ -110,22 +110,22 @@ WAIT: Final = "raft wait"
 
 
 class FetchConnection:
-    """Connection of one fetching node to the leader. ``parked`` is its delayed fetch, None if there is none."""
+    """Connection of one fetching node to the leader. ``delayed_request`` may be None."""
 
-    __slots__ = ("_arrived", "_woken", "armed", "asker", "exchange", "node", "parked")
+    __slots__ = ("_arrived", "_woken", "armed", "asker", "delayed_request", "exchange", "node")
 
     def __init__(self, asker: int, exchange: LongPoll, node: RaftNode, woken: Callable[[], None]) -> None:
         self.asker = asker
         self.exchange = exchange
         self.node = node
         self._woken = woken
-        self.parked: QuorumFetchRequest | None = None
+        self.delayed_request: QuorumFetchRequest | None = None
         self.armed = False
         self._arrived = -1
 
     def park(self, request: QuorumFetchRequest, arrived: int) -> None:
         """Delay a fetch, counted from its arrival."""
-        self.parked = request
+        self.delayed_request = request
         self._arrived = arrived
         if not self.armed:
             self._arm(request)
@@ -137,16 +137,16 @@ class FetchConnection:
 
     def over(self, now: int) -> bool:
         """Whether the delayed fetch has waited its longest time; otherwise its timer is set again if it is not set."""
-        if self.parked is None or self.armed:
+        if self.delayed_request is None or self.armed:
             return False
-        if self._arrived + self.parked.max_wait_us <= now:
+        if self._arrived + self.delayed_request.max_wait_us <= now:
             return True
-        self._arm(self.parked)
+        self._arm(self.delayed_request)
         return False
 
     def send(self, request: QuorumFetchRequest, response: QuorumFetchResponse) -> None:
         """Send a response; it counts as idle if it holds nothing new for the fetching node."""
-        self.parked = None
+        self.delayed_request = None
         idle = not has_news(response) and response.high_watermark == request.high_watermark
         self.exchange.answer(request.correlation, response, idle=idle)
 
@@ -171,11 +171,11 @@ class FetchConnection:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; whether the exchange sleeps is saved with the exchange."""
-        return (self.asker, self.parked, self.armed, -1 if self.parked is None else self._arrived)
+        return (self.asker, self.delayed_request, self.armed, -1 if self.delayed_request is None else self._arrived)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned, after that of the exchange."""
-        _asker, self.parked, self.armed, self._arrived = saved
+        _asker, self.delayed_request, self.armed, self._arrived = saved
         self.exchange.answering = self
 
 
@@ -216,7 +216,7 @@ class DelayedFetches:
     def fetch(self, request: QuorumFetchRequest, now: int) -> None:
         """Handle a fetch: respond, or delay it. An earlier fetch of that node that is still delayed is dropped."""
         session = self._session(request.replica)
-        session.parked = None
+        session.delayed_request = None
         response = fetch_response(self._node, request)
         if response.error or response.diverging is not None:
             session.send(request, response)
@@ -242,11 +242,11 @@ class DelayedFetches:
         """Answer all delayed fetches with a lower HW after the HW advanced (``fetchPurgatory.completeAll``)."""
         leading = self._node.leading
         for session in self._sessions.values():
-            parked = session.parked
-            if parked is not None:
+            delayed_request = session.delayed_request
+            if delayed_request is not None:
                 if leading is not None:
-                    leading.note_fetch(session.asker, parked.offset, self._node.log.end, now)
-                session.send(parked, fetch_response(self._node, parked))
+                    leading.note_fetch(session.asker, delayed_request.offset, self._node.log.end, now)
+                session.send(delayed_request, fetch_response(self._node, delayed_request))
 
     def _wait(self, session: FetchConnection, request: QuorumFetchRequest, now: int) -> None:
         knows_hw = request.high_watermark == leader_high_watermark(self._node)
@@ -270,8 +270,8 @@ class DelayedFetches:
         self.wake_at = NEVER
         high_watermark = leader_high_watermark(self._node)
         for session in self._sessions.values():
-            if session.parked is not None and session.parked.high_watermark != high_watermark:
-                session.send(session.parked, fetch_response(self._node, session.parked))
+            if session.delayed_request is not None and session.delayed_request.high_watermark != high_watermark:
+                session.send(session.delayed_request, fetch_response(self._node, session.delayed_request))
 
     def release(self, now: int) -> None:
         """Answer delayed fetches after the log has grown or a leadership has ended."""
@@ -279,12 +279,12 @@ class DelayedFetches:
         if leading is None:
             self.wake_at = NEVER
         for session in self._sessions.values():
-            if session.parked is not None:
-                response = fetch_response(self._node, session.parked)
+            if session.delayed_request is not None:
+                response = fetch_response(self._node, session.delayed_request)
                 if leading is not None and response.extents:
-                    leading.note_fetch(session.asker, session.parked.offset, self._node.log.end, now)
+                    leading.note_fetch(session.asker, session.delayed_request.offset, self._node.log.end, now)
                 if has_news(response):
-                    session.send(session.parked, response)
+                    session.send(session.delayed_request, response)
 
     def rang(self, asker: int) -> None:
         """Record that the timer of a node's delayed fetch fired."""
@@ -293,13 +293,13 @@ class DelayedFetches:
     def waited(self, now: int) -> None:
         """Answer the delayed fetches whose longest wait is over."""
         for session in self._sessions.values():
-            if session.over(now) and session.parked is not None:
-                session.send(session.parked, fetch_response(self._node, session.parked))
+            if session.over(now) and session.delayed_request is not None:
+                session.send(session.delayed_request, fetch_response(self._node, session.delayed_request))
 
     def stop(self) -> None:
         """The process died with all its delayed fetches and timers."""
         for session in self._sessions.values():
-            session.parked = None
+            session.delayed_request = None
             session.armed = False
         self.wake_at = NEVER
 

@@ -535,7 +535,7 @@ class ZooKeeperBrokerClient:
         self.controller = KafkaController(port, profile, config, defaults, hands, ask, broker.connections)
         self.writer = IsrWriter(port, profile, hands, ask, broker.isr_answered)
         self.obedience = ControllerRequestHandler(
-            broker, port, self.writer, lambda: self.broker_epoch, lambda topic: self.errands.lane.put("topic", topic)
+            broker, port, self.writer, lambda: self.broker_epoch, lambda topic: self.tasks.lane.put("topic", topic)
         )
         versions = profile.controller_api_versions
         to_controller = broker.connections.open(settings.socket_timeout_us, asks_versions=versions)
@@ -549,7 +549,7 @@ class ZooKeeperBrokerClient:
         )
         to_controller.failed = self.proposals.on_disconnect
         retry_us = config.session_us if profile.waits_for_own_session else STARTUP_US
-        self.errands = BrokerTasks(
+        self.tasks = BrokerTasks(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
         self.leaving = ControlledShutdown(
@@ -559,7 +559,7 @@ class ZooKeeperBrokerClient:
         self._delayed = DelayedTopicOperations(port, lambda: broker.states)
         self._topics = ZkAdminManager(profile, defaults, hands, self._live, known, self._delayed.answer)
         self.requests = ControllerEventThread("requests", self._topics.begin, ask, hands, tuple, _nothing)
-        for lane in (self.controller.lane, self.writer.lane, self.errands.lane, self.requests):
+        for lane in (self.controller.lane, self.writer.lane, self.tasks.lane, self.requests):
             self.session.answers_to(lane.name, lane.answered)
         self.handlers: Handlers = self._make_handlers()
 
@@ -645,7 +645,7 @@ class ZooKeeperBrokerClient:
         self.obedience.stopped()
         self._delayed.stopped()
         self.proposals.stopped()
-        self.errands.stopped()
+        self.tasks.stopped()
         self.leaving.stopped()
         self.requests.abandon()
         self._dynamic.clear()
@@ -655,7 +655,7 @@ class ZooKeeperBrokerClient:
         self.leaving.start(registered=self.registered)
 
     def _find_controller(self) -> None:
-        self.errands.lane.put("find")
+        self.tasks.lane.put("find")
 
     def _controller_found(self, controller: int) -> None:
         self.leaving.found(controller)
@@ -669,20 +669,20 @@ class ZooKeeperBrokerClient:
     def session_began(self) -> None:
         """Register, read configurations, and once registered take part in the controller election."""
         # Operations sent without a session are never answered.
-        self.errands.lane.abandon()
+        self.tasks.lane.abandon()
         self.writer.expired()
         if not self._serving:
-            self.errands.lane.put("configure")
-        self.errands.lane.put("register", self.session.id)
+            self.tasks.lane.put("configure")
+        self.tasks.lane.put("register", self.session.id)
         if self._serving:
             # The watch ended with the old session, so a change may have been missed.
-            self.errands.lane.put("configs_changed")
+            self.tasks.lane.put("configs_changed")
         self.leaving.session_began()
 
     def session_expired(self) -> None:
         """The broker's znode is gone, and so is its controllership; it keeps its partition roles."""
         self.registered = False
-        self.errands.lane.abandon()
+        self.tasks.lane.abandon()
         self.controller.expired()
         self.requests.abandon()
         self.writer.expired()
@@ -715,7 +715,7 @@ class ZooKeeperBrokerClient:
     def watch_went_off(self, path: str) -> None:
         """A watch fired: something changed in ZooKeeper."""
         if path == CONFIG_CHANGES:
-            self.errands.lane.put("configs_changed")
+            self.tasks.lane.put("configs_changed")
         else:
             self.controller.watched(path)
 
@@ -728,7 +728,7 @@ class ZooKeeperBrokerClient:
             self.session.client.started()
         elif name == REGISTER_AGAIN:
             if timer[1] == self.session.id and not self.registered:
-                self.errands.lane.put("register", timer[1])
+                self.tasks.lane.put("register", timer[1])
         elif name == PROPAGATE:
             self.writer.on_timer()
         elif name == HELD:
@@ -802,7 +802,7 @@ class ZooKeeperBrokerClient:
         """Return all state, for a snapshot."""
         return (
             self.broker_epoch, self.registered, self._serving, self.session.save(), self.controller.save(),
-            self.writer.save(), self.obedience.save(), self.proposals.save(), self.errands.lane.save(),
+            self.writer.save(), self.obedience.save(), self.proposals.save(), self.tasks.lane.save(),
             self.leaving.save(), self.requests.save(), self._delayed.save(),
             tuple((name, tuple(settings.items())) for name, settings in self._dynamic.items()),
         )  # fmt: skip
@@ -811,7 +811,7 @@ class ZooKeeperBrokerClient:
         """Restore the state that :meth:`save` returned."""
         (
             self.broker_epoch, self.registered, self._serving, session, controller, writer, obedience, proposals,
-            errands, leaving, requests, delayed, dynamic,
+            tasks, leaving, requests, delayed, dynamic,
         ) = saved  # fmt: skip
         self._dynamic = {name: dict(settings) for name, settings in dynamic}
         self.session.load(session)
@@ -819,7 +819,7 @@ class ZooKeeperBrokerClient:
         self.writer.load(writer)
         self.obedience.load(obedience)
         self.proposals.load(proposals)
-        self.errands.lane.load(errands)
+        self.tasks.lane.load(tasks)
         self.leaving.load(leaving)
         self.requests.load(requests)
         self._delayed.load(delayed)

@@ -94,15 +94,30 @@ class ConsumerGroups:
     """Groups of the consumer protocol by id, in order of creation at this coordinator."""
 
     __slots__ = (
-        "_alarm", "_appending", "_config", "_deletions", "_emit", "_known", "_port", "_registry", "_rules", "_serial",
-        "_tenants", "_token", "_waiting", "_writes", "groups", "handlers", "on_new",
+        "_alarm",
+        "_appending",
+        "_config",
+        "_deletions",
+        "_emit",
+        "_hosted",
+        "_known",
+        "_port",
+        "_registry",
+        "_rules",
+        "_serial",
+        "_token",
+        "_waiting",
+        "_writes",
+        "groups",
+        "handlers",
+        "on_new",
     )  # fmt: skip
 
     def __init__(
         self,
         port: NodeContext,
         config: ConsumerGroupConfig,
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         registry: GroupMetadataManager,
         uuid: Callable[[], str],
         emit: Callable[[Event], None],
@@ -110,7 +125,7 @@ class ConsumerGroups:
     ) -> None:
         self._port = port
         self._config = config
-        self._tenants = tenants
+        self._hosted = hosted
         self._registry = registry
         self._emit = emit
         self._rules = HeartbeatRules(config, uuid, compile_pattern)
@@ -166,7 +181,7 @@ class ConsumerGroups:
 
     def _topics(self) -> TopicsImage:
         """Topics in the broker's metadata cache; counted again after a change."""
-        states = self._tenants.states
+        states = self._hosted.states
         version = (self._deletions, len(states))
         if self._known.version != version:
             sizes: dict[str, int] = {}
@@ -215,7 +230,7 @@ class ConsumerGroups:
         self._writes[token] = _Write(group.group_id, group.serial, number, records, client)
         if answer is not None:
             self._waiting[token] = [answer]
-        self._tenants.append(OFFSETS, f"{OFFSETS}-{number}", tuple(texts), -token, FOREVER_US)
+        self._hosted.append(OFFSETS, f"{OFFSETS}-{number}", tuple(texts), -token, FOREVER_US)
         self._appending = 0
         if token in self._writes:
             self._apply(self._writes[token])
@@ -368,7 +383,7 @@ class ConsumerGroups:
         if group is not None:
             kinds = (TARGET_EPOCH, TOPICS, EPOCH)
             texts = [encode(ConsumerGroupRecord(kind, group_id)) for kind in kinds]
-            self._tenants.write(f"{OFFSETS}-{self._registry.partition_of(group_id)}", tuple(texts))
+            self._hosted.write(f"{OFFSETS}-{self._registry.partition_of(group_id)}", tuple(texts))
 
     def clean(self) -> None:
         """Remove groups without members and without offsets."""

@@ -91,14 +91,14 @@ class _PendingCreation(NamedTuple):
 class AutoTopicCreationManager:
     """Creates missing internal topics for one broker (``AutoTopicCreationManager``)."""
 
-    __slots__ = ("_config", "_controller", "_correlation", "_partitions", "_pending", "_port", "_profile", "_tenants")
+    __slots__ = ("_config", "_controller", "_correlation", "_hosted", "_partitions", "_pending", "_port", "_profile")
 
     def __init__(
         self,
         port: NodeContext,
         profile: Profile,
         config: Mapping[str, ConfigValue],
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         partitions: Mapping[str, int],
         controller: Callable[[], int],
     ) -> None:
@@ -106,7 +106,7 @@ class AutoTopicCreationManager:
         self._port = port
         self._profile = profile
         self._config = config
-        self._tenants = tenants
+        self._hosted = hosted
         self._partitions = partitions
         self._controller = controller
         self._pending: dict[str, _PendingCreation] = {}
@@ -117,7 +117,7 @@ class AutoTopicCreationManager:
 
         No request is sent while one is in flight, while no controller is known, or if the version has no such topic.
         """
-        states = self._tenants.states
+        states = self._hosted.states
         if any(f"{topic}-{number}" in states for number in range(self._partitions[topic])):
             return
         now, controller = self._port.now, self._controller()
@@ -133,7 +133,7 @@ class AutoTopicCreationManager:
         self._port.send(controller, request)
 
     def _creatable(self, topic: str) -> CreatableTopic:
-        spec = template(topic, self._profile, self._config, len(self._tenants.metadata.live))
+        spec = template(topic, self._profile, self._config, len(self._hosted.metadata.live))
         config = tuple([(key, _text(value)) for key, value in spec.config.items()])
         return CreatableTopic(topic, self._partitions[topic], spec.replication, config=config)
 
@@ -241,8 +241,21 @@ class GroupCoordinator:
     """Group coordinator of one broker; requests that the version lacks are answered UNSUPPORTED_VERSION."""
 
     __slots__ = (
-        "_config", "_emit", "_expiry", "_maker", "_partitions", "_port", "_profile", "_since", "_tenants", "gate",
-        "handlers", "members", "modern", "registry", "topic",
+        "_config",
+        "_emit",
+        "_expiry",
+        "_hosted",
+        "_maker",
+        "_partitions",
+        "_port",
+        "_profile",
+        "_since",
+        "gate",
+        "handlers",
+        "members",
+        "modern",
+        "registry",
+        "topic",
     )  # fmt: skip
 
     def __init__(
@@ -250,7 +263,7 @@ class GroupCoordinator:
         port: NodeContext,
         profile: Profile,
         config: GroupConfig,
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         partitions: Mapping[str, int],
         stream: RandomStream,
         modern: tuple[ConsumerGroupConfig, Callable[[Event], None], PatternCompiler],
@@ -266,16 +279,16 @@ class GroupCoordinator:
         self._emit = modern[1]
         self._profile = profile
         self._config = config
-        self._tenants = tenants
+        self._hosted = hosted
         self._partitions = partitions
         self._maker = maker
         draw = partial(uuid, stream)
         self.members = MembershipRules(profile, config, draw)
         self.registry = GroupMetadataManager(
-            port, tenants, self.members.rebalancing, partitions[OFFSETS], config.commit_timeout_us,
+            port, hosted, self.members.rebalancing, partitions[OFFSETS], config.commit_timeout_us,
             config.max_size,
         )  # fmt: skip
-        self.modern = ConsumerGroups(port, modern[0], tenants, self.registry, draw, *modern[1:])
+        self.modern = ConsumerGroups(port, modern[0], hosted, self.registry, draw, *modern[1:])
         """Groups of the consumer protocol; their commits are kept in a classic group of the same name."""
         self.registry.on_modern = self.modern.loaded
         self.modern.on_new = self._await_expiry
@@ -302,7 +315,7 @@ class GroupCoordinator:
         }
 
     def _find(self, source: int, request: FindCoordinatorRequest) -> None:
-        response = find(request, self._partitions, self._tenants.states, self._tenants.metadata.live)
+        response = find(request, self._partitions, self._hosted.states, self._hosted.metadata.live)
         self._port.send(source, response)
         if response.error == KafkaError.COORDINATOR_NOT_AVAILABLE:
             self._maker.look(TOPIC_OF[request.key_type])
@@ -393,7 +406,7 @@ class GroupCoordinator:
                 error = self.modern.unknown(request.version)
         if not error and group is not None:
             error = may_commit(group, request) if modern is None else modern
-        results = check_offsets(request, self._tenants.states, self._config.metadata_bytes)
+        results = check_offsets(request, self._hosted.states, self._config.metadata_bytes)
         if not error and group is not None:
             now = self._port.now
             if request.member_id in group.members:
@@ -419,7 +432,7 @@ class GroupCoordinator:
         ``error`` rejects the request if it is not NONE.
         """
         error = error or self.registry.status(request.group_id, nameless=True)
-        results = check_offsets(request, self._tenants.states, self._config.metadata_bytes)
+        results = check_offsets(request, self._hosted.states, self._config.metadata_bytes)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
             modern = self.modern.may_commit_in_transaction(request)
@@ -492,7 +505,7 @@ class GroupCoordinator:
         if not error and group is None:
             error = KafkaError.GROUP_ID_NOT_FOUND
         elif not error and group is not None:
-            error, results = deletable(group, request.partitions, self._tenants.states)
+            error, results = deletable(group, request.partitions, self._hosted.states)
             results = self.modern.spared(request.group_id, results)
             self.registry.clean(group, group.offsets.remove([name for name, failure in results if not failure]))
         self._port.send(source, OffsetDeleteResponse(request.correlation, error, results))

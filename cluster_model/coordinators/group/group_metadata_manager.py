@@ -123,14 +123,27 @@ class GroupMetadataManager:
     """Groups of one coordinator by id, in order of creation (``GroupMetadataManager``)."""
 
     __slots__ = (
-        "_alarm", "_free_at", "_partitions", "_port", "_rebalancing", "_serial", "_tenants", "_timeout_us",
-        "_token", "_waits", "groups", "loading", "max_size", "on_modern", "owned",
+        "_alarm",
+        "_free_at",
+        "_hosted",
+        "_partitions",
+        "_port",
+        "_rebalancing",
+        "_serial",
+        "_timeout_us",
+        "_token",
+        "_waits",
+        "groups",
+        "loading",
+        "max_size",
+        "on_modern",
+        "owned",
     )  # fmt: skip
 
     def __init__(
         self,
         port: NodeContext,
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         rebalancing: RebalanceRules,
         partitions: int,
         timeout_us: int,
@@ -138,7 +151,7 @@ class GroupMetadataManager:
     ) -> None:
         """``timeout_us``: longest wait of a write for the in-sync replicas; ``max_size``: most members of a group."""
         self._port = port
-        self._tenants = tenants
+        self._hosted = hosted
         self._rebalancing = rebalancing
         self._partitions = partitions
         self._timeout_us = timeout_us
@@ -222,7 +235,7 @@ class GroupMetadataManager:
         self._token += 1
         self._waits[self._token] = wait
         partition = f"{OFFSETS}-{self.partition_of(group.group_id)}"
-        self._tenants.append(OFFSETS, partition, records, self._token, self._timeout_us, transaction)
+        self._hosted.append(OFFSETS, partition, records, self._token, self._timeout_us, transaction)
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
         """Handle the result of a write; its group may be gone by now, or replaced by one of the same name."""
@@ -278,7 +291,7 @@ class GroupMetadataManager:
             if group.generation > 0:  # otherwise it was never written
                 records.append(encode(GroupRecord(group.group_id, None)))
         if records:
-            self._tenants.write(f"{OFFSETS}-{self.partition_of(group.group_id)}", tuple(records))
+            self._hosted.write(f"{OFFSETS}-{self.partition_of(group.group_id)}", tuple(records))
 
     def transaction_ended(self, number: int, producer_id: int, *, committed: bool) -> None:
         """Apply or drop a transaction's commits in the groups of a partition."""
@@ -300,7 +313,7 @@ class GroupMetadataManager:
         if number in self.owned or number in self.loading:
             return
         partition = f"{OFFSETS}-{number}"
-        size = self._tenants.size(partition)
+        size = self._hosted.size(partition)
         if not size:
             self.owned[number] = None
             return
@@ -315,7 +328,7 @@ class GroupMetadataManager:
             return
         del self.loading[number]
         self.owned[number] = None
-        found = replay_batches(self._tenants.batches(f"{OFFSETS}-{number}"))
+        found = replay_batches(self._hosted.batches(f"{OFFSETS}-{number}"))
         self.on_modern(found.modern)
         for group_id, value in found.groups.items():
             self.create(group_id).restore(value, self._port.now)

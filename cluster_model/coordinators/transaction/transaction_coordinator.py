@@ -107,20 +107,20 @@ STATE_NAMES: Final = {
 class TransactionDescriptions:
     """Handles requests for descriptions at one broker; it has no state of its own."""
 
-    __slots__ = ("_left", "_port", "_profile", "_registry", "_tenants", "handlers")
+    __slots__ = ("_hosted", "_left", "_port", "_profile", "_registry", "handlers")
 
     def __init__(
         self,
         port: NodeContext,
         profile: Profile,
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         registry: TransactionStateManager,
         left: Callable[[str], tuple[str, ...]],
     ) -> None:
         """``left`` returns the partitions that have not confirmed an id's marker while it is being sent."""
         self._port = port
         self._profile = profile
-        self._tenants = tenants
+        self._hosted = hosted
         self._registry = registry
         self._left = left
         self.handlers: Handlers = {
@@ -166,7 +166,7 @@ class TransactionDescriptions:
 
     def _producers(self, source: int, request: DescribeProducersRequest) -> None:
         partition = request.partition
-        error, found = self._tenants.producers(partition)
+        error, found = self._hosted.producers(partition)
         if not self._profile.describe_producers:
             error, found = KafkaError.UNSUPPORTED_VERSION, ()
         producers = tuple([ActiveProducer(*entry) for entry in found])
@@ -183,8 +183,21 @@ class TransactionCoordinator:
     """Transaction coordinator of one broker (``TransactionCoordinator``)."""
 
     __slots__ = (
-        "_config", "_expiry", "_ids", "_partitions", "_port", "_profile", "_since", "_tenants", "_timeouts",
-        "handlers", "marking", "registry", "sender", "topic", "verifier",
+        "_config",
+        "_expiry",
+        "_hosted",
+        "_ids",
+        "_partitions",
+        "_port",
+        "_profile",
+        "_since",
+        "_timeouts",
+        "handlers",
+        "marking",
+        "registry",
+        "sender",
+        "topic",
+        "verifier",
     )  # fmt: skip
 
     def __init__(
@@ -192,7 +205,7 @@ class TransactionCoordinator:
         port: NodeContext,
         profile: Profile,
         config: TransactionConfig,
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         partitions: Mapping[str, int],
         ids: ProducerIdManager,
         written: Callable[[str, TxnMarker], None],
@@ -207,23 +220,23 @@ class TransactionCoordinator:
         self._port = port
         self._profile = profile
         self._config = config
-        self._tenants = tenants
+        self._hosted = hosted
         self._partitions = partitions
         self._ids = ids
-        self.registry = TransactionStateManager(port, tenants, partitions[TRANSACTIONS], self._written)
+        self.registry = TransactionStateManager(port, hosted, partitions[TRANSACTIONS], self._written)
         own = port.node_id
         verifying = connections.open(config.request_timeout_us, asks_versions=True)
         self.verifier = TransactionVerifier(
-            verifying.client, tenants, partitions[TRANSACTIONS], config.request_timeout_us,
+            verifying.client, hosted, partitions[TRANSACTIONS], config.request_timeout_us,
             lambda request: self._add_partitions(own, request), resume, v2=profile.transactions_v2,
         )  # fmt: skip
         self.marking = MarkerWriter(
-            tenants, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
+            hosted, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
         )  # fmt: skip
         verifying.failed = self.verifier.on_disconnect
         marking = connections.open(config.request_timeout_us, asks_versions=False)
         self.sender = MarkerSender(
-            marking.client, tenants, config.request_timeout_us, self._all_marked,
+            marking.client, hosted, config.request_timeout_us, self._all_marked,
             lambda request: self.marking.asked(own, request),
         )  # fmt: skip
         marking.failed = self.sender.on_disconnect
@@ -239,7 +252,7 @@ class TransactionCoordinator:
             EndTxnRequest: self._end,
             WriteTxnMarkersRequest: self.marking.asked,
             WriteTxnMarkersResponse: self.sender.answered,
-            **TransactionDescriptions(port, profile, tenants, self.registry, self.sender.left).handlers,
+            **TransactionDescriptions(port, profile, hosted, self.registry, self.sender.left).handlers,
         }
 
     def _request_error(self, transactional_id: str) -> KafkaError:
@@ -316,7 +329,7 @@ class TransactionCoordinator:
             error, missing = self.registry.verify(
                 request.transactional_id, request.producer_id, request.producer_epoch, request.partitions
             )
-        elif not error and any(partition not in self._tenants.states for partition in request.partitions):
+        elif not error and any(partition not in self._hosted.states for partition in request.partitions):
             error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
         elif not error:
             after = WritePurpose("add", source, request.correlation)

@@ -373,19 +373,28 @@ class TransactionStateManager:
     """Transactional ids of one coordinator, in order of creation (``TransactionStateManager``)."""
 
     __slots__ = (
-        "_done", "_free_at", "_partitions", "_port", "_tenants", "_token", "_writes", "ids", "loading", "owned",
+        "_done",
+        "_free_at",
+        "_hosted",
+        "_partitions",
+        "_port",
+        "_token",
+        "_writes",
+        "ids",
+        "loading",
+        "owned",
     )  # fmt: skip
 
     def __init__(
         self,
         port: NodeContext,
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         partitions: int,
         done: Callable[[PendingTransition, KafkaError, TransactionMetadata | None], None],
     ) -> None:
         """``done`` receives the result of a write, and the metadata of its id if it is still here."""
         self._port = port
-        self._tenants = tenants
+        self._hosted = hosted
         self._partitions = partitions
         self._done = done
         self.ids: dict[str, TransactionMetadata] = {}
@@ -437,7 +446,7 @@ class TransactionStateManager:
         self._writes[self._token] = write
         value = write.transit.value
         partition = f"{TRANSACTIONS}-{self.partition_of(write.id)}"
-        self._tenants.append(TRANSACTIONS, partition, (encode(write.id, value),), self._token, value.timeout_us)
+        self._hosted.append(TRANSACTIONS, partition, (encode(write.id, value),), self._token, value.timeout_us)
 
     def appended(self, token: int, error: KafkaError) -> bool:
         """Handle the result of a write; False if it is not one of these."""
@@ -479,7 +488,7 @@ class TransactionStateManager:
         for metadata in removed:
             del self.ids[metadata.id]
             partition = f"{TRANSACTIONS}-{self.partition_of(metadata.id)}"
-            self._tenants.write(partition, (encode(metadata.id, None),))
+            self._hosted.write(partition, (encode(metadata.id, None),))
 
     # -- loading and unloading --------------------------------------------------------------------------------------
 
@@ -489,7 +498,7 @@ class TransactionStateManager:
         if self.owned.get(number) == epoch or (loading is not None and loading[1] == epoch):
             return False
         self.resigned(number)
-        size = self._tenants.size(f"{TRANSACTIONS}-{number}")
+        size = self._hosted.size(f"{TRANSACTIONS}-{number}")
         if not size:
             self.owned[number] = epoch
             return True
@@ -507,7 +516,7 @@ class TransactionStateManager:
         del self.loading[number]
         self.owned[number] = loading[1]
         found: dict[str, TxnValue] = {}
-        for _offset, text in self._tenants.read(f"{TRANSACTIONS}-{number}"):
+        for _offset, text in self._hosted.read(f"{TRANSACTIONS}-{number}"):
             transactional_id, value = decode(text)
             found.pop(transactional_id, None)
             if value is not None:

@@ -49,14 +49,24 @@ class TransactionVerifier:
     """Writes of one broker that wait for their verification."""
 
     __slots__ = (
-        "_alarm", "_correlation", "_guard", "_guards", "_local", "_partitions", "_port", "_questions", "_resume",
-        "_tenants", "_timeout_us", "_v2",
+        "_alarm",
+        "_correlation",
+        "_guard",
+        "_guards",
+        "_hosted",
+        "_local",
+        "_partitions",
+        "_port",
+        "_questions",
+        "_resume",
+        "_timeout_us",
+        "_v2",
     )  # fmt: skip
 
     def __init__(
         self,
         port: NodeContext,
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         partitions: int,
         timeout_us: int,
         local: Callable[[AddPartitionsToTxnRequest], None],
@@ -69,7 +79,7 @@ class TransactionVerifier:
         ``resume`` continues a write, or rejects it with an error. ``v2``: the cluster has version 2 of transactions.
         """
         self._port = port
-        self._tenants = tenants
+        self._hosted = hosted
         self._partitions = partitions
         self._timeout_us = timeout_us
         self._local = local
@@ -84,7 +94,7 @@ class TransactionVerifier:
 
     def holds(self, source: int, partition: str, write: Write) -> bool:
         """Verify a write unless its transaction is open in the partition; return whether the write has to wait."""
-        if not write.transactional_id or self._tenants.is_open(partition, write.producer_id, write.producer_epoch):
+        if not write.transactional_id or self._hosted.is_open(partition, write.producer_id, write.producer_epoch):
             return False
         key = (partition, write.producer_id)
         if key not in self._guards:
@@ -92,18 +102,18 @@ class TransactionVerifier:
             self._guards[key] = self._guard
         self._correlation += 1
         number = self._correlation
-        state = self._tenants.states.get(
+        state = self._hosted.states.get(
             f"{TRANSACTIONS}-{coordinator_partition(write.transactional_id, self._partitions)}"
         )
         broker = NO_LEADER if state is None else state.leader
         deadline = self._port.now + self._timeout_us
-        epoch = self._tenants.leader_epoch(partition)
+        epoch = self._hosted.leader_epoch(partition)
         self._questions[number] = _Question(broker, deadline, source, write, partition, self._guards[key], epoch)
         question = AddPartitionsToTxnRequest(
             number, write.transactional_id, write.producer_id, write.producer_epoch, (partition,),
             verify_only=not self._adds(write),
         )  # fmt: skip
-        if broker == NO_LEADER or broker not in self._tenants.metadata.live:
+        if broker == NO_LEADER or broker not in self._hosted.metadata.live:
             self._settle(number, KafkaError.COORDINATOR_NOT_AVAILABLE)
         elif broker == self._port.node_id:
             self._local(question)
@@ -130,9 +140,9 @@ class TransactionVerifier:
             error = KafkaError.INVALID_PRODUCER_EPOCH
         elif error is KafkaError.TRANSACTION_ABORTABLE and not _knows_abortable(write):
             error = KafkaError.INVALID_TXN_STATE
-        elif not error and self._tenants.leader_epoch(partition) == question.leader_epoch:
+        elif not error and self._hosted.leader_epoch(partition) == question.leader_epoch:
             guarded = self._guards.get((partition, write.producer_id)) == question.guard
-            if not guarded and not self._tenants.is_open(partition, write.producer_id, write.producer_epoch):
+            if not guarded and not self._hosted.is_open(partition, write.producer_id, write.producer_epoch):
                 error = KafkaError.INVALID_TXN_STATE
         if not error:
             self._guards.pop((partition, write.producer_id), None)

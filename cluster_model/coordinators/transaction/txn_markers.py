@@ -39,19 +39,19 @@ class _Flight(NamedTuple):
 class MarkerSender:
     """Markers that one coordinator has to deliver, by transactional id (``TxnMarkerChannelManager``)."""
 
-    __slots__ = ("_alarm", "_correlation", "_done", "_flights", "_local", "_port", "_tenants", "_timeout_us", "sending")
+    __slots__ = ("_alarm", "_correlation", "_done", "_flights", "_hosted", "_local", "_port", "_timeout_us", "sending")
 
     def __init__(
         self,
         port: NodeContext,
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         timeout_us: int,
         done: Callable[[str], None],
         local: Callable[[WriteTxnMarkersRequest], None],
     ) -> None:
         """``done`` is called when all markers of an id are written; ``local`` takes requests for this broker itself."""
         self._port = port
-        self._tenants = tenants
+        self._hosted = hosted
         self._timeout_us = timeout_us
         self._done = done
         self._local = local
@@ -78,7 +78,7 @@ class MarkerSender:
     def _send(self, transactional_id: str) -> None:
         """Send markers that are neither confirmed nor in flight; a deleted partition needs no marker."""
         sending = self.sending[transactional_id]
-        states = self._tenants.states
+        states = self._hosted.states
         left = tuple([partition for partition in sending.left if partition in states])
         sending = self.sending[transactional_id] = sending._replace(left=left)
         if not left:
@@ -96,7 +96,7 @@ class MarkerSender:
             if partition not in in_flight:
                 by_broker.setdefault(states[partition].leader, []).append(partition)
         for broker, partitions in by_broker.items():
-            if broker == NO_LEADER or broker not in self._tenants.metadata.live:
+            if broker == NO_LEADER or broker not in self._hosted.metadata.live:
                 self._alarm.want(self._port.now + RETRY_US)
             else:
                 self._send_request(transactional_id, broker, sending.marker._replace(partitions=tuple(partitions)))
@@ -193,11 +193,11 @@ class _PendingMarker(NamedTuple):
 class MarkerWriter:
     """Markers that this broker writes for coordinators (``KafkaApis.handleWriteTxnMarkersRequest``)."""
 
-    __slots__ = ("_answer", "_begins", "_next", "_number", "_pending", "_tenants", "_timeout_us", "_tokens", "written")
+    __slots__ = ("_answer", "_begins", "_hosted", "_next", "_number", "_pending", "_timeout_us", "_tokens", "written")
 
     def __init__(
         self,
-        tenants: CoordinatorHost,
+        hosted: CoordinatorHost,
         timeout_us: int,
         next_token: Callable[[], int],
         answer: Callable[[int, WriteTxnMarkersResponse], None],
@@ -208,7 +208,7 @@ class MarkerWriter:
 
         ``written`` is called when a marker is replicated: commits of offsets in the transaction become effective then.
         """
-        self._tenants = tenants
+        self._hosted = hosted
         self._timeout_us = timeout_us
         self._next = next_token
         self._answer = answer
@@ -234,7 +234,7 @@ class MarkerWriter:
                 coordinator_epoch=marker.coordinator_epoch,
             )  # fmt: skip
             self._begins(partition, marker.producer_id)
-            self._tenants.submit(TRANSACTIONS, batch, token)
+            self._hosted.submit(TRANSACTIONS, batch, token)
 
     def appended(self, token: int, error: KafkaError) -> bool:
         """Handle the result of an append; False if it is not one of these."""

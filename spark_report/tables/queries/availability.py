@@ -177,7 +177,7 @@ def client_unavailability(
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     is_head = F.col("what").isin(_SERVED, _STOPPED, _WENT_ON)
     place = F.struct("at_us", "seq")
-    given_up = (F.col("what") == _LEFT) & (F.col("waiting") <= 0)
+    expired = (F.col("what") == _LEFT) & (F.col("waiting") <= 0)
     spells = (
         by_number(_service_turns(answers, rare, groups), groups)
         .withColumns({"waiting": F.sum("change").over(so_far), "spell": F.sum(is_head.cast("int")).over(so_far)})
@@ -186,7 +186,7 @@ def client_unavailability(
             F.min(F.when(is_head, F.struct("at_us", "seq", "what", "waiting", "label", "latency_us"))).alias("head"),
             F.min(F.when(F.col("what") == _SENT, place)).alias("first"),
             F.max(F.when(F.col("what") == _SENT, F.col("seq"))).alias("last_sent"),
-            F.max(F.when(given_up, F.struct("seq", "at_us"))).alias("left"),
+            F.max(F.when(expired, F.struct("seq", "at_us"))).alias("left"),
             F.min(F.when(F.col("error").isNotNull(), F.struct("seq", "error"))).alias("refusal"),
         )
         .withColumn("next", F.lead("head").over(Window.partitionBy(*keys).orderBy("spell")))

@@ -22,13 +22,13 @@ _DELETED: Final = "partition_deleted"
 _TURNS: Final = ("truncation_detected", "consumer_reset")
 
 
-def hw_series(told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def hw_series(reported_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """Return the high watermark of a partition at the end of each bin in which its leader reported one.
 
-    ``told_tops`` is the result of :func:`high_watermarks`.
+    ``reported_tops`` is the result of :func:`high_watermarks`.
     """
     width = F.broadcast(sessions.select("session_id", "bin_us"))
-    known = told_tops.filter("told").join(width, on="session_id", how="inner")
+    known = reported_tops.filter("told").join(width, on="session_id", how="inner")
     return known.select(*PLACE, "bin_began_us", "bin_us", "hw")
 
 
@@ -60,11 +60,11 @@ def high_watermarks(events: "DataFrame", rare: "DataFrame", sessions: "DataFrame
 
 
 def partition_position_lag(
-    events: "DataFrame", rare: "DataFrame", counted: "DataFrame", told_tops: "DataFrame", sessions: "DataFrame"
+    events: "DataFrame", rare: "DataFrame", counted: "DataFrame", reported_tops: "DataFrame", sessions: "DataFrame"
 ) -> "DataFrame":
     """Return the position lag of a group at a partition at the end of each bin: HW minus its position.
 
-    ``rare`` are the events that are not traffic, ``counted`` their tallies, ``told_tops`` the result of
+    ``rare`` are the events that are not traffic, ``counted`` their tallies, ``reported_tops`` the result of
     :func:`high_watermarks`. There is no lag before a group first reads of a partition. After a detected truncation, or
     an offset reset by ``auto.offset.reset``, the new position counts.
     """
@@ -78,7 +78,7 @@ def partition_position_lag(
     )
     so_far = _so_far(*_READER)
     known = (
-        bins.join(told_tops.withColumn("top", F.struct("life", "hw")), on=[*PLACE, "bin_began_us"], how="left")
+        bins.join(reported_tops.withColumn("top", F.struct("life", "hw")), on=[*PLACE, "bin_began_us"], how="left")
         .join(reads, on=[*_READER, "bin_began_us"], how="left")
         .withColumn("top", F.last("top", ignorenulls=True).over(so_far))
         .withColumn("read", F.max("read").over(so_far))
@@ -96,7 +96,7 @@ def position_lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFra
     reign = F.struct("life", F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"))
     so_far = (Window.unboundedPreceding, Window.currentRow)
     marks = with_life(events.filter(F.col("kind").isin(*HIGH_WATERMARK_KINDS, _DELETED)), rare)
-    told_tops = (
+    reported_tops = (
         marks.select(*PLACE, "at_us", "seq", reign.alias("reign"), F.struct("life", "hw").alias("top"))
         .withColumn("_newest", F.max("reign").over(order.rowsBetween(*so_far)))
         .filter(F.col("reign") == F.col("_newest"))
@@ -108,7 +108,7 @@ def position_lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFra
     )
     of_reader = Window.partitionBy(*_READER).orderBy("seq")
     known = (
-        told_tops.unionByName(read, allowMissingColumns=True)
+        reported_tops.unionByName(read, allowMissingColumns=True)
         .withColumn("top", F.last("top", ignorenulls=True).over(of_reader.rowsBetween(*so_far)))
         .withColumn("read", F.max("read").over(of_reader.rowsBetween(*so_far)))
         .withColumn("position_lag", _behind())

@@ -166,13 +166,13 @@ def test_levels_fill_from_below_and_empty_from_above() -> None:
     assert got == [0, 1, 0, 1, 0]
     sizes[:] = [0, 0, 2, 5, 3]
     levels = MemberAssignmentBalancer(sizes, range(5))
-    given_up = []
+    expired = []
     for _partition in range(4):
         place = levels.most()
         assert place is not None
         sizes[place] -= 1
-        given_up.append(place)
-    assert given_up == [3, 3, 3, 4]
+        expired.append(place)
+    assert expired == [3, 3, 3, 4]
 
 
 def test_levels_pass_over_those_that_have_nothing_to_give() -> None:

@@ -52,7 +52,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
 
     def noted(self: RequestHandler, source: int, request: FetchRequest, response: FetchResponse) -> Any:
         sizes = {
-            data.partition: slice_bytes(self._replicas[data.partition].log.lineages, data.records)
+            data.partition: slice_bytes(self._replicas[data.partition].log.epoch_branches, data.records)
             for data in response.partitions
             if data.records.extents
         }
@@ -79,7 +79,7 @@ def after_a_second_away(broker: dict[str, ConfigValue], answers: list[dict[str, 
 
 
 def caught_up(found: Cluster) -> bool:
-    return all(found.query.leo(name, 1) == found.query.leo(name, 2) > 0 for name in found.world.records)
+    return all(found.query.leo(name, 1) == found.query.leo(name, 2) > 0 for name in found.cluster_state.records)
 
 
 @pytest.mark.parametrize("most", [1, 1_500, 10_000, 55_555])

@@ -232,7 +232,7 @@ def test_a_broker_that_ends_itself_is_down_with_its_log_and_its_reason(kafka: st
     assert down[0].broker == 1
     assert down[0].detail == snapshot
     assert cluster.state_of(1) is ProcessState.DOWN
-    ends = [cluster.world.replica(P, broker).log.leo for broker in (1, 2)]
+    ends = [cluster.cluster_state.replica(P, broker).log.leo for broker in (1, 2)]
     assert ends[0] > ends[1]
     assert [number for number in down[0].detail.split() if number.isdecimal()] == [str(end) for end in ends]
     assert 1 not in cluster.query.isr(P)
@@ -247,7 +247,7 @@ def test_a_broker_that_ends_itself_is_down_with_its_log_and_its_reason(kafka: st
 def test_else_it_cuts_its_log_and_follows(kafka: str, mode: str, asked: list[tuple[int, Any]]) -> None:
     cluster = left_behind(kafka, mode, unclean=True)
     assert [event for event in cluster.drain() if isinstance(event, NodeDown)] == []
-    logs = [cluster.world.replica(P, broker).log for broker in (1, 2)]
+    logs = [cluster.cluster_state.replica(P, broker).log for broker in (1, 2)]
     assert logs[0].leo == logs[1].leo
     # Epochs make a follower truncate before it ever fetches out of range.
     assert len(asked) == (1 if kafka == "0.10.2" else 0)
@@ -293,7 +293,7 @@ def test_a_keyframe_in_the_middle_of_the_questions() -> None:
     frames: list[Any] = []
 
     def questions_stand() -> bool:
-        following = cluster.world.replica(P, 1).following
+        following = cluster.cluster_state.replica(P, 1).following
         return following is not None and following.seek is not None
 
     while not questions_stand():

@@ -76,7 +76,7 @@ class CoordinatorCluster:
             coordinator.notifications.clear()
 
     def append(self, token: int, *names: str, broker: int = 1) -> None:
-        self.cluster.brokers[broker].tenants.append("notes", P, names, token, TIMEOUT)
+        self.cluster.brokers[broker].hosted.append("notes", P, names, token, TIMEOUT)
 
     def run(self, seconds: float) -> list[tuple[Any, ...]]:
         """Advance the time; returns the append results of the first broker's coordinator."""
@@ -87,7 +87,7 @@ class CoordinatorCluster:
         return [each[1:] for each in self.coordinators[broker].notifications if each[0] == "appended"]
 
     def records(self, broker: int = 1) -> list[tuple[int, str]]:
-        return list(self.cluster.brokers[broker].tenants.read(P))
+        return list(self.cluster.brokers[broker].hosted.read(P))
 
 
 def test_an_append_is_over_when_every_replica_has_it() -> None:
@@ -112,7 +112,7 @@ def test_who_does_not_lead_is_told_at_once(broker: int) -> None:
         hosting.cluster.brokers[1].stop_replica(P, delete=True)
     hosting.append(7, "a=1", broker=broker)
     assert hosting.appended(broker) == [(7, KafkaError.NOT_LEADER_OR_FOLLOWER, -1)]
-    assert not hosting.cluster.brokers[broker].tenants.write(P, ("a=1",))
+    assert not hosting.cluster.brokers[broker].hosted.write(P, ("a=1",))
 
 
 def test_with_too_few_in_sync_nothing_is_written() -> None:
@@ -123,7 +123,7 @@ def test_with_too_few_in_sync_nothing_is_written() -> None:
     assert hosting.appended() == [(7, KafkaError.NOT_ENOUGH_REPLICAS, -1)]
     assert hosting.records() == []
     # An append that waits for no replica does not need them.
-    assert hosting.cluster.brokers[1].tenants.write(P, ("a=",))
+    assert hosting.cluster.brokers[1].hosted.write(P, ("a=",))
     assert hosting.records() == [(0, "a=")]
 
 

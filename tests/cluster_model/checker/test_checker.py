@@ -115,7 +115,7 @@ def test_two_leaders_of_one_epoch_are_reported(monkeypatch: pytest.MonkeyPatch) 
 def test_a_decreasing_epoch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     hands = Hands("3.9")
     hands.do("elect", leader=2)
-    record = hands.cluster.world.record(P)
+    record = hands.cluster.cluster_state.record(P)
     record.state = record.state._replace(leader_epoch=-5)
     hands.do("elect", leader=3)
     assert hands.broken() == {"epoch-monotonicity"}
@@ -151,7 +151,7 @@ def test_offsets_out_of_bounds_are_reported() -> None:
     hands = Hands("3.9")
     hands.tell(1, 2, 3)
     hands.append(1, "a")
-    hands.cluster.world.replicas[P][1].hw = 5
+    hands.cluster.cluster_state.replicas[P][1].hw = 5
     hands.cluster.emit(HwAdvanced(0, P, 1, 0, 5))
     assert "log-bounds" in hands.broken()
 
@@ -292,11 +292,11 @@ def test_leadership_and_followers_agree_about_committed_records() -> None:
 
     def strong() -> bool:
         nonlocal checked
-        for record in cluster.world.records.values():
-            for replica in cluster.world.replicas[record.name].values():
+        for record in cluster.cluster_state.records.values():
+            for replica in cluster.cluster_state.replicas[record.name].values():
                 if isinstance(replica.leadership, PartitionLeaderState):
                     for member in record.isr:
-                        log = cluster.world.replicas[record.name][member].log
+                        log = cluster.cluster_state.replicas[record.name][member].log
                         assert log.leo >= replica.hw
                         checked += 1
         return False

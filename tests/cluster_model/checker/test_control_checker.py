@@ -100,13 +100,13 @@ def test_an_eligible_leader_replica_that_lacks_committed_records_is_reported(
     later(cluster, 12)
     cluster.crash(3)
     later(cluster, 12)
-    assert cluster.world.records[P].state.elr == (3,)
+    assert cluster.cluster_state.records[P].state.elr == (3,)
     if not sound:
-        cluster.world.replicas[P][1].min_isr = 1  # The HW must not advance below min.insync.replicas (KIP-966).
+        cluster.cluster_state.replicas[P][1].min_isr = 1  # The HW must not advance below min.insync.replicas (KIP-966).
     later(cluster, 3)
     cluster.crash(2)
     later(cluster, 12)
-    assert cluster.world.records[P].state.elr == (2, 3)
+    assert cluster.cluster_state.records[P].state.elr == (2, 3)
     assert broken(cluster) == (set() if sound else {LEADER_COMPLETENESS})
     details = told(cluster, LEADER_COMPLETENESS)
     assert bool(details) != sound
@@ -128,7 +128,7 @@ def test_a_leader_that_ignores_its_proposed_isr_member_is_reported(
         later(cluster, 30)
         cluster.restart(3)
         later(cluster, 30)
-        assert sorted(cluster.world.records[P].isr) == [1, 2, 3]
+        assert sorted(cluster.cluster_state.records[P].isr) == [1, 2, 3]
         return cluster
 
     assert broken(comes_back()) == set()
@@ -194,7 +194,7 @@ def test_a_broker_that_accepts_an_old_controller_epoch_is_reported(monkeypatch: 
         cluster = build("3.9", "zookeeper")
         later(cluster, 3)
         assert isinstance(cluster.plane, ZooKeeperControlPlane)
-        state = cluster.world.records[P].state
+        state = cluster.cluster_state.records[P].state
         words = state._replace(leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
         request = LeaderAndIsrRequest(1, 1, cluster.plane.controller_epoch() - 1, -1, (words,))
         cluster.plane.controls[2].obedience.lead_and_follow(1, request)
@@ -242,7 +242,7 @@ def test_a_leader_that_lost_its_log_is_reported(monkeypatch: pytest.MonkeyPatch)
         later(cluster, 12)
         cluster.power_loss(2, keep=0)
         later(cluster, 12)
-        assert cluster.world.records[P].state.elr == (2,)
+        assert cluster.cluster_state.records[P].state.elr == (2,)
         cluster.crash(1)
         later(cluster, 12)
         cluster.restart(2)
@@ -251,7 +251,7 @@ def test_a_leader_that_lost_its_log_is_reported(monkeypatch: pytest.MonkeyPatch)
 
     sound = last_one_back()
     assert broken(sound) == set()
-    assert sound.world.records[P].leader == NO_LEADER
+    assert sound.cluster_state.records[P].leader == NO_LEADER
     monkeypatch.setattr(ReplicationControlManager, "forgotten", lambda _self, _broker, _by: [])
     assert EXCLUSION in broken(last_one_back())
 
@@ -302,7 +302,7 @@ def test_an_epoch_cache_that_does_not_increase_or_ends_after_the_log_is_reported
     hands = Hands("3.9")
     hands.tell(1, 2, 3)
     hands.append(1, "a", "b")
-    hands.cluster.world.replicas[P][3].log.epochs.entries = entries
+    hands.cluster.cluster_state.replicas[P][3].log.epochs.entries = entries
     hands.lead(2, tell=(3,))
     assert hands.broken() == {EPOCHS}
 
@@ -315,7 +315,7 @@ def test_decreasing_batch_epochs_along_a_log_are_reported() -> None:
     hands.lead(2, tell=(2, 1))
     hands.append(2, "c")
     assert hands.broken() == set()
-    log = hands.cluster.world.replicas[P][2].log
+    log = hands.cluster.cluster_state.replicas[P][2].log
     (_start, old), (_between, new) = log.extents
     log.extents[:] = [(0, new), (2, old)]
     hands.lead(3, tell=(2,))

@@ -86,7 +86,9 @@ def test_what_a_killed_producer_had_sent_is_unknown_and_the_rest_has_failed() ->
 def test_a_restarted_producer_numbers_on_under_another_producer_id() -> None:
     cluster = cluster_of()
     cluster.run(SECOND)
-    before = {batch.producer_id for _lineage, batch, _start, _end in cluster.world.shown("t-0").log.batches()}  # type: ignore[union-attr]
+    before = {
+        batch.producer_id for _epoch_branch, batch, _start, _end in cluster.cluster_state.shown("t-0").log.batches()
+    }  # type: ignore[union-attr]
     cluster.crash(P)
     cluster.drain()
     cluster.run(2 * SECOND)
@@ -94,8 +96,8 @@ def test_a_restarted_producer_numbers_on_under_another_producer_id() -> None:
     cluster.restart(P)
     cluster.run(3 * SECOND)
     first = next(event for event in of(cluster, RecordsSent) if event.partition == "t-0")
-    log = list(cluster.world.shown("t-0").log.batches())  # type: ignore[union-attr]
-    newest = [batch for _lineage, batch, _start, _end in log if batch.producer_id not in before]
+    log = list(cluster.cluster_state.shown("t-0").log.batches())  # type: ignore[union-attr]
+    newest = [batch for _epoch_branch, batch, _start, _end in log if batch.producer_id not in before]
     assert len({batch.producer_id for batch in newest}) == 1
     assert (
         newest[0].sequence
@@ -122,7 +124,7 @@ def test_an_application_that_resends_makes_duplicates_of_what_was_written(resend
     written = cluster.query.unknown()
     assert written > 0
     for broker in (1, 2, 3):
-        cluster.mend(broker, P, 1)
+        cluster.repair(broker, P, 1)
     cluster.run(4 * SECOND)
     cluster.restart(P)
     cluster.stop_producers()

@@ -110,16 +110,16 @@ class Weather:
 def test_what_clients_are_promised_holds_in_any_weather(
     kafka: str, mode: str, assignor: str, instance: str, seed: int
 ) -> None:
-    weather = Weather(seed, kafka, mode, assignor, instance)
-    cluster, query = weather.cluster, weather.cluster.query
-    weather.run(8 * SECOND)
+    disturbances = Weather(seed, kafka, mode, assignor, instance)
+    cluster, query = disturbances.cluster, disturbances.cluster.query
+    disturbances.run(8 * SECOND)
     for _act in range(30):
-        weather.act()
-        weather.run(weather.random.choice([1 * MS, 200 * MS, 2 * SECOND]))
-    weather.heal()
-    weather.run(20 * SECOND)
+        disturbances.act()
+        disturbances.run(disturbances.random.choice([1 * MS, 200 * MS, 2 * SECOND]))
+    disturbances.heal()
+    disturbances.run(20 * SECOND)
     cluster.stop_producers()
-    weather.run(160 * SECOND)
+    disturbances.run(160 * SECOND)
     assert (query.members("g"), query.owned("g"), query.lag("g")) == (3, 3, 0)
     assert sorted(name for each in cluster.consumers.values() for name in each.assignment) == ["t-0", "t-1", "t-2"]
     assert query.skipped("g") == 0

@@ -92,7 +92,7 @@ def test_the_log_holds_batches_of_just_those_bytes(config: dict[str, int | str |
     sizes = SpreadSizes(200, 1_000)
     log = log_of(sizes, config).brokers[1].replicas[P].log
     drawer = RandomSizes(sizes, "p", 7)
-    batches = [batch for _lineage, batch, _start, _end in log.batches()]
+    batches = [batch for _epoch_branch, batch, _start, _end in log.batches()]
     assert sum(batch.records for batch in batches) > 500
     assert [batch.size for batch in batches] == [drawer.of(P, batch.sequence, batch.records) for batch in batches]
     assert all(batch.size <= 3_000 or batch.records == 3 for batch in batches)
@@ -101,7 +101,7 @@ def test_the_log_holds_batches_of_just_those_bytes(config: dict[str, int | str |
 def test_batches_take_more_small_records_than_large_ones() -> None:
     config: dict[str, int | str | bool] = {"linger.ms": 100, "batch.size": 3_000}
     log = log_of(UniformSizes(50, 500), config).brokers[1].replicas[P].log
-    counts = {batch.records for _lineage, batch, _start, _end in log.batches()}
+    counts = {batch.records for _epoch_branch, batch, _start, _end in log.batches()}
     assert len(counts) > 2
 
 
@@ -109,7 +109,7 @@ def test_records_that_are_too_large_fail_and_others_come_after_them() -> None:
     sizes = TwoSizes(100, 5_000, 200_000)
     cluster = log_of(sizes, {"max.request.size": 4_000})
     log = cluster.brokers[1].replicas[P].log
-    batches = [batch for _lineage, batch, _start, _end in log.batches()]
+    batches = [batch for _epoch_branch, batch, _start, _end in log.batches()]
     assert {batch.size for batch in batches} == {300}
     ledger = cluster.view().ledger
     assert ledger.failed > 100

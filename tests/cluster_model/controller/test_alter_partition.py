@@ -17,7 +17,7 @@ def proposing(kafka: str) -> Hands:
     """Broker 1 leads and has just proposed an ISR without broker 3."""
     hands = Hands(kafka)
     hands.tell(1, 2, 3)
-    leadership = hands.cluster.world.replicas[P][1].leadership
+    leadership = hands.cluster.cluster_state.replicas[P][1].leadership
     assert leadership is not None
     leadership.propose((1, 2))
     return hands
@@ -38,7 +38,7 @@ def proposing(kafka: str) -> Hands:
 def test_a_leader_reverts_stays_pending_or_asks_again(
     error: KafkaError, again: bool, pending: tuple[int, ...] | None
 ) -> None:
-    leadership = proposing("3.9").cluster.world.replicas[P][1].leadership
+    leadership = proposing("3.9").cluster.cluster_state.replicas[P][1].leadership
     assert leadership is not None
     answer = AlterPartitionResponse(P, error, 0, (), -1, 1)
 
@@ -51,10 +51,10 @@ def test_a_leader_reverts_stays_pending_or_asks_again(
 def test_an_answer_that_newer_metadata_overtook_says_nothing_of_the_next_proposal(error: KafkaError) -> None:
     """The ISR shrinks as proposed, the leader learns it and proposes to grow it, and then the response arrives."""
     hands = proposing("3.9")
-    replica = hands.cluster.world.replicas[P][1]
+    replica = hands.cluster.cluster_state.replicas[P][1]
     leadership = replica.leadership
     assert leadership is not None
-    state = hands.cluster._ground.decisions[P][-1]._replace(isr=(1, 2), partition_epoch=1)
+    state = hands.cluster._context.decisions[P][-1]._replace(isr=(1, 2), partition_epoch=1)
     assert replica.apply(state, 0)
     leadership.propose((1, 2, 3))
 
@@ -70,7 +70,7 @@ def test_the_controller_repeats_which_proposal_it_answers() -> None:
 
 
 def test_a_zookeeper_write_that_failed_is_forgotten() -> None:
-    leadership = proposing("2.3").cluster.world.replicas[P][1].leadership
+    leadership = proposing("2.3").cluster.cluster_state.replicas[P][1].leadership
     assert leadership is not None
     answer = AlterPartitionResponse(P, KafkaError.INVALID_UPDATE_VERSION, 0, (), -1, 1)
 

@@ -19,229 +19,234 @@ SECOND = 1_000_000
 
 
 def slow(*costs: int, nodes: tuple[int, ...] = (B,)) -> World:
-    world = World()
+    cluster_state = World()
     for fault, cost in enumerate(costs or (COST,), 1):
-        world.network.slow_cpu(nodes, fault, cost)
-    return world
+        cluster_state.network.slow_cpu(nodes, fault, cost)
+    return cluster_state
 
 
-def words(world: World, node: int) -> list[Any]:
-    return [detail[1] if what == "message" else detail for _at, what, detail in world.seen(node)]
+def words(cluster_state: World, node: int) -> list[Any]:
+    return [detail[1] if what == "message" else detail for _at, what, detail in cluster_state.seen(node)]
 
 
-def times(world: World, node: int) -> list[int]:
-    return [at for at, _what, _detail in world.seen(node)]
+def times(cluster_state: World, node: int) -> list[int]:
+    return [at for at, _what, _detail in cluster_state.seen(node)]
 
 
 def test_each_message_and_timer_takes_its_cost_and_the_rest_waits_in_order() -> None:
-    world = slow()
+    cluster_state = slow()
     for word in ("one", "two"):
-        world.send(A, B, word)
-    world.timer(B, LATENCY + 5, ("tick",))
-    world.send(C, B, "three")
-    world.run(10 * COST)
-    assert [(at, what) for at, what, _detail in world.seen(B)] == [
+        cluster_state.send(A, B, word)
+    cluster_state.timer(B, LATENCY + 5, ("tick",))
+    cluster_state.send(C, B, "three")
+    cluster_state.run(10 * COST)
+    assert [(at, what) for at, what, _detail in cluster_state.seen(B)] == [
         (LATENCY + COST, "message"), (LATENCY + 2 * COST, "message"), (LATENCY + 3 * COST, "message"),
         (LATENCY + 4 * COST, "timer"),
     ]  # fmt: skip
-    assert words(world, B) == ["one", "two", "three", ("tick",)]
+    assert words(cluster_state, B) == ["one", "two", "three", ("tick",)]
 
 
 def test_a_cpu_that_rests_begins_at_once() -> None:
-    world = slow()
-    world.send(A, B, "one")
-    world.run(7 * COST)
-    world.send(A, B, "two")
-    world.run(20 * COST)
-    assert times(world, B) == [LATENCY + COST, 7 * COST + LATENCY + COST]
+    cluster_state = slow()
+    cluster_state.send(A, B, "one")
+    cluster_state.run(7 * COST)
+    cluster_state.send(A, B, "two")
+    cluster_state.run(20 * COST)
+    assert times(cluster_state, B) == [LATENCY + COST, 7 * COST + LATENCY + COST]
 
 
 def test_costs_of_several_faults_add_up_and_each_ends_for_itself() -> None:
-    world = slow(COST, 300)
+    cluster_state = slow(COST, 300)
     for _time in range(3):
-        world.send(A, B, "x")
-    world.run(LATENCY + COST + 300)
-    assert times(world, B) == [LATENCY + COST + 300]
-    world.network.quicken_cpu((B,), 1)
-    world.run(20 * COST)
+        cluster_state.send(A, B, "x")
+    cluster_state.run(LATENCY + COST + 300)
+    assert times(cluster_state, B) == [LATENCY + COST + 300]
+    cluster_state.network.quicken_cpu((B,), 1)
+    cluster_state.run(20 * COST)
     # The event that was begun keeps its cost.
-    assert times(world, B)[1:] == [LATENCY + 2 * (COST + 300), LATENCY + 2 * (COST + 300) + 300]
+    assert times(cluster_state, B)[1:] == [LATENCY + 2 * (COST + 300), LATENCY + 2 * (COST + 300) + 300]
 
 
 def test_a_fault_that_is_applied_anew_replaces_its_cost() -> None:
-    world = slow()
-    world.network.slow_cpu((B,), 1, 2 * COST)
-    world.send(A, B, "x")
-    world.run(20 * COST)
-    assert times(world, B) == [LATENCY + 2 * COST]
+    cluster_state = slow()
+    cluster_state.network.slow_cpu((B,), 1, 2 * COST)
+    cluster_state.send(A, B, "x")
+    cluster_state.run(20 * COST)
+    assert times(cluster_state, B) == [LATENCY + 2 * COST]
 
 
 def test_with_the_last_fault_all_that_waits_is_handled_at_once_before_whatever_comes_then() -> None:
-    world = slow()
-    network = world.network
+    cluster_state = slow()
+    network = cluster_state.network
     for word in ("one", "two", "three"):
-        world.send(A, B, word)
+        cluster_state.send(A, B, word)
     at = LATENCY + COST + 10
     network.kernel.schedule(at, 2, 0, ())
-    world.timer(B, at, ("same time",))
-    world.network.kernel.run_until(at - 1)
+    cluster_state.timer(B, at, ("same time",))
+    cluster_state.network.kernel.run_until(at - 1)
     network.kernel.step()
-    assert world.outside == [(at, 0)]
+    assert cluster_state.outside == [(at, 0)]
     network.quicken_cpu((B,), 1)
-    world.run(at)
-    assert words(world, B) == ["one", "two", "three", ("same time",)]
-    assert times(world, B) == [LATENCY + COST, at, at, at]
-    world.send(A, B, "quick")
-    world.run(at + LATENCY)
-    assert times(world, B)[-1] == at + LATENCY
+    cluster_state.run(at)
+    assert words(cluster_state, B) == ["one", "two", "three", ("same time",)]
+    assert times(cluster_state, B) == [LATENCY + COST, at, at, at]
+    cluster_state.send(A, B, "quick")
+    cluster_state.run(at + LATENCY)
+    assert times(cluster_state, B)[-1] == at + LATENCY
 
 
 def test_nobody_else_is_slow_and_who_is_not_slow_has_no_cpu() -> None:
-    world = slow()
-    world.send(A, C, "x")
-    world.run(LATENCY)
-    assert times(world, C) == [LATENCY]
-    process = world.network.processes[C]
+    cluster_state = slow()
+    cluster_state.send(A, C, "x")
+    cluster_state.run(LATENCY)
+    assert times(cluster_state, C) == [LATENCY]
+    process = cluster_state.network.processes[C]
     assert process.cpu is None
-    assert process.receive == world.nodes[C].receive
-    world.network.quicken_cpu((B,), 1)
-    assert world.network.processes[B].receive == world.nodes[B].receive
-    world.network.quicken_cpu((B,), 1)
-    assert world.network.processes[B].cpu is None
+    assert process.receive == cluster_state.nodes[C].receive
+    cluster_state.network.quicken_cpu((B,), 1)
+    assert cluster_state.network.processes[B].receive == cluster_state.nodes[B].receive
+    cluster_state.network.quicken_cpu((B,), 1)
+    assert cluster_state.network.processes[B].cpu is None
 
 
 def test_a_broken_connection_is_noticed_behind_what_came_over_it() -> None:
-    world = slow()
-    world.send(B, A, "hello")
-    world.send(A, B, "first")
-    world.run(LATENCY)
-    world.network.crash(A)
-    world.run(10 * COST)
-    assert [(at, what) for at, what, _detail in world.seen(B)] == [
+    cluster_state = slow()
+    cluster_state.send(B, A, "hello")
+    cluster_state.send(A, B, "first")
+    cluster_state.run(LATENCY)
+    cluster_state.network.crash(A)
+    cluster_state.run(10 * COST)
+    assert [(at, what) for at, what, _detail in cluster_state.seen(B)] == [
         (LATENCY + COST, "message"), (LATENCY + 2 * COST, "reset"),
     ]  # fmt: skip
 
 
 def test_a_pause_stops_it_in_the_middle_and_what_was_held_comes_behind() -> None:
-    world = slow()
+    cluster_state = slow()
     for word in ("one", "two"):
-        world.send(A, B, word)
-    world.run(LATENCY + 400)
-    world.network.pause(B)
-    world.send(C, B, "held")
-    world.run(50 * COST)
-    assert world.seen(B) == []
-    world.network.resume(B)
-    world.run(90 * COST)
+        cluster_state.send(A, B, word)
+    cluster_state.run(LATENCY + 400)
+    cluster_state.network.pause(B)
+    cluster_state.send(C, B, "held")
+    cluster_state.run(50 * COST)
+    assert cluster_state.seen(B) == []
+    cluster_state.network.resume(B)
+    cluster_state.run(90 * COST)
     start = 50 * COST + COST - 400
-    assert list(zip(times(world, B), words(world, B), strict=True)) == [
+    assert list(zip(times(cluster_state, B), words(cluster_state, B), strict=True)) == [
         (start, "one"), (start + COST, "two"), (start + 2 * COST, "held"),
     ]  # fmt: skip
 
 
 def test_what_waits_when_a_pause_begins_is_handled_first_even_if_the_slowness_is_over_meanwhile() -> None:
-    world = slow()
+    cluster_state = slow()
     for word in ("one", "two"):
-        world.send(A, B, word)
-    world.run(LATENCY + 400)
-    world.network.pause(B)
-    world.send(C, B, "held")
-    world.run(50 * COST)
-    world.network.quicken_cpu((B,), 1)
-    world.run(60 * COST)
-    assert world.seen(B) == []
-    world.network.resume(B)
-    world.run(60 * COST)
-    assert words(world, B) == ["one", "two", "held"]
-    assert set(times(world, B)) == {60 * COST}
+        cluster_state.send(A, B, word)
+    cluster_state.run(LATENCY + 400)
+    cluster_state.network.pause(B)
+    cluster_state.send(C, B, "held")
+    cluster_state.run(50 * COST)
+    cluster_state.network.quicken_cpu((B,), 1)
+    cluster_state.run(60 * COST)
+    assert cluster_state.seen(B) == []
+    cluster_state.network.resume(B)
+    cluster_state.run(60 * COST)
+    assert words(cluster_state, B) == ["one", "two", "held"]
+    assert set(times(cluster_state, B)) == {60 * COST}
 
 
 @pytest.mark.parametrize("stop", ["crash", "power_off"])
 def test_what_waits_dies_with_its_process_and_the_next_life_is_slow_too(stop: str) -> None:
-    world = slow()
+    cluster_state = slow()
     for word in ("one", "two"):
-        world.send(A, B, word)
-    world.run(LATENCY + 400)
-    getattr(world.network, stop)(B)
-    world.network.restart(B)
-    world.run(20 * COST)
-    assert world.seen(B) == []
-    world.send(A, B, "new")
-    world.run(40 * COST)
-    assert list(zip(times(world, B), words(world, B), strict=True)) == [(20 * COST + LATENCY + COST, "new")]
+        cluster_state.send(A, B, word)
+    cluster_state.run(LATENCY + 400)
+    getattr(cluster_state.network, stop)(B)
+    cluster_state.network.restart(B)
+    cluster_state.run(20 * COST)
+    assert cluster_state.seen(B) == []
+    cluster_state.send(A, B, "new")
+    cluster_state.run(40 * COST)
+    assert list(zip(times(cluster_state, B), words(cluster_state, B), strict=True)) == [
+        (20 * COST + LATENCY + COST, "new")
+    ]
 
 
 def test_a_process_that_ends_itself_handles_nothing_more() -> None:
-    world = slow()
+    cluster_state = slow()
     for word in ("one", "two"):
-        world.send(A, B, word)
-    world.run(LATENCY + COST)
-    world.network.exit(B, "enough")
-    world.run(20 * COST)
-    assert words(world, B) == ["one"]
-    assert world.ended == [(B, (0, "enough"))]
+        cluster_state.send(A, B, word)
+    cluster_state.run(LATENCY + COST)
+    cluster_state.network.exit(B, "enough")
+    cluster_state.run(20 * COST)
+    assert words(cluster_state, B) == ["one"]
+    assert cluster_state.ended == [(B, (0, "enough"))]
 
 
 def test_timers_that_are_free_take_their_turn_and_no_time() -> None:
-    world = World()
-    world.network.slow_cpu((B,), 1, COST, ("look",))
-    world.send(A, B, "one")
+    cluster_state = World()
+    cluster_state.network.slow_cpu((B,), 1, COST, ("look",))
+    cluster_state.send(A, B, "one")
     for word in ("look", "work", "look"):
-        world.timer(B, LATENCY + 1, (word,))
-    world.run(20 * COST)
-    assert list(zip(times(world, B), words(world, B), strict=True)) == [
+        cluster_state.timer(B, LATENCY + 1, (word,))
+    cluster_state.run(20 * COST)
+    assert list(zip(times(cluster_state, B), words(cluster_state, B), strict=True)) == [
         (LATENCY + COST, "one"), (LATENCY + COST, ("look",)), (LATENCY + 2 * COST, ("work",)),
         (LATENCY + 2 * COST, ("look",)),
     ]  # fmt: skip
 
 
 def test_two_clients_of_one_application_share_it() -> None:
-    world = slow(nodes=(B, C))
-    world.send(A, B, "one")
-    world.send(A, C, "two")
-    world.send(A, B, "three")
-    world.run(20 * COST)
-    assert (times(world, B), times(world, C)) == ([LATENCY + COST, LATENCY + 3 * COST], [LATENCY + 2 * COST])
+    cluster_state = slow(nodes=(B, C))
+    cluster_state.send(A, B, "one")
+    cluster_state.send(A, C, "two")
+    cluster_state.send(A, B, "three")
+    cluster_state.run(20 * COST)
+    assert (times(cluster_state, B), times(cluster_state, C)) == (
+        [LATENCY + COST, LATENCY + 3 * COST],
+        [LATENCY + 2 * COST],
+    )
 
 
 def test_the_death_of_one_of_two_lets_the_other_go_on() -> None:
-    world = slow(nodes=(B, C))
-    world.send(A, B, "one")
-    world.send(A, C, "two")
-    world.run(LATENCY + 400)
-    world.network.crash(B)
-    world.run(20 * COST)
-    assert (times(world, B), times(world, C)) == ([], [LATENCY + 400 + COST])
+    cluster_state = slow(nodes=(B, C))
+    cluster_state.send(A, B, "one")
+    cluster_state.send(A, C, "two")
+    cluster_state.run(LATENCY + 400)
+    cluster_state.network.crash(B)
+    cluster_state.run(20 * COST)
+    assert (times(cluster_state, B), times(cluster_state, C)) == ([], [LATENCY + 400 + COST])
 
 
 def test_another_program_runs_on_the_same_cpu() -> None:
-    world = slow()
-    world.network.processes[B].run(world.nodes[C])
-    world.send(A, B, "x")
-    world.run(20 * COST)
-    assert (world.seen(B), times(world, C)) == ([], [LATENCY + COST])
+    cluster_state = slow()
+    cluster_state.network.processes[B].run(cluster_state.nodes[C])
+    cluster_state.send(A, B, "x")
+    cluster_state.run(20 * COST)
+    assert (cluster_state.seen(B), times(cluster_state, C)) == ([], [LATENCY + COST])
 
 
 def test_a_loaded_network_works_on_exactly_as_the_first_time() -> None:
-    world = slow()
-    network = world.network
+    cluster_state = slow()
+    network = cluster_state.network
     for word in ("one", "two", "three"):
-        world.send(A, B, word)
-    world.run(LATENCY + COST + 400)
+        cluster_state.send(A, B, word)
+    cluster_state.run(LATENCY + COST + 400)
     saved = network.save()
 
     def go_on() -> list[Any]:
-        seen = len(world.seen(B))
-        world.run(network.kernel.now + 100)
+        seen = len(cluster_state.seen(B))
+        cluster_state.run(network.kernel.now + 100)
         network.pause(B)
-        world.run(network.kernel.now + 5 * COST)
+        cluster_state.run(network.kernel.now + 5 * COST)
         network.resume(B)
-        world.send(A, B, "more")
-        world.run(network.kernel.now + COST)
+        cluster_state.send(A, B, "more")
+        cluster_state.run(network.kernel.now + COST)
         network.quicken_cpu((B,), 1)
-        world.run(40 * COST)
-        found = world.seen(B)[seen:]
-        del world.seen(B)[seen:]
+        cluster_state.run(40 * COST)
+        found = cluster_state.seen(B)[seen:]
+        del cluster_state.seen(B)[seen:]
         return found
 
     first = go_on()
@@ -252,7 +257,7 @@ def test_a_loaded_network_works_on_exactly_as_the_first_time() -> None:
     assert [what for _at, what, _detail in first] == ["message"] * 3
     other = Network(RandomStreams(0), LATENCY, 0, lambda _target, _payload: None)
     for node in (A, B, C):
-        other.add(node, f"node {node}", world.nodes[node])
+        other.add(node, f"node {node}", cluster_state.nodes[node])
     other.load(saved)
     assert other.save() == saved
 
@@ -267,16 +272,16 @@ ACTS = st.lists(
 
 @given(ACTS)
 def test_whatever_happens_nothing_is_lost_and_no_message_overtakes(acts: list[tuple[int, str]]) -> None:
-    world = World()
-    network = world.network
+    cluster_state = World()
+    network = cluster_state.network
     sent: list[int] = []
     for number, (gap, act) in enumerate(acts):
-        world.run(network.kernel.now + gap)
+        cluster_state.run(network.kernel.now + gap)
         if act == "send":
             sent.append(number)
             NodeContext(network, A).send(B, (number,))
         elif act == "timer":
-            world.timer(B, 50, (number,))
+            cluster_state.timer(B, 50, (number,))
         elif act == "pause" and network.processes[B].state is ProcessState.RUNNING:
             network.pause(B)
         elif act == "resume" and network.processes[B].state is ProcessState.PAUSED:
@@ -289,9 +294,9 @@ def test_whatever_happens_nothing_is_lost_and_no_message_overtakes(acts: list[tu
     network.quicken_cpu((B,), 6)
     if network.processes[B].state is ProcessState.PAUSED:
         network.resume(B)
-    world.run(network.kernel.now + 1_000)
-    assert [detail[1][0] for _at, what, detail in world.seen(B) if what == "message"] == sent
-    timers = [detail[0] for _at, what, detail in world.seen(B) if what == "timer"]
+    cluster_state.run(network.kernel.now + 1_000)
+    assert [detail[1][0] for _at, what, detail in cluster_state.seen(B) if what == "message"] == sent
+    timers = [detail[0] for _at, what, detail in cluster_state.seen(B) if what == "timer"]
     assert timers == [number for number, (_gap, act) in enumerate(acts) if act == "timer"]
 
 

@@ -69,253 +69,256 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
+def cluster_state() -> World:
     return World()
 
 
-def test_a_process_that_ends_itself_handles_nothing_more_and_its_reason_is_told_at_once(world: World) -> None:
-    world.send(A, B, "first")
-    world.send(A, B, "second")
-    world.network.kernel.run_until(LATENCY - 1)
-    world.network.kernel.step()
-    world.network.exit(B, "enough")
-    world.run(10 * LATENCY)
-    assert world.seen(B) == [(LATENCY, "message", (A, "first"))]
-    assert world.ended == [(B, (0, "enough"))]
+def test_a_process_that_ends_itself_handles_nothing_more_and_its_reason_is_told_at_once(cluster_state: World) -> None:
+    cluster_state.send(A, B, "first")
+    cluster_state.send(A, B, "second")
+    cluster_state.network.kernel.run_until(LATENCY - 1)
+    cluster_state.network.kernel.step()
+    cluster_state.network.exit(B, "enough")
+    cluster_state.run(10 * LATENCY)
+    assert cluster_state.seen(B) == [(LATENCY, "message", (A, "first"))]
+    assert cluster_state.ended == [(B, (0, "enough"))]
 
 
-def test_a_message_takes_the_latency_of_its_link(world: World) -> None:
-    world.send(A, B, "hello")
-    world.run(LATENCY - 1)
-    assert world.seen(B) == []
-    world.run(LATENCY)
-    assert world.seen(B) == [(LATENCY, "message", (A, "hello"))]
-    assert world.seen(A) == world.seen(C) == []
+def test_a_message_takes_the_latency_of_its_link(cluster_state: World) -> None:
+    cluster_state.send(A, B, "hello")
+    cluster_state.run(LATENCY - 1)
+    assert cluster_state.seen(B) == []
+    cluster_state.run(LATENCY)
+    assert cluster_state.seen(B) == [(LATENCY, "message", (A, "hello"))]
+    assert cluster_state.seen(A) == cluster_state.seen(C) == []
 
 
-def test_a_timer_fires_after_its_delay(world: World) -> None:
-    world.timer(A, 30, ("tick", 1))
-    world.run(50)
-    assert world.seen(A) == [(30, "timer", ("tick", 1))]
+def test_a_timer_fires_after_its_delay(cluster_state: World) -> None:
+    cluster_state.timer(A, 30, ("tick", 1))
+    cluster_state.run(50)
+    assert cluster_state.seen(A) == [(30, "timer", ("tick", 1))]
 
 
-def test_control_events_reach_their_handler_in_order_with_everything_else(world: World) -> None:
-    world.network.kernel.schedule(40, 2, 99, ())
-    world.run(40)
-    assert world.outside == [(40, 99)]
+def test_control_events_reach_their_handler_in_order_with_everything_else(cluster_state: World) -> None:
+    cluster_state.network.kernel.schedule(40, 2, 99, ())
+    cluster_state.run(40)
+    assert cluster_state.outside == [(40, 99)]
 
 
-def test_a_paused_process_handles_nothing_and_loses_nothing(world: World) -> None:
-    world.timer(B, 150, ("first",))
-    world.send(A, B, "early")
-    world.network.pause(B)
-    world.run(160)
-    world.send(C, B, "late")
-    world.run(500)
-    assert world.seen(B) == []
-    world.network.resume(B)
-    world.run(500)
-    assert world.seen(B) == [
+def test_a_paused_process_handles_nothing_and_loses_nothing(cluster_state: World) -> None:
+    cluster_state.timer(B, 150, ("first",))
+    cluster_state.send(A, B, "early")
+    cluster_state.network.pause(B)
+    cluster_state.run(160)
+    cluster_state.send(C, B, "late")
+    cluster_state.run(500)
+    assert cluster_state.seen(B) == []
+    cluster_state.network.resume(B)
+    cluster_state.run(500)
+    assert cluster_state.seen(B) == [
         (500, "message", (A, "early")),
         (500, "timer", ("first",)),
         (500, "message", (C, "late")),
     ]
 
 
-def test_nobody_is_told_of_a_pause(world: World) -> None:
-    world.send(A, B, "x")
-    world.network.pause(B)
-    world.run(10_000)
-    assert world.seen(A) == []
+def test_nobody_is_told_of_a_pause(cluster_state: World) -> None:
+    cluster_state.send(A, B, "x")
+    cluster_state.network.pause(B)
+    cluster_state.run(10_000)
+    assert cluster_state.seen(A) == []
 
 
-def test_what_a_paused_process_had_sent_still_arrives(world: World) -> None:
-    world.send(A, B, "on the wire")
-    world.network.pause(A)
-    world.run(LATENCY)
-    assert world.seen(B) == [(LATENCY, "message", (A, "on the wire"))]
+def test_what_a_paused_process_had_sent_still_arrives(cluster_state: World) -> None:
+    cluster_state.send(A, B, "on the wire")
+    cluster_state.network.pause(A)
+    cluster_state.run(LATENCY)
+    assert cluster_state.seen(B) == [(LATENCY, "message", (A, "on the wire"))]
 
 
-def test_what_arrives_at_the_instant_of_resuming_comes_behind_what_was_held(world: World) -> None:
-    world.network.pause(B)
-    world.send(A, B, "held")
-    world.run(LATENCY)
-    world.network.resume(B)
-    world.network.kernel.schedule(LATENCY, 1, B, (0, ("after",)))
-    world.run(LATENCY)
-    assert [what for _at, what, _detail in world.seen(B)] == ["message", "timer"]
+def test_what_arrives_at_the_instant_of_resuming_comes_behind_what_was_held(cluster_state: World) -> None:
+    cluster_state.network.pause(B)
+    cluster_state.send(A, B, "held")
+    cluster_state.run(LATENCY)
+    cluster_state.network.resume(B)
+    cluster_state.network.kernel.schedule(LATENCY, 1, B, (0, ("after",)))
+    cluster_state.run(LATENCY)
+    assert [what for _at, what, _detail in cluster_state.seen(B)] == ["message", "timer"]
 
 
-def test_pausing_again_before_the_held_are_handled_holds_them_again(world: World) -> None:
-    world.network.pause(B)
+def test_pausing_again_before_the_held_are_handled_holds_them_again(cluster_state: World) -> None:
+    cluster_state.network.pause(B)
     for word in ("one", "two"):
-        world.send(A, B, word)
-    world.run(200)
-    world.network.resume(B)
-    world.network.pause(B)
-    world.run(300)
-    assert world.seen(B) == []
-    world.network.resume(B)
-    world.run(300)
-    assert [detail for _at, _what, detail in world.seen(B)] == [(A, "one"), (A, "two")]
+        cluster_state.send(A, B, word)
+    cluster_state.run(200)
+    cluster_state.network.resume(B)
+    cluster_state.network.pause(B)
+    cluster_state.run(300)
+    assert cluster_state.seen(B) == []
+    cluster_state.network.resume(B)
+    cluster_state.run(300)
+    assert [detail for _at, _what, detail in cluster_state.seen(B)] == [(A, "one"), (A, "two")]
 
 
-def test_a_crash_resets_every_peer_that_had_a_connection_and_nobody_else(world: World) -> None:
-    world.send(A, B, "x")
-    world.run(1_000)
-    world.network.crash(B)
-    world.run(2_000)
-    assert world.seen(A) == [(1_000 + LATENCY, "reset", B)]
-    assert world.seen(C) == []
+def test_a_crash_resets_every_peer_that_had_a_connection_and_nobody_else(cluster_state: World) -> None:
+    cluster_state.send(A, B, "x")
+    cluster_state.run(1_000)
+    cluster_state.network.crash(B)
+    cluster_state.run(2_000)
+    assert cluster_state.seen(A) == [(1_000 + LATENCY, "reset", B)]
+    assert cluster_state.seen(C) == []
 
 
-def test_a_second_crash_does_not_reset_connections_that_were_not_made_again(world: World) -> None:
-    world.send(A, B, "x")
-    world.run(200)
+def test_a_second_crash_does_not_reset_connections_that_were_not_made_again(cluster_state: World) -> None:
+    cluster_state.send(A, B, "x")
+    cluster_state.run(200)
     for _time in range(2):
-        world.network.crash(B)
-        world.network.restart(B)
-        world.run(world.network.kernel.now + 1_000)
-    assert [what for _at, what, _detail in world.seen(A)] == ["reset"]
+        cluster_state.network.crash(B)
+        cluster_state.network.restart(B)
+        cluster_state.run(cluster_state.network.kernel.now + 1_000)
+    assert [what for _at, what, _detail in cluster_state.seen(A)] == ["reset"]
 
 
-def test_sending_to_a_crashed_process_is_answered_by_a_reset(world: World) -> None:
-    world.network.crash(B)
-    world.send(A, B, "anybody there?")
-    world.run(1_000)
-    assert world.seen(B) == []
-    assert world.seen(A) == [(2 * LATENCY, "reset", B)]
+def test_sending_to_a_crashed_process_is_answered_by_a_reset(cluster_state: World) -> None:
+    cluster_state.network.crash(B)
+    cluster_state.send(A, B, "anybody there?")
+    cluster_state.run(1_000)
+    assert cluster_state.seen(B) == []
+    assert cluster_state.seen(A) == [(2 * LATENCY, "reset", B)]
 
 
-def test_a_message_on_its_way_when_its_target_crashes_is_lost(world: World) -> None:
-    world.send(A, B, "lost")
-    world.run(50)
-    world.network.crash(B)
-    world.run(1_000)
-    assert world.seen(B) == []
-    assert all(what == "reset" for _at, what, _detail in world.seen(A))
-    assert world.seen(A)[0] == (150, "reset", B)
+def test_a_message_on_its_way_when_its_target_crashes_is_lost(cluster_state: World) -> None:
+    cluster_state.send(A, B, "lost")
+    cluster_state.run(50)
+    cluster_state.network.crash(B)
+    cluster_state.run(1_000)
+    assert cluster_state.seen(B) == []
+    assert all(what == "reset" for _at, what, _detail in cluster_state.seen(A))
+    assert cluster_state.seen(A)[0] == (150, "reset", B)
 
 
-def test_a_process_that_crashes_does_not_hear_resets_of_its_former_life(world: World) -> None:
-    world.send(A, B, "x")
-    world.run(200)
-    world.network.crash(A)
-    world.network.crash(B)
-    world.network.restart(A)
-    world.run(1_000)
-    assert world.seen(A) == []
+def test_a_process_that_crashes_does_not_hear_resets_of_its_former_life(cluster_state: World) -> None:
+    cluster_state.send(A, B, "x")
+    cluster_state.run(200)
+    cluster_state.network.crash(A)
+    cluster_state.network.crash(B)
+    cluster_state.network.restart(A)
+    cluster_state.run(1_000)
+    assert cluster_state.seen(A) == []
 
 
-def test_a_power_loss_is_silent(world: World) -> None:
-    world.send(A, B, "before")
-    world.run(200)
-    world.network.power_off(B)
-    world.send(A, B, "after")
-    world.run(100_000)
-    assert world.seen(A) == []
-    assert [detail for _at, _what, detail in world.seen(B)] == [(A, "before")]
+def test_a_power_loss_is_silent(cluster_state: World) -> None:
+    cluster_state.send(A, B, "before")
+    cluster_state.run(200)
+    cluster_state.network.power_off(B)
+    cluster_state.send(A, B, "after")
+    cluster_state.run(100_000)
+    assert cluster_state.seen(A) == []
+    assert [detail for _at, _what, detail in cluster_state.seen(B)] == [(A, "before")]
 
 
-def test_a_power_loss_during_a_pause_takes_what_was_held(world: World) -> None:
-    world.network.pause(B)
-    world.send(A, B, "held")
-    world.run(200)
-    world.network.power_off(B)
-    world.network.restart(B)
-    world.network.pause(B)
-    world.network.resume(B)
-    world.run(1_000)
-    assert world.seen(B) == world.seen(A) == []
-
-
-@pytest.mark.parametrize("stop", ["crash", "power_off"])
-def test_a_restart_drops_the_timers_of_the_old_life(world: World, stop: str) -> None:
-    world.timer(B, 500, ("old",))
-    getattr(world.network, stop)(B)
-    world.network.restart(B)
-    world.timer(B, 300, ("new",))
-    world.run(1_000)
-    assert world.seen(B) == [(300, "timer", ("new",))]
+def test_a_power_loss_during_a_pause_takes_what_was_held(cluster_state: World) -> None:
+    cluster_state.network.pause(B)
+    cluster_state.send(A, B, "held")
+    cluster_state.run(200)
+    cluster_state.network.power_off(B)
+    cluster_state.network.restart(B)
+    cluster_state.network.pause(B)
+    cluster_state.network.resume(B)
+    cluster_state.run(1_000)
+    assert cluster_state.seen(B) == cluster_state.seen(A) == []
 
 
 @pytest.mark.parametrize("stop", ["crash", "power_off"])
-def test_what_was_sent_to_the_old_life_is_answered_by_a_reset_from_the_new(world: World, stop: str) -> None:
-    world.send(A, B, "to the old one")
-    getattr(world.network, stop)(B)
-    world.network.restart(B)
-    world.run(1_000)
-    assert world.seen(B) == []
-    assert (2 * LATENCY, "reset", B) in world.seen(A)
+def test_a_restart_drops_the_timers_of_the_old_life(cluster_state: World, stop: str) -> None:
+    cluster_state.timer(B, 500, ("old",))
+    getattr(cluster_state.network, stop)(B)
+    cluster_state.network.restart(B)
+    cluster_state.timer(B, 300, ("new",))
+    cluster_state.run(1_000)
+    assert cluster_state.seen(B) == [(300, "timer", ("new",))]
 
 
-def test_a_restarted_process_receives_what_is_sent_to_it_now(world: World) -> None:
-    world.network.crash(B)
-    world.network.restart(B)
-    world.send(A, B, "welcome back")
-    world.run(1_000)
-    assert world.seen(B) == [(LATENCY, "message", (A, "welcome back"))]
+@pytest.mark.parametrize("stop", ["crash", "power_off"])
+def test_what_was_sent_to_the_old_life_is_answered_by_a_reset_from_the_new(cluster_state: World, stop: str) -> None:
+    cluster_state.send(A, B, "to the old one")
+    getattr(cluster_state.network, stop)(B)
+    cluster_state.network.restart(B)
+    cluster_state.run(1_000)
+    assert cluster_state.seen(B) == []
+    assert (2 * LATENCY, "reset", B) in cluster_state.seen(A)
 
 
-def test_messages_of_a_process_that_has_since_crashed_still_arrive(world: World) -> None:
-    world.send(B, A, "last words")
-    world.run(10)
-    world.network.crash(B)
-    world.run(1_000)
-    assert world.seen(A) == [(LATENCY, "message", (B, "last words"))]
+def test_a_restarted_process_receives_what_is_sent_to_it_now(cluster_state: World) -> None:
+    cluster_state.network.crash(B)
+    cluster_state.network.restart(B)
+    cluster_state.send(A, B, "welcome back")
+    cluster_state.run(1_000)
+    assert cluster_state.seen(B) == [(LATENCY, "message", (A, "welcome back"))]
 
 
-def test_every_stop_is_a_new_incarnation_and_pauses_are_none(world: World) -> None:
-    process = world.network.processes[B]
-    world.network.pause(B)
-    world.network.resume(B)
+def test_messages_of_a_process_that_has_since_crashed_still_arrive(cluster_state: World) -> None:
+    cluster_state.send(B, A, "last words")
+    cluster_state.run(10)
+    cluster_state.network.crash(B)
+    cluster_state.run(1_000)
+    assert cluster_state.seen(A) == [(LATENCY, "message", (B, "last words"))]
+
+
+def test_every_stop_is_a_new_incarnation_and_pauses_are_none(cluster_state: World) -> None:
+    process = cluster_state.network.processes[B]
+    cluster_state.network.pause(B)
+    cluster_state.network.resume(B)
     assert (process.incarnation, process.state) == (0, ProcessState.RUNNING)
-    world.network.crash(B)
+    cluster_state.network.crash(B)
     assert (process.incarnation, process.state) == (1, ProcessState.DOWN)
-    world.network.restart(B)
-    world.network.power_off(B)
+    cluster_state.network.restart(B)
+    cluster_state.network.power_off(B)
     assert (process.incarnation, process.state) == (2, ProcessState.OFF)
 
 
-def test_lag_slows_only_its_own_direction(world: World) -> None:
-    world.network.slow_down(A, B, ((1, 900, 0),))
-    world.send(A, B, "slow")
-    world.send(B, A, "quick")
-    world.send(A, C, "quick too")
-    world.run(2_000)
-    assert world.seen(B)[0][0] == LATENCY + 900
-    assert world.seen(A)[0][0] == world.seen(C)[0][0] == LATENCY
+def test_lag_slows_only_its_own_direction(cluster_state: World) -> None:
+    cluster_state.network.slow_down(A, B, ((1, 900, 0),))
+    cluster_state.send(A, B, "slow")
+    cluster_state.send(B, A, "quick")
+    cluster_state.send(A, C, "quick too")
+    cluster_state.run(2_000)
+    assert cluster_state.seen(B)[0][0] == LATENCY + 900
+    assert cluster_state.seen(A)[0][0] == cluster_state.seen(C)[0][0] == LATENCY
 
 
-def test_several_lags_add_up(world: World) -> None:
-    world.network.slow_down(A, B, ((1, 50, 0), (2, 7, 0)))
-    world.send(A, B, "x")
-    world.run(1_000)
-    assert world.seen(B)[0][0] == LATENCY + 57
+def test_several_lags_add_up(cluster_state: World) -> None:
+    cluster_state.network.slow_down(A, B, ((1, 50, 0), (2, 7, 0)))
+    cluster_state.send(A, B, "x")
+    cluster_state.run(1_000)
+    assert cluster_state.seen(B)[0][0] == LATENCY + 57
 
 
-def test_nothing_overtakes_when_lag_ends(world: World) -> None:
-    world.network.slow_down(A, B, ((1, 900, 0),))
-    world.send(A, B, "slow")
-    world.network.slow_down(A, B, ())
-    world.run(10)
-    world.send(A, B, "would be quick")
-    world.run(2_000)
-    assert [(at, detail[1]) for at, _what, detail in world.seen(B)] == [(1_000, "slow"), (1_000, "would be quick")]
+def test_nothing_overtakes_when_lag_ends(cluster_state: World) -> None:
+    cluster_state.network.slow_down(A, B, ((1, 900, 0),))
+    cluster_state.send(A, B, "slow")
+    cluster_state.network.slow_down(A, B, ())
+    cluster_state.run(10)
+    cluster_state.send(A, B, "would be quick")
+    cluster_state.run(2_000)
+    assert [(at, detail[1]) for at, _what, detail in cluster_state.seen(B)] == [
+        (1_000, "slow"),
+        (1_000, "would be quick"),
+    ]
 
 
 @pytest.mark.slow
 @given(st.integers(0, 1000), st.integers(0, 500), st.lists(st.integers(0, 120), min_size=1, max_size=25))
 def test_each_link_is_first_in_first_out_however_large_its_jitter(seed: int, jitter: int, gaps: list[int]) -> None:
-    world = World(jitter=jitter, seed=seed)
+    cluster_state = World(jitter=jitter, seed=seed)
     sent: list[int] = []
     for number, gap in enumerate(gaps):
-        world.run(world.network.kernel.now + gap)
-        sent.append(world.network.kernel.now)
-        world.send(A, B, number)
-    world.run(1_000_000)
-    assert [detail for _at, _what, detail in world.seen(B)] == [(A, number) for number in range(len(gaps))]
-    arrivals = [at for at, _what, _detail in world.seen(B)]
+        cluster_state.run(cluster_state.network.kernel.now + gap)
+        sent.append(cluster_state.network.kernel.now)
+        cluster_state.send(A, B, number)
+    cluster_state.run(1_000_000)
+    assert [detail for _at, _what, detail in cluster_state.seen(B)] == [(A, number) for number in range(len(gaps))]
+    arrivals = [at for at, _what, _detail in cluster_state.seen(B)]
     assert all(at >= start + LATENCY for at, start in zip(arrivals, sent, strict=True))
     latest = 0
     for at, start in zip(arrivals, sent, strict=True):
@@ -327,25 +330,25 @@ def test_jitter_of_one_link_is_not_moved_by_traffic_on_another() -> None:
     quiet, busy = World(jitter=400, seed=5), World(jitter=400, seed=5)
     for number in range(50):
         NodeContext(busy.network, A).send(C, number)
-    for world in (quiet, busy):
-        world.send(A, B, "x")
-        world.run(10_000)
+    for cluster_state in (quiet, busy):
+        cluster_state.send(A, B, "x")
+        cluster_state.run(10_000)
     assert quiet.seen(B) == busy.seen(B)
 
 
-def _play(world: World) -> None:
-    network = world.network
+def _play(cluster_state: World) -> None:
+    network = cluster_state.network
     NodeContext(network, B).send(A, "reply")
     network.resume(B)
     network.slow_down(A, B, ())
     NodeContext(network, A).send(B, "more")
     network.crash(C)
-    world.run(5_000)
+    cluster_state.run(5_000)
 
 
 def test_a_loaded_network_goes_on_exactly_as_the_first_time() -> None:
-    world = World(jitter=90, seed=3)
-    network = world.network
+    cluster_state = World(jitter=90, seed=3)
+    network = cluster_state.network
     NodeContext(network, A).send(C, "seen before")
     network.slow_down(A, B, ((1, 300, 20),))
     for word in ("one", "two"):
@@ -354,16 +357,16 @@ def test_a_loaded_network_goes_on_exactly_as_the_first_time() -> None:
     network.pause(B)
     network.crash(C)
     network.restart(C)
-    world.run(250)
-    saved, drawn = network.save(), world.streams.save()
-    past = {node: len(world.seen(node)) for node in world.nodes}
-    _play(world)
-    first = {node: world.seen(node)[past[node] :] for node in world.nodes}
-    for node in world.nodes:
-        del world.seen(node)[past[node] :]
-    world.streams.load(drawn)
+    cluster_state.run(250)
+    saved, drawn = network.save(), cluster_state.streams.save()
+    past = {node: len(cluster_state.seen(node)) for node in cluster_state.nodes}
+    _play(cluster_state)
+    first = {node: cluster_state.seen(node)[past[node] :] for node in cluster_state.nodes}
+    for node in cluster_state.nodes:
+        del cluster_state.seen(node)[past[node] :]
+    cluster_state.streams.load(drawn)
     network.load(saved)
     assert network.save() == saved
     assert network.processes[B].state is ProcessState.PAUSED
-    _play(world)
-    assert {node: world.seen(node)[past[node] :] for node in world.nodes} == first
+    _play(cluster_state)
+    assert {node: cluster_state.seen(node)[past[node] :] for node in cluster_state.nodes} == first

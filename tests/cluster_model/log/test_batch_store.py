@@ -13,15 +13,15 @@ def batch(base: int, records: int, size: int = 100) -> Batch:
 
 
 def written(start: int, *sizes: tuple[int, int]) -> EpochBranch:
-    lineage = BatchStore().begin(1, 0, start)
+    epoch_branch = BatchStore().begin(1, 0, start)
     for records, size in sizes:
-        lineage.append(batch(lineage.end, records, size))
-    return lineage
+        epoch_branch.append(batch(epoch_branch.end, records, size))
+    return epoch_branch
 
 
 def test_a_log_branch_begins_empty_where_its_leader_stood() -> None:
-    lineage = BatchStore().begin(3, 7, 50)
-    assert (lineage.broker, lineage.epoch, lineage.start, lineage.end) == (3, 7, 50, 50)
+    epoch_branch = BatchStore().begin(3, 7, 50)
+    assert (epoch_branch.broker, epoch_branch.epoch, epoch_branch.start, epoch_branch.end) == (3, 7, 50, 50)
 
 
 def test_its_end_is_behind_the_last_record() -> None:
@@ -29,15 +29,15 @@ def test_its_end_is_behind_the_last_record() -> None:
 
 
 def test_the_batch_that_holds_an_offset_is_found_at_every_offset_of_it() -> None:
-    lineage = written(10, (1, 10), (3, 10), (2, 10))
-    assert [lineage.batch_at(offset).base for offset in range(10, 16)] == [10, 11, 11, 11, 14, 14]
+    epoch_branch = written(10, (1, 10), (3, 10), (2, 10))
+    assert [epoch_branch.batch_at(offset).base for offset in range(10, 16)] == [10, 11, 11, 11, 14, 14]
 
 
 def test_ids_are_given_out_in_order_even_for_the_same_broker_and_epoch() -> None:
-    lineages = BatchStore()
-    twins = [lineages.begin(1, 4, 10), lineages.begin(1, 4, 8)]
-    assert [lineage.id for lineage in twins] == [0, 1]
-    assert [lineages.by_id[lineage.id] for lineage in twins] == twins
+    epoch_branches = BatchStore()
+    twins = [epoch_branches.begin(1, 4, 10), epoch_branches.begin(1, 4, 8)]
+    assert [epoch_branch.id for epoch_branch in twins] == [0, 1]
+    assert [epoch_branches.by_id[epoch_branch.id] for epoch_branch in twins] == twins
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_ids_are_given_out_in_order_even_for_the_same_broker_and_epoch() -> None
     [(0, 2, 10), (1, 2, 10), (0, 3, 30), (1, 3, 30), (2, 6, 50), (3, 4, 20), (4, 6, 30), (0, 6, 60)],
 )
 def test_bytes_count_every_batch_that_is_touched(start: int, end: int, total: int) -> None:
-    lineage = written(0, (2, 10), (2, 20), (2, 30))
-    assert lineage.bytes_between(start, end) == total
+    epoch_branch = written(0, (2, 10), (2, 20), (2, 30))
+    assert epoch_branch.bytes_between(start, end) == total
 
 
 @pytest.mark.parametrize(
@@ -70,33 +70,33 @@ def test_a_read_stops_behind_whole_batches(start: int, end: int, most: int, stop
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 30)), min_size=1, max_size=8), st.data())
 def test_a_read_fits_as_a_scan_over_batches_would(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
-    lineage = written(5, *sizes)
-    start = data.draw(st.integers(5, lineage.end - 1))
-    end = data.draw(st.integers(start + 1, lineage.end))
+    epoch_branch = written(5, *sizes)
+    start = data.draw(st.integers(5, epoch_branch.end - 1))
+    end = data.draw(st.integers(start + 1, epoch_branch.end))
     most = data.draw(st.integers(0, 130))
     stop, used = start, 0
-    for found in lineage.between(lineage.start, lineage.end):
+    for found in epoch_branch.between(epoch_branch.start, epoch_branch.end):
         if found.end <= start or found.base >= end:
             continue
         used += found.size
         if used > most and stop > start:
             break
         stop = min(end, found.end)
-    assert lineage.fit(start, end, most) == stop
+    assert epoch_branch.fit(start, end, most) == stop
 
 
 def test_going_back_forgets_later_log_branches_and_later_batches() -> None:
-    lineages = BatchStore()
-    first = lineages.begin(1, 0, 0)
+    epoch_branches = BatchStore()
+    first = epoch_branches.begin(1, 0, 0)
     first.append(batch(0, 2, 10))
-    saved = lineages.save()
+    saved = epoch_branches.save()
     first.append(batch(2, 2, 10))
-    lineages.begin(2, 1, 4).append(batch(4, 1, 10))
-    lineages.load(saved)
-    assert lineages.by_id == [first]
+    epoch_branches.begin(2, 1, 4).append(batch(4, 1, 10))
+    epoch_branches.load(saved)
+    assert epoch_branches.by_id == [first]
     assert (first.end, first.length, first.bytes_between(0, 2), first.index_at(1)) == (2, 1, 10, 0)
     first.append(batch(2, 5, 30))
-    assert (first.bytes_between(0, 7), lineages.begin(2, 1, 7).id) == (40, 1)
+    assert (first.bytes_between(0, 7), epoch_branches.begin(2, 1, 7).id) == (40, 1)
 
 
 @pytest.mark.slow
@@ -104,11 +104,13 @@ def test_going_back_forgets_later_log_branches_and_later_batches() -> None:
     st.lists(st.tuples(st.integers(1, 3), st.integers(1, 50), st.integers(-1, 9)), min_size=1, max_size=12), st.data()
 )
 def test_a_stretch_is_measured_as_its_batches_are(made: list[tuple[int, int, int]], data: st.DataObject) -> None:
-    lineage = BatchStore().begin(1, 0, 5)
+    epoch_branch = BatchStore().begin(1, 0, 5)
     for records, size, timestamp in made:
-        lineage.append(Batch(lineage.end, records, size, 0, "p", -1, 0, 1, timestamp_us=timestamp))
-    start = data.draw(st.integers(5, lineage.end - 1))
-    end = data.draw(st.integers(start + 1, lineage.end))
-    touched = [one for one in lineage.between(lineage.start, lineage.end) if one.base < end and start < one.end]
+        epoch_branch.append(Batch(epoch_branch.end, records, size, 0, "p", -1, 0, 1, timestamp_us=timestamp))
+    start = data.draw(st.integers(5, epoch_branch.end - 1))
+    end = data.draw(st.integers(start + 1, epoch_branch.end))
+    touched = [
+        one for one in epoch_branch.between(epoch_branch.start, epoch_branch.end) if one.base < end and start < one.end
+    ]
     newest = max(one.timestamp_us for one in touched)
-    assert lineage.measure(start, end) == (sum(one.size for one in touched), touched[0].timestamp_us, newest)
+    assert epoch_branch.measure(start, end) == (sum(one.size for one in touched), touched[0].timestamp_us, newest)

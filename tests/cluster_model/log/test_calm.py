@@ -70,13 +70,15 @@ BATCHES = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 50), st.integers(
 
 
 def written(batches: list[tuple[int, int, int]]) -> EpochBranch:
-    lineage = EpochBranch(0, 1, 0, 5)
+    epoch_branch = EpochBranch(0, 1, 0, 5)
     for index, (records, size, stamp) in enumerate(batches):
         names = (f"r{index}",) if index % 3 == 0 else ()
-        lineage.append(
-            Batch(lineage.end, records, size, index, f"p{index % 2}", -1, index, index % 2, names, stamp, index % 3)
+        epoch_branch.append(
+            Batch(
+                epoch_branch.end, records, size, index, f"p{index % 2}", -1, index, index % 2, names, stamp, index % 3
+            )
         )
-    return lineage
+    return epoch_branch
 
 
 @given(batches=BATCHES, more=BATCHES, share=st.integers(0, 100), most=st.integers(0, 200), parts=st.booleans())

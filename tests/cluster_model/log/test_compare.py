@@ -52,20 +52,20 @@ def test_a_hole_without_offsets_takes_nothing(ranges: list[Range]) -> None:
     assert subtract(union(ranges), [(0, 0)]) == union(ranges)
 
 
-def log_of(lineages: BatchStore, start: int, *pieces: tuple[int, int]) -> ReplicaLog:
+def log_of(epoch_branches: BatchStore, start: int, *pieces: tuple[int, int]) -> ReplicaLog:
     """Return a log that begins at ``start`` and holds pieces of (branch, records) one after the other."""
-    log = ReplicaLog(lineages, uses_epochs=False, replaces=True)
+    log = ReplicaLog(epoch_branches, uses_epochs=False, replaces=True)
     log.restart_at(start)
-    for lineage, records in pieces:
-        written = lineages.by_id[lineage]
+    for epoch_branch, records in pieces:
+        written = epoch_branches.by_id[epoch_branch]
         if written.end < log.leo + records:
             written.append(Batch(written.end, log.leo + records - written.end, 1, 0, "", -1, 0, 1))
-        log.append_slice(Slice(log.leo, log.leo + records, ((log.leo, lineage),)))
+        log.append_slice(Slice(log.leo, log.leo + records, ((log.leo, epoch_branch),)))
     return log
 
 
 def plain(log: ReplicaLog) -> dict[int, int]:
-    return {offset: log.lineage_at(offset).id for offset in range(log.log_start, log.leo)}
+    return {offset: log.branch_at(offset).id for offset in range(log.log_start, log.leo)}
 
 
 PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=5)
@@ -76,34 +76,34 @@ PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=5)
 def test_logs_differ_exactly_where_other_log_branches_cover_the_offset(
     start: int, one: list[tuple[int, int]], other_start: int, other: list[tuple[int, int]]
 ) -> None:
-    lineages = BatchStore()
+    epoch_branches = BatchStore()
     for number in range(3):
-        lineages.begin(number, number, 0)
-    left, right = log_of(lineages, start, *one), log_of(lineages, other_start, *other)
-    expected = {at for at, lineage in plain(left).items() if plain(right).get(at, lineage) != lineage}
+        epoch_branches.begin(number, number, 0)
+    left, right = log_of(epoch_branches, start, *one), log_of(epoch_branches, other_start, *other)
+    expected = {at for at, epoch_branch in plain(left).items() if plain(right).get(at, epoch_branch) != epoch_branch}
     assert spread(differing(left, right)) == expected
     assert ordered(differing(left, right))
     assert differing(left, right) == differing(right, left)
 
 
 def test_the_shorter_of_two_logs_does_not_differ_where_it_ends() -> None:
-    lineages = BatchStore()
-    lineages.begin(1, 0, 0)
-    assert differing(log_of(lineages, 0, (0, 9)), log_of(lineages, 0, (0, 4))) == []
+    epoch_branches = BatchStore()
+    epoch_branches.begin(1, 0, 0)
+    assert differing(log_of(epoch_branches, 0, (0, 9)), log_of(epoch_branches, 0, (0, 4))) == []
 
 
 def test_two_log_branches_of_one_leader_in_one_epoch_are_told_apart() -> None:
-    lineages = BatchStore()
-    first, second = lineages.begin(1, 5, 0), lineages.begin(1, 5, 3)
-    kept = log_of(lineages, 0, (first.id, 6))
-    rewritten = log_of(lineages, 0, (first.id, 3), (second.id, 2))
+    epoch_branches = BatchStore()
+    first, second = epoch_branches.begin(1, 5, 0), epoch_branches.begin(1, 5, 3)
+    kept = log_of(epoch_branches, 0, (first.id, 6))
+    rewritten = log_of(epoch_branches, 0, (first.id, 3), (second.id, 2))
     assert differing(kept, rewritten) == [(3, 5)]
 
 
 def test_what_retention_removed_is_not_compared() -> None:
-    lineages = BatchStore()
-    lineages.begin(1, 0, 0)
-    lineages.begin(2, 1, 0)
-    one, other = log_of(lineages, 0, (0, 6)), log_of(lineages, 0, (1, 6))
+    epoch_branches = BatchStore()
+    epoch_branches.begin(1, 0, 0)
+    epoch_branches.begin(2, 1, 0)
+    one, other = log_of(epoch_branches, 0, (0, 6)), log_of(epoch_branches, 0, (1, 6))
     one.log_start = 4
     assert differing(one, other) == [(4, 6)]

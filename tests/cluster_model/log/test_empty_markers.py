@@ -120,7 +120,7 @@ def seen(log: ReplicaLog, bound: int) -> dict[str, str]:
     names = {batch.base: batch.name for _l, batch, _s, _e in log.batches() if batch.name}
     aborted = [(each.producer_id, each.first_offset) for each in log.transactions.aborted_between(0, bound)]
     found: dict[str, str] = {}
-    for start, end in visible_ranges(log.lineages, log.read(0, bound, 1 << 30), aborted):
+    for start, end in visible_ranges(log.epoch_branches, log.read(0, bound, 1 << 30), aborted):
         for offset in range(start, end):
             key, _sign, value = names[offset][0].partition("=")
             found[key] = value
@@ -174,7 +174,7 @@ def test_whatever_is_cleaned_when_readers_of_committed_data_see_the_same(seed: i
         assert committed == truth
         if number % 10:
             continue
-        copy = ReplicaLog(log.lineages, uses_epochs=True, replaces=True)
+        copy = ReplicaLog(log.epoch_branches, uses_epochs=True, replaces=True)
         while copy.leo < log.leo:
             copy.append_slice(log.read(copy.leo, log.leo, 200))
         assert seen(copy, writer.lso) == seen(log, writer.lso)
@@ -191,8 +191,10 @@ def test_a_reader_does_not_hear_of_a_marker_that_is_gone() -> None:
     writer.write(7, names=("b=1",))
     log = writer.rig.replica.log
     whole = log.read(0, log.leo, 1 << 20)
-    assert list(visible_ranges(log.lineages, whole, [(7, 0)])) == [(2, 3)]
-    assert list(visible_ranges(log.lineages, whole._replace(cleaned=CompactionOverlay(((0, 2),))), [(7, 0)])) == []
+    assert list(visible_ranges(log.epoch_branches, whole, [(7, 0)])) == [(2, 3)]
+    assert (
+        list(visible_ranges(log.epoch_branches, whole._replace(cleaned=CompactionOverlay(((0, 2),))), [(7, 0)])) == []
+    )
 
 
 def test_a_partition_of_offsets_stays_small_and_a_new_coordinator_reads_the_same_of_it() -> None:

@@ -44,8 +44,8 @@ def told(cluster: Cluster) -> list[tuple[str, Place]]:
 def newest_gone(log: ReplicaLog) -> int:
     """Return the number of keys without any remaining record, although there were some."""
     newest: dict[Key | None, int] = {}
-    for _lineage, batch, start, end in log.batches():
-        newest |= {keys_of(log.lineages.keys, batch).keys[at - batch.base]: at for at in range(start, end)}
+    for _epoch_branch, batch, start, end in log.batches():
+        newest |= {keys_of(log.epoch_branches.keys, batch).keys[at - batch.base]: at for at in range(start, end)}
     return sum(log.cleaned is not None and log.cleaned.covers(at) for at in newest.values())
 
 

@@ -79,8 +79,8 @@ class LogMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lineages = BatchStore()
-        self.logs = [ReplicaLog(self.lineages, uses_epochs=True, replaces=True) for _replica in range(3)]
+        self.epoch_branches = BatchStore()
+        self.logs = [ReplicaLog(self.epoch_branches, uses_epochs=True, replaces=True) for _replica in range(3)]
         self.plain = [Plain() for _replica in range(3)]
         self.log_branches: list[int | None] = [None, None, None]
         self.epoch = 0
@@ -95,7 +95,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(replica=REPLICA)
     def lead(self, replica: int) -> None:
         self.epoch += 1
-        self.log_branches[replica] = self.lineages.begin(replica, self.epoch, self.logs[replica].leo).id
+        self.log_branches[replica] = self.epoch_branches.begin(replica, self.epoch, self.logs[replica].leo).id
 
     @precondition(lambda self: any(log_branch is not None for log_branch in self.log_branches))
     @rule(replica=REPLICA, records=st.integers(1, 4), size=st.integers(1, 40))
@@ -104,10 +104,10 @@ class LogMachine(RuleBasedStateMachine):
         if log_branch is None:
             return
         log, plain = self.logs[replica], self.plain[replica]
-        lineage: EpochBranch = self.lineages.by_id[log_branch]
+        epoch_branch: EpochBranch = self.epoch_branches.by_id[log_branch]
         base = plain.end
-        log.append_batch(lineage, Batch(base, records, size, self.now, "p", -1, base, 1))
-        plain.records.extend(Record(log_branch, lineage.epoch, base, size) for _record in range(records))
+        log.append_batch(epoch_branch, Batch(base, records, size, self.now, "p", -1, base, 1))
+        plain.records.extend(Record(log_branch, epoch_branch.epoch, base, size) for _record in range(records))
 
     @rule(follower=REPLICA, source=REPLICA, max_bytes=st.integers(0, 90), bound=st.integers(0, 30))
     def copy_from(self, follower: int, source: int, max_bytes: int, bound: int) -> None:
@@ -171,14 +171,14 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def save(self) -> None:
-        state = (self.lineages.save(), [log.save() for log in self.logs])
+        state = (self.epoch_branches.save(), [log.save() for log in self.logs])
         self.saved = (state, copy.deepcopy((self.plain, self.log_branches, self.epoch, self.now)))
 
     @precondition(lambda self: self.saved is not None)
     @rule()
     def load(self) -> None:
-        (lineages, logs), plain = self.saved
-        self.lineages.load(lineages)
+        (epoch_branches, logs), plain = self.saved
+        self.epoch_branches.load(epoch_branches)
         for log, state in zip(self.logs, logs, strict=True):
             log.load(state)
         self.plain, self.log_branches, self.epoch, self.now = copy.deepcopy(plain)
@@ -188,9 +188,9 @@ class LogMachine(RuleBasedStateMachine):
         for log, plain in zip(self.logs, self.plain, strict=True):
             assert (log.log_start, log.leo) == (plain.start, plain.end)
             for offset, record in enumerate(plain.records, plain.start):
-                lineage = log.lineage_at(offset)
-                assert (lineage.id, lineage.epoch) == (record.log_branch, record.epoch)
-                assert lineage.batch_at(offset).base == record.batch
+                epoch_branch = log.branch_at(offset)
+                assert (epoch_branch.id, epoch_branch.epoch) == (record.log_branch, record.epoch)
+                assert epoch_branch.batch_at(offset).base == record.batch
 
     @invariant()
     def the_epoch_cache_says_where_each_epoch_begins(self) -> None:
@@ -203,15 +203,17 @@ class LogMachine(RuleBasedStateMachine):
     @invariant()
     def every_extent_holds_something(self) -> None:
         for log in self.logs:
-            edges = [start for start, _lineage in log.extents] + [log.leo]
+            edges = [start for start, _epoch_branch in log.extents] + [log.leo]
             assert edges == sorted(set(edges))
 
     @invariant()
     def held_names_the_offsets_of_each_log_branch(self) -> None:
         for log, plain in zip(self.logs, self.plain, strict=True):
-            for lineage in self.lineages.by_id:
-                held = [at for at, record in enumerate(plain.records, plain.start) if record.log_branch == lineage.id]
-                assert [at for start, end in log.held(lineage.id) for at in range(start, end)] == held
+            for epoch_branch in self.epoch_branches.by_id:
+                held = [
+                    at for at, record in enumerate(plain.records, plain.start) if record.log_branch == epoch_branch.id
+                ]
+                assert [at for start, end in log.held(epoch_branch.id) for at in range(start, end)] == held
 
     @invariant()
     def what_is_durable_is_what_is_old_enough(self) -> None:
@@ -227,7 +229,9 @@ class LogMachine(RuleBasedStateMachine):
                 end = at + len(list(group))
                 expected.append((log_branch, batch, at, end))
                 at = end
-            assert [(lineage.id, batch.base, start, end) for lineage, batch, start, end in log.batches()] == expected
+            assert [
+                (epoch_branch.id, batch.base, start, end) for epoch_branch, batch, start, end in log.batches()
+            ] == expected
 
     @invariant()
     def logs_differ_where_the_lists_do(self) -> None:
@@ -245,89 +249,89 @@ TestLogAgainstAList = LogMachine.TestCase
 def log_with(*batches: tuple[int, int], uses_epochs: bool = True) -> tuple[ReplicaLog, EpochBranch]:
     """Return a leader's log in epoch 3 with batches of (records, bytes)."""
     log = ReplicaLog(BatchStore(), uses_epochs=uses_epochs, replaces=True)
-    lineage = log.lineages.begin(1, 3, 0)
+    epoch_branch = log.epoch_branches.begin(1, 3, 0)
     for records, size in batches:
-        log.append_batch(lineage, Batch(log.leo, records, size, 0, "p", -1, log.leo, 1))
-    return log, lineage
+        log.append_batch(epoch_branch, Batch(log.leo, records, size, 0, "p", -1, log.leo, 1))
+    return log, epoch_branch
 
 
 def test_a_follower_may_not_leave_a_gap_or_overlap(snapshot: SnapshotAssertion) -> None:
-    log, lineage = log_with((3, 10))
+    log, epoch_branch = log_with((3, 10))
     for start in (2, 4):
         with pytest.raises(ValueError, match=f"at {start}") as caught:
-            log.append_slice(Slice(start, start + 1, ((start, lineage.id),)))
+            log.append_slice(Slice(start, start + 1, ((start, epoch_branch.id),)))
         assert str(caught.value) == snapshot
     assert log.leo == 3
 
 
 def test_reading_at_the_bound_or_behind_the_end_finds_nothing() -> None:
-    log, _lineage = log_with((3, 10))
+    log, _epoch_branch = log_with((3, 10))
     assert log.read(2, 2, 1_000) == Slice(2, 2, ())
     assert log.read(3, 99, 1_000) == Slice(3, 3, ())
 
 
 def test_a_read_that_begins_inside_a_batch_goes_on_to_its_end() -> None:
-    log, lineage = log_with((3, 10), (3, 10))
-    assert log.read(1, 6, 10) == Slice(1, 3, ((1, lineage.id),))
+    log, epoch_branch = log_with((3, 10), (3, 10))
+    assert log.read(1, 6, 10) == Slice(1, 3, ((1, epoch_branch.id),))
 
 
 def test_at_least_one_batch_is_for_the_whole_read_not_for_each_log_branch() -> None:
     log, first = log_with((2, 100))
-    second = log.lineages.begin(2, 4, 2)
+    second = log.epoch_branches.begin(2, 4, 2)
     log.append_batch(second, Batch(2, 2, 100, 0, "p", -1, 2, 1))
     assert log.read(0, 4, 150) == Slice(0, 2, ((0, first.id),))
     assert log.read(0, 4, 200) == Slice(0, 4, ((0, first.id), (2, second.id)))
 
 
 def test_a_slice_is_frozen_when_it_was_read() -> None:
-    log, lineage = log_with((2, 10))
+    log, epoch_branch = log_with((2, 10))
     found = log.read(0, 99, 1_000)
-    log.append_batch(lineage, Batch(2, 5, 10, 0, "p", -1, 2, 1))
+    log.append_batch(epoch_branch, Batch(2, 5, 10, 0, "p", -1, 2, 1))
     assert (found.start, found.end) == (0, 2)
 
 
 def test_truncating_at_the_end_or_behind_it_only_trims_the_epoch_cache() -> None:
-    log, lineage = log_with((3, 10))
+    log, epoch_branch = log_with((3, 10))
     log.epochs.assign(9, 3)
     log.truncate(50)
-    assert (log.leo, log.extents, log.epochs.entries) == (3, [(0, lineage.id)], ((3, 0),))
+    assert (log.leo, log.extents, log.epochs.entries) == (3, [(0, epoch_branch.id)], ((3, 0),))
 
 
 def test_truncating_below_the_start_takes_the_start_along() -> None:
-    log, _lineage = log_with((5, 10))
+    log, _epoch_branch = log_with((5, 10))
     log.log_start = 4
     log.truncate(2)
     assert (log.log_start, log.leo) == (2, 2)
 
 
 def test_a_log_of_the_old_message_format_keeps_no_epochs() -> None:
-    log, lineage = log_with((3, 10), uses_epochs=False)
-    log.append_slice(Slice(3, 4, ((3, lineage.id),)))
+    log, epoch_branch = log_with((3, 10), uses_epochs=False)
+    log.append_slice(Slice(3, 4, ((3, epoch_branch.id),)))
     assert log.epochs.entries == ()
 
 
 def test_a_leader_that_lost_its_tail_writes_new_records_that_are_not_the_old_ones() -> None:
-    log, lineage = log_with((3, 10))
-    copy_of = ReplicaLog(log.lineages, uses_epochs=True, replaces=True)
+    log, epoch_branch = log_with((3, 10))
+    copy_of = ReplicaLog(log.epoch_branches, uses_epochs=True, replaces=True)
     copy_of.append_slice(log.read(0, 3, 1_000))
     log.truncate(1)
-    again = log.lineages.begin(1, 3, 1)
+    again = log.epoch_branches.begin(1, 3, 1)
     log.append_batch(again, Batch(1, 2, 10, 0, "p", -1, 1, 1))
     assert log.epochs.entries == copy_of.epochs.entries == ((3, 0),)
     assert (log.leo, differing(log, copy_of)) == (3, [(1, 3)])
-    assert (log.held(lineage.id), log.held(again.id)) == ([(0, 1)], [(1, 3)])
+    assert (log.held(epoch_branch.id), log.held(again.id)) == ([(0, 1)], [(1, 3)])
 
 
 def test_held_leaves_out_what_retention_removed() -> None:
-    log, lineage = log_with((5, 10))
+    log, epoch_branch = log_with((5, 10))
     log.log_start = 2
-    assert (log.held(lineage.id), log.held(99)) == ([(2, 5)], [])
+    assert (log.held(epoch_branch.id), log.held(99)) == ([(2, 5)], [])
 
 
 def test_dirty_pages_are_safe_after_thirty_seconds_and_not_before() -> None:
-    log, lineage = log_with((2, 10))
+    log, epoch_branch = log_with((2, 10))
     log.mark(1_000)
-    log.append_batch(lineage, Batch(2, 2, 10, 0, "p", -1, 2, 1))
+    log.append_batch(epoch_branch, Batch(2, 2, 10, 0, "p", -1, 2, 1))
     log.age(1_000 + WRITEBACK_US - 1)
     assert log.durable == 0
     log.age(1_000 + WRITEBACK_US)
@@ -335,7 +339,7 @@ def test_dirty_pages_are_safe_after_thirty_seconds_and_not_before() -> None:
 
 
 def test_truncation_takes_back_what_was_safe_and_what_was_about_to_be() -> None:
-    log, _lineage = log_with((2, 10), (2, 10))
+    log, _epoch_branch = log_with((2, 10), (2, 10))
     log.mark(0)
     log.truncate(2)
     log.age(WRITEBACK_US)

@@ -33,14 +33,14 @@ class Compacted:
 
     def __init__(self, rules: LogConfig = RULES) -> None:
         self.log = ReplicaLog(BatchStore(), uses_epochs=True, replaces=True, rules=rules)
-        self.log_branch = self.log.lineages.begin(1, 0, 0)
+        self.log_branch = self.log.epoch_branches.begin(1, 0, 0)
         self.dirty = 0
         self.now = 0
 
     def cut(self, offset: int) -> None:
         """Truncate, and continue with a new log branch."""
         self.log.truncate(self.log.durable_end(offset), self.now)
-        self.log_branch = self.log.lineages.begin(1, 0, self.log.leo)
+        self.log_branch = self.log.epoch_branches.begin(1, 0, self.log.leo)
 
     def write(self, *names: str, each: bool = True, timestamp: int = -1) -> "Compacted":
         """Append one batch for each record, or one for all."""
@@ -53,7 +53,7 @@ class Compacted:
 
     def follower(self, max_bytes: int = 25, rules: LogConfig | None = None) -> ReplicaLog:
         """Return a log that fetched everything from this one."""
-        copy = ReplicaLog(self.log.lineages, uses_epochs=True, replaces=True, rules=rules or self.log.rules)
+        copy = ReplicaLog(self.log.epoch_branches, uses_epochs=True, replaces=True, rules=rules or self.log.rules)
         while copy.leo < self.log.leo:
             copy.append_slice(self.log.read(copy.leo, self.log.leo, max_bytes), self.now)
         return copy
@@ -75,7 +75,7 @@ def names(log: ReplicaLog) -> dict[int, str]:
     """Return a log's remaining record names, by offset."""
     return {
         offset: batch.name[offset - batch.base]
-        for _lineage, batch, start, end in log.batches()
+        for _epoch_branch, batch, start, end in log.batches()
         for low, high in log.left(start, end)
         for offset in range(low, high)
     }
@@ -311,7 +311,7 @@ def test_what_one_replica_has_cleaned_is_no_difference() -> None:
     assert differing(rig.log, other) == differing(other, rig.log) == []
     rewritten = rig.follower()
     rewritten.truncate(2)
-    log_branch = rewritten.lineages.begin(2, 1, 2)
+    log_branch = rewritten.epoch_branches.begin(2, 1, 2)
     for at in range(2, 6):
         rewritten.append_batch(log_branch, Batch(at, 1, 10, 0, "p", -1, 0, 1, ("q=1",)))
     assert differing(rig.log, rewritten) == differing(rewritten, rig.log) == [(3, 6)]
@@ -334,7 +334,7 @@ def test_saving_and_loading_keeps_the_holes() -> None:
     rig = Compacted().write("a=1", "a=2", "a=", "a=4", "b=", "z=1")
     rig.clean()
     saved = rig.log.save()
-    again = ReplicaLog(rig.log.lineages, uses_epochs=True, replaces=True, rules=RULES)
+    again = ReplicaLog(rig.log.epoch_branches, uses_epochs=True, replaces=True, rules=RULES)
     again.load(saved)
     assert (again.save(), names(again)) == (saved, names(rig.log))
 
@@ -442,7 +442,7 @@ def test_who_writes_records_without_keys(client: str, records: tuple[str, ...], 
 def test_segments_are_joined_as_long_as_an_offset_fits_the_index(more: int, groups: list[int]) -> None:
     """Relative offsets have 31 bits (``Cleaner.groupSegmentsBySize``)."""
     log = ReplicaLog(BatchStore(), uses_epochs=True, replaces=True, rules=replace(RULES, segment_bytes=1 << 30))
-    log_branch = log.lineages.begin(1, 0, 0)
+    log_branch = log.epoch_branches.begin(1, 0, 0)
     for records in (1, 1, INT32_MAX - 2 + more, 1):
         log.append_batch(log_branch, Batch(log.leo, records, 10, 0, "p", -1, log.leo, 1))
         log.segments.roll(log.leo, 0)

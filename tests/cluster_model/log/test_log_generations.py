@@ -83,7 +83,7 @@ def test_kip_279_the_end_of_an_epoch_is_told_with_the_epoch_found_since_2_0(kafk
 def test_delete_horizon_tombstones_get_their_time_from_a_cleaning_since_3_1(kafka: str) -> None:
     rules = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0"}
     replica, events = lone(kafka, segment_bytes=20, delete_retention_ms=10_000, **rules)
-    log_branch = replica.log.lineages.begin(1, 0, 0)
+    log_branch = replica.log.epoch_branches.begin(1, 0, 0)
 
     def append(now: int, *names: str) -> None:
         for name in names:
@@ -129,7 +129,7 @@ def test_the_first_message_formats_have_no_timestamps(kafka: str) -> None:
     replica, _events = lone(kafka, **stamped)
     lead(replica, 1)
     write(replica, "a", now=7)
-    ((_lineage, batch, _start, _end),) = replica.log.batches()
+    ((_epoch_branch, batch, _start, _end),) = replica.log.batches()
     assert batch.timestamp_us == (7 if number(kafka) >= (0, 10, 0) else -1)
 
 

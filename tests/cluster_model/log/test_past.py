@@ -13,20 +13,22 @@ def batch(base: int, client: str = "c") -> Batch:
 
 def whole() -> BatchStore:
     """Return two log branches, of three batches and of two."""
-    lineages = BatchStore()
+    epoch_branches = BatchStore()
     for epoch, start, count in ((0, 0, 3), (1, 30, 2)):
-        lineage = lineages.begin(1, epoch, start)
+        epoch_branch = epoch_branches.begin(1, epoch, start)
         for number in range(count):
-            lineage.append(batch(start + 10 * number))
-    return lineages
+            epoch_branch.append(batch(start + 10 * number))
+    return epoch_branches
 
 
-def contents(lineages: BatchStore) -> list[list[Batch]]:
-    return [[lineage.batch(index) for index in range(lineage.length)] for lineage in lineages.by_id]
+def contents(epoch_branches: BatchStore) -> list[list[Batch]]:
+    return [
+        [epoch_branch.batch(index) for index in range(epoch_branch.length)] for epoch_branch in epoch_branches.by_id
+    ]
 
 
-def past_of(lineages: BatchStore, *lengths: int) -> BatchStoreView:
-    past = BatchStoreView(lineages)
+def past_of(epoch_branches: BatchStore, *lengths: int) -> BatchStoreView:
+    past = BatchStoreView(epoch_branches)
     past.load(lengths)
     return past
 

@@ -29,12 +29,12 @@ class Leader:
         self.log.restart_at(start)
         self.rolls: list[tuple[int, int, str]] = []
         self.log.on_roll = lambda now, base, rule: self.rolls.append((now, base, rule))
-        self.lineage: EpochBranch = self.log.lineages.begin(1, 0, start)
+        self.epoch_branch: EpochBranch = self.log.epoch_branches.begin(1, 0, start)
 
     def write(self, size: int, timestamp: int = 0, *, records: int = 1, now: int = 0) -> None:
         base = self.log.leo
         batch = Batch(base, records, size, now, "p", -1, base, 1, timestamp_us=timestamp)
-        self.log.append_batch(self.lineage, batch)
+        self.log.append_batch(self.epoch_branch, batch)
 
     def bases(self) -> list[int]:
         return [segment.base for segment in self.log.segments.all]
@@ -107,7 +107,7 @@ def test_a_follower_appends_what_one_fetch_brought_as_one_piece() -> None:
     leader = Leader()
     for size in (60, 30, 20, 20):
         leader.write(size)
-    follower = ReplicaLog(leader.log.lineages, uses_epochs=True, replaces=True, rules=SMALL)
+    follower = ReplicaLog(leader.log.epoch_branches, uses_epochs=True, replaces=True, rules=SMALL)
     follower.append_slice(leader.log.read(0, 1, 1_000))
     follower.append_slice(leader.log.read(1, 4, 1_000))
     assert leader.bases() == [0, 2]
@@ -118,7 +118,7 @@ def test_a_fetch_larger_than_a_segment_goes_in_batch_by_batch() -> None:
     leader = Leader()
     for at, size in enumerate((60, 30, 20, 20, 90)):
         leader.write(size, at)
-    follower = ReplicaLog(leader.log.lineages, uses_epochs=True, replaces=True, rules=SMALL)
+    follower = ReplicaLog(leader.log.epoch_branches, uses_epochs=True, replaces=True, rules=SMALL)
     follower.append_slice(leader.log.read(0, 5, 1_000))
     ours = [segment._replace(created_us=0, modified_us=0) for segment in follower.segments.all]
     assert ours == [segment._replace(created_us=0, modified_us=0) for segment in leader.log.segments.all]
@@ -132,7 +132,7 @@ def test_flush_messages_counts_from_the_recovery_point_on_leader_and_follower() 
         leader.write(10)
         points.append(leader.log.recovery_point)
     assert points == [0, 0, 3, 3]
-    follower = ReplicaLog(leader.log.lineages, uses_epochs=True, replaces=True, rules=rules)
+    follower = ReplicaLog(leader.log.epoch_branches, uses_epochs=True, replaces=True, rules=rules)
     follower.append_slice(leader.log.read(0, 4, 1_000))
     assert follower.recovery_point == 4
 
@@ -185,7 +185,7 @@ def test_look_ups_find_what_a_scan_of_everything_finds(batches: list[tuple[int, 
     leader = Leader()
     for size, timestamp, records in batches:
         leader.write(size, timestamp, records=records)
-    every = [batch for _lineage, batch, _start, _end in leader.log.batches()]
+    every = [batch for _epoch_branch, batch, _start, _end in leader.log.batches()]
     for wanted in range(42):
         first = next((batch for batch in every if batch.timestamp_us >= wanted), None)
         expected = None if first is None else TimestampAndOffset(first.base, first.timestamp_us)
@@ -240,7 +240,7 @@ def test_the_active_segment_goes_too_and_leaves_an_empty_one() -> None:
     assert kept(leader, 6, now=10_000, retention_us=1) == ([("retention.ms", 0)], 6, [6])
     assert (leader.log.leo, leader.log.extents, leader.log.recovery_point) == (6, [], 6)
     leader.write(60, 70)
-    assert [batch.base for _lineage, batch, _start, _end in leader.log.batches()] == [6]
+    assert [batch.base for _epoch_branch, batch, _start, _end in leader.log.batches()] == [6]
     assert leader.log.epochs.entries == ((0, 6),)
 
 
@@ -265,7 +265,7 @@ def test_before_0_10_1_the_age_of_the_file_counts() -> None:
 
 def test_the_epoch_that_spans_the_new_start_begins_there() -> None:
     leader = six()
-    second = leader.log.lineages.begin(1, 4, 6)
+    second = leader.log.epoch_branches.begin(1, 4, 6)
     leader.log.append_batch(second, Batch(6, 1, 60, 0, "p", -1, 6, 1, timestamp_us=60))
     kept(leader, 7, retention_bytes=200)
     assert leader.log.epochs.entries == ((0, leader.log.log_start), (4, 6))
@@ -398,7 +398,7 @@ def test_a_segmented_log_is_what_the_rules_say(actions: list[tuple[str, int, int
             naive.write(one, two)
         elif name == "cut":
             if one < naive.end:
-                leader.lineage = leader.log.lineages.begin(1, 0, one)
+                leader.epoch_branch = leader.log.epoch_branches.begin(1, 0, one)
             leader.log.truncate(one)
             naive.cut(one)
         elif name == "start":
@@ -425,7 +425,9 @@ def test_a_segmented_log_is_what_the_rules_say(actions: list[tuple[str, int, int
         ]
         assert [Segment(*segment)[:4] for segment in log.segments.all] == expected
         held_offsets = [one[0] for _base, held in naive.segments for one in held]
-        found = [batch.base for _lineage, batch, _start, _end in log.batches_between(log.segments.first_base, log.leo)]
+        found = [
+            batch.base for _epoch_branch, batch, _start, _end in log.batches_between(log.segments.first_base, log.leo)
+        ]
         assert found == held_offsets
         assert [batch.base for _l, batch, _s, _e in log.batches()] == [at for at in held_offsets if at >= log.log_start]
         assert log.recovery_point <= log.durable <= log.leo

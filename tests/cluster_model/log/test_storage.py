@@ -166,9 +166,9 @@ def test_delete_records_moves_the_start_of_every_live_replica() -> None:
     cluster = build()
     cluster.run(5 * SECOND)
     assert cluster.delete_records(P, 200) is KafkaError.NONE
-    assert (cluster.query.log_start(P), cluster.world.low_watermark(P)) == (200, 0)
+    assert (cluster.query.log_start(P), cluster.cluster_state.low_watermark(P)) == (200, 0)
     cluster.run(6 * SECOND)
-    assert cluster.world.low_watermark(P) == 200
+    assert cluster.cluster_state.low_watermark(P) == 200
     assert cluster.delete_records(P, 100) is KafkaError.NONE
     assert cluster.query.log_start(P) == 200
     by = {event.broker: event.by for event in of(cluster.drain(), LogStartMoved)}
@@ -215,7 +215,7 @@ def test_a_crash_forgets_a_log_start_that_no_checkpoint_has() -> None:
 
 
 def replica(cluster: Cluster, broker: int) -> Any:
-    return cluster.world.replica(P, broker)
+    return cluster.cluster_state.replica(P, broker)
 
 
 def test_a_clean_shutdown_leaves_nothing_to_recover(snapshot: SnapshotAssertion) -> None:
@@ -361,14 +361,14 @@ def test_slices_leave_no_mark_on_storage(slice_us: int) -> None:
 def test_records_have_timestamps_since_0_10(kafka: str, stamped: bool) -> None:
     cluster = build(kafka=kafka)
     cluster.run(2 * SECOND)
-    (lineage,) = cluster.lineages[P].by_id
-    assert all((batch.timestamp_us >= 0) is stamped for batch in lineage.between(0, lineage.end))
-    assert all(batch.timestamp_us < batch.appended_us for batch in lineage.between(0, lineage.end))
+    (epoch_branch,) = cluster.epoch_branches[P].by_id
+    assert all((batch.timestamp_us >= 0) is stamped for batch in epoch_branch.between(0, epoch_branch.end))
+    assert all(batch.timestamp_us < batch.appended_us for batch in epoch_branch.between(0, epoch_branch.end))
 
 
 def _written(cluster: Cluster) -> list[Batch]:
-    (lineage,) = cluster.lineages[P].by_id
-    return list(lineage.between(0, lineage.end))
+    (epoch_branch,) = cluster.epoch_branches[P].by_id
+    return list(epoch_branch.between(0, epoch_branch.end))
 
 
 def test_log_append_time_is_the_leaders() -> None:
@@ -430,7 +430,7 @@ def test_followers_of_an_idle_partition_hear_of_deleted_records_and_keyframes_ho
     assert cluster.delete_records("orders-0", 50).name == "NONE"
     keyframe = cluster.save()
     cluster.run(20 * SECOND)
-    starts = {broker: replica.log.log_start for broker, replica in cluster.world.replicas["orders-0"].items()}
+    starts = {broker: replica.log.log_start for broker, replica in cluster.cluster_state.replicas["orders-0"].items()}
     assert starts == {1: 50, 2: 50, 3: 50}
 
     digest = cluster.digest()

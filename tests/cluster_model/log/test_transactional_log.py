@@ -18,7 +18,7 @@ def error(result: AppendResult) -> tuple[KafkaError, int]:
 
 
 def follower_of(log: ReplicaLog, max_bytes: int) -> ReplicaLog:
-    copy = ReplicaLog(log.lineages, uses_epochs=True, replaces=True)
+    copy = ReplicaLog(log.epoch_branches, uses_epochs=True, replaces=True)
     while copy.leo < log.leo:
         copy.append_slice(log.read(copy.leo, log.leo, max_bytes))
     return copy
@@ -166,7 +166,7 @@ def test_state_saved_is_state_loaded() -> None:
     writer.abort(7)
     writer.write(8)
     log = writer.rig.replica.log
-    copy = ReplicaLog(log.lineages, uses_epochs=True, replaces=True)
+    copy = ReplicaLog(log.epoch_branches, uses_epochs=True, replaces=True)
     copy.load(log.save())
     assert copy.transactions.save() == log.transactions.save() != ()
 
@@ -175,10 +175,10 @@ def test_kind_and_coordinator_epoch_survive_in_the_log_branch_and_in_its_past() 
     writer = Writer()
     writer.write(7)
     writer.commit(7, coordinator=3)
-    lineages = writer.rig.replica.log.lineages
-    marker = lineages.by_id[0].batch_at(1)
+    epoch_branches = writer.rig.replica.log.epoch_branches
+    marker = epoch_branches.by_id[0].batch_at(1)
     assert (marker.kind, marker.coordinator_epoch, marker.records) == (COMMIT, 3, 1)
-    past = BatchStoreView(lineages)
+    past = BatchStoreView(epoch_branches)
     past.load((1,))
     assert past.by_id[0].transactional
     past.by_id[0].append(marker)
@@ -189,9 +189,9 @@ def test_a_log_branch_without_transactions_is_told_from_one_with() -> None:
     plain, mixed = BatchStore().begin(1, 0, 0), BatchStore().begin(1, 0, 0)
     writer = Writer()
     writer.plain()
-    plain.append(writer.rig.replica.log.lineages.by_id[0].batch(0))
+    plain.append(writer.rig.replica.log.epoch_branches.by_id[0].batch(0))
     writer.write(7)
-    mixed.append(writer.rig.replica.log.lineages.by_id[0].batch(1))
+    mixed.append(writer.rig.replica.log.epoch_branches.by_id[0].batch(1))
     assert (plain.transactional, mixed.transactional) == (False, True)
 
 

@@ -21,11 +21,11 @@ def cluster(kafka: str = "3.9") -> Cluster:
 
 
 def topic(found: Cluster, name: str) -> dict[str, ConfigEntry]:
-    return {each.key.name: each for each in of_topic(found.brokers[1].settings, found.world.profile, name)}
+    return {each.key.name: each for each in of_topic(found.brokers[1].settings, found.cluster_state.profile, name)}
 
 
 def broker(found: Cluster) -> dict[str, ConfigEntry]:
-    return {each.key.name: each for each in of_broker(found.brokers[1].settings, found.world.profile)}
+    return {each.key.name: each for each in of_broker(found.brokers[1].settings, found.cluster_state.profile)}
 
 
 def test_a_topic_has_its_own_else_the_brokers_else_the_versions() -> None:

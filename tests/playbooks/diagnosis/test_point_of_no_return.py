@@ -53,8 +53,8 @@ FEW = TAIL.replace("rate: 50/s", "rate: 10/s").replace("for: 25s", "for: 12s").r
 def by_hand(name: str) -> tuple[Playbook, NoReturn, list[RecordBlock]]:
     playbook = load(path_of(name))
     findings = lost_findings(start_session(playbook).finish())
-    given_up = [place for finding in findings for place in finding.places]
-    return playbook, find_manual(playbook, playbook.seed, findings[0], given_up), given_up
+    expired = [place for finding in findings for place in finding.places]
+    return playbook, find_manual(playbook, playbook.seed, findings[0], expired), expired
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ BY_HAND = (
 def test_by_hand_it_is_the_step_that_kafka_knowledge_says(
     name: str, step: int, kind: str, clean_step: int, clean_kind: str
 ) -> None:
-    _playbook, found, _given_up = by_hand(name)
+    _playbook, found, _expired_batches = by_hand(name)
     assert (found.kind, found.at_us, found.event_kind) == ("event", step, kind)
     assert {each.kind for each in found.actions} == {UNCLEAN}
     assert found.clean is not None
@@ -89,14 +89,14 @@ def test_by_hand_it_is_the_step_that_kafka_knowledge_says(
 
 @pytest.mark.parametrize("name", [row[0] for row in BY_HAND])
 def test_by_hand_something_keeps_it_before_the_step_and_nothing_after_it(name: str) -> None:
-    playbook, found, given_up = by_hand(name)
-    assert keeping_actions(playbook, playbook.seed, found.executed, found.wanted, given_up) == found.actions != ()
+    playbook, found, expired = by_hand(name)
+    assert keeping_actions(playbook, playbook.seed, found.executed, found.wanted, expired) == found.actions != ()
     for taken in range(found.executed + 1, len(playbook.steps) + 1):
-        assert keeping_actions(playbook, playbook.seed, taken, found.wanted, given_up) == ()
+        assert keeping_actions(playbook, playbook.seed, taken, found.wanted, expired) == ()
 
 
 def test_by_hand_the_sign_comes_before_the_point_and_after_nothing_was_wrong(snapshot: SnapshotAssertion) -> None:
-    _playbook, found, _given_up = by_hand("kip-101-loss")
+    _playbook, found, _expired_batches = by_hand("kip-101-loss")
     assert found.sign_us == 17
     assert found.sign == snapshot
     assert found.acked_us < found.sign_us < found.at_us
@@ -114,10 +114,10 @@ def test_by_hand_a_step_has_one_number_in_the_chain_and_in_the_answer() -> None:
 
 
 def test_by_hand_an_action_that_costs_another_record_does_not_count() -> None:
-    playbook, found, given_up = by_hand("unclean-election")
+    playbook, found, expired = by_hand("unclean-election")
     after = found.executed + 1
-    everything = [*given_up, *[replace(place, leader_epoch=1) for place in given_up]]
-    assert keeping_actions(playbook, playbook.seed, after, found.wanted, given_up) == ()
+    everything = [*expired, *[replace(place, leader_epoch=1) for place in expired]]
+    assert keeping_actions(playbook, playbook.seed, after, found.wanted, expired) == ()
     assert keeping_actions(playbook, playbook.seed, after, found.wanted, everything) != ()
 
 
@@ -138,14 +138,14 @@ def test_a_follower_that_is_behind_makes_the_crash_the_point_without_unclean_ele
 def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: tuple[NoReturnSearch, NoReturn]) -> None:
     search, found = tail
     forks = SessionForks(lambda: Session.start(loads(FEW, "tail.yaml")))
-    given_up = [RecordBlock(found.wanted.partition, "clicks", -1, 10_000, 0, 0, 1, committed=False)]
+    expired = [RecordBlock(found.wanted.partition, "clicks", -1, 10_000, 0, 0, 1, committed=False)]
 
     def kept(executed: int) -> list[str]:
         def fork() -> Session:
             return forks.at_event(executed)
 
         actions = list(remedies.rescues(fork(), found.wanted))
-        return [each.kind for each in actions if keeps(fork, each, found.wanted, given_up)]
+        return [each.kind for each in actions if keeps(fork, each, found.wanted, expired)]
 
     assert kept(found.executed) == [UNCLEAN]
     assert kept(found.executed + 1) == []

@@ -53,7 +53,7 @@ def test_it_tells_the_targets_that_a_run_then_strikes(name: str) -> None:
     entries: list[Entry] = []
     done = dry_run(playbook, playbook.seed, tell=entries.append)
     told = [each for each in entries if isinstance(each, StepPrediction)]
-    assert tuple(told) == done.foretold
+    assert tuple(told) == done.predicted
     assert tuple(entries) == done.timeline
     happens = [each for each in told if not each.refused and each.guard_does != "refuse"]
     faults = [playbook.steps[each.step - 1].name for each in happens]
@@ -69,22 +69,22 @@ def test_random_targets_are_those_that_will_be_drawn(seed: int) -> None:
     steps = "".join(f"  - {{at: {at}s, inject: lag, target: 'random(2, all)', for: 1s}}\n" for at in (1, 2, 3, 4))
     playbook = small(steps)
     done = dry_run(playbook, seed)
-    assert [(each.at_us, "lag", ", ".join(each.targets)) for each in done.foretold] == injected(playbook, seed)
+    assert [(each.at_us, "lag", ", ".join(each.targets)) for each in done.predicted] == injected(playbook, seed)
 
 
 def test_a_step_at_the_first_instant_is_foretold_too() -> None:
     done = dry_run(small("  - {when: now() >= 0s, inject: crash, target: broker(2), for: 1s}\n"), 1)
-    assert [(each.step, each.at_us, each.targets) for each in done.foretold] == [(1, 0, ("broker 2",))]
+    assert [(each.step, each.at_us, each.targets) for each in done.predicted] == [(1, 0, ("broker 2",))]
 
 
 def test_what_is_expected_and_what_guards_would_say_goes_with_it(snapshot: SnapshotAssertion) -> None:
     steps = "  - {at: 2s, inject: crash, target: leader(orders-0)}\n  - {at: 3s, inject: crash, target: broker(2)}\n"
-    first, second = dry_run(small(steps, "guards: {max_brokers_down: 1}\n"), 1).foretold
+    first, second = dry_run(small(steps, "guards: {max_brokers_down: 1}\n"), 1).predicted
     assert first.expected is not None
     assert first.expected.leaders_moved[0] == "orders-0"
     assert (first.guard, second.guard, second.guard_does) == ("", "max_brokers_down", "refuse")
     assert second.guard_reason == snapshot
-    _, healed = dry_run(small(steps, "guards: {max_brokers_down: 1, on_breach: heal}\n"), 1).foretold
+    _, healed = dry_run(small(steps, "guards: {max_brokers_down: 1, on_breach: heal}\n"), 1).predicted
     assert (healed.guard, healed.guard_does) == ("max_brokers_down", "heal")
 
 
@@ -95,7 +95,7 @@ def test_a_step_that_is_refused_and_steps_never_reached_are_told(snapshot: Snaps
   - {inject: crash, target: broker(2)}
 """
     done = dry_run(small(steps), 1)
-    (refused,) = done.foretold
+    (refused,) = done.predicted
     assert (refused.step, refused.expected, refused.targets) == (1, None, ())
     assert [(each.step, each.name) for each in done.unreached] == [(2, "step 2"), (3, "step 3")]
     assert done.verdict == "inconclusive"
@@ -105,7 +105,7 @@ def test_a_step_that_is_refused_and_steps_never_reached_are_told(snapshot: Snaps
 
 def test_a_dry_run_is_cut_off_as_a_run_is() -> None:
     done = dry_run(few("guarded"), 71, until_us=13 * SECOND)
-    assert [each.step for each in done.foretold] == [1, 2]
+    assert [each.step for each in done.predicted] == [1, 2]
     assert [each.step for each in done.unreached] == [3, 4, 5]
     assert done.virtual_us == 13 * SECOND
 

@@ -82,14 +82,14 @@ def test_a_lost_record_stands_beside_the_one_that_took_its_place(session: Sessio
 def test_a_broker_that_is_down_holds_what_is_on_its_disk() -> None:
     session = Session.start(loads(LOSS, "loss.yaml"), seed=3)
     session.advance(6_100_000)
-    newest = session.cluster.world.replicas[P][1].log.leo - 1
+    newest = session.cluster.cluster_state.replicas[P][1].log.leo - 1
     (found,) = at(session, newest)
     assert found.record.holders == (1,)
 
 
 def test_compacted_records_say_so_and_tombstones_have_no_value(session: Session) -> None:
-    world = session.cluster.world
-    end = world.replicas["facts-0"][2].log.leo
+    cluster_state = session.cluster.cluster_state
+    end = cluster_state.replicas["facts-0"][2].log.leo
     found = [each for offset in range(end) for each in at(session, offset, "facts-0")]
     assert len(found) >= end
     gone = [each for each in found if each.record.gone == COMPACTED]
@@ -128,10 +128,10 @@ def test_a_hand_stepped_record_is_what_it_is_called() -> None:
 def test_named_records_carry_their_own_key_and_value() -> None:
     """As those of Kafka's own topics do."""
     session = ManualSession.start(loads(MANUAL, "hand.yaml"))
-    lineages = BatchStore()
-    lineage = lineages.begin(1, 0, 0, session.cluster.world.record(P).topic_id)
-    lineage.append(Batch(0, 3, 300, 0, "", -1, 0, -1, ("a=5", "a=", "b")))
-    session.cluster.world.lineages[P] = lineages
+    epoch_branches = BatchStore()
+    epoch_branch = epoch_branches.begin(1, 0, 0, session.cluster.cluster_state.record(P).topic_id)
+    epoch_branch.append(Batch(0, 3, 300, 0, "", -1, 0, -1, ("a=5", "a=", "b")))
+    session.cluster.cluster_state.epoch_branches[P] = epoch_branches
     told = [(each.record.key, each.record.deletes, each.value) for offset in range(3) for each in at(session, offset)]
     assert told == [("a", False, "5"), ("a", True, None), (None, False, "b")]
 

@@ -67,7 +67,7 @@ def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(
     tokens = []
     for turn in range(200):
         session.advance(session.cluster.now_us + 20_011)
-        leader = max(1, session.cluster.world.records["orders-0"].leader)
+        leader = max(1, session.cluster.cluster_state.records["orders-0"].leader)
         data = bytes(17) + turn.to_bytes(4, "big") + bytes(40)
         request = ProduceRequest(0, "orders-0", -1, 9_000_000, "app", -1, -1, 1, 61, payload=data)
         tokens.append(session.hand_in(asked(leader, "app", request)))

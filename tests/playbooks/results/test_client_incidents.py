@@ -197,13 +197,13 @@ def test_a_lost_answer_is_a_second_record_or_the_first_ones_offset(seed: int) ->
     for event in incident.of("appended"):
         if event.client in written:
             written[event.client] += [(event.sequence + at, event.log_offset + at) for at in range(event.count)]
-    promised = {
+    guaranteed = {
         (event.sequence + at, event.log_offset + at)
         for event in incident.of("records_acked", client="idempotent")
         for at in range(event.count)
     }
-    assert promised == set(written["idempotent"])
-    assert len(written["idempotent"]) == len(promised) == 300
+    assert guaranteed == set(written["idempotent"])
+    assert len(written["idempotent"]) == len(guaranteed) == 300
     numbers = [number for number, _offset in written["plain"]]
     assert len(numbers) - len(set(numbers)) == result.ledger.duplicates > 0
     assert all(producer(result, name).retries > 0 for name in written)

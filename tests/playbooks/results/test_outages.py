@@ -214,11 +214,11 @@ def test_who_has_nothing_to_send_is_not_out_of_service() -> None:
 
 
 def test_what_is_given_up_was_not_served_and_ends_it_only_where_nothing_follows() -> None:
-    given_up = [sent(1_000), failed(1_500)]
-    assert spans(*given_up) == [((1_000, 1_500),)]
-    assert spans(*given_up, sent(5_000), failed(5_001)) == [((1_000, 5_001),)]
-    assert spans(*given_up, sent(5_000), acked(5_001)) == [((1_000, 5_001),)]
-    assert spans(*given_up, sent(5_000)) == [((1_000, 9_000),)]
+    expired = [sent(1_000), failed(1_500)]
+    assert spans(*expired) == [((1_000, 1_500),)]
+    assert spans(*expired, sent(5_000), failed(5_001)) == [((1_000, 5_001),)]
+    assert spans(*expired, sent(5_000), acked(5_001)) == [((1_000, 5_001),)]
+    assert spans(*expired, sent(5_000)) == [((1_000, 9_000),)]
 
 
 def test_a_process_that_is_down_or_paused_needs_no_service() -> None:

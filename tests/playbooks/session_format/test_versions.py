@@ -104,7 +104,7 @@ def of_tomorrow(session: Path) -> Path:
     (session / "more").mkdir()
     (session / "more" / "sounds.bin").write_bytes(b"\0\1")
     for name in (session_files.START, session_files.MANIFEST, session_files.RESULT):
-        edit(session / name, lambda document: document.update(weather={"wind": ["strong"]}))
+        edit(session / name, lambda document: document.update(disturbances={"wind": ["strong"]}))
     for name in (session_files.START, session_files.MANIFEST):
         edit(session / name, lambda document: document.update(schema_version=SCHEMA_VERSION + 1, tool_version="99.0"))
     edit(session / session_files.START, lambda document: document["topics"][0].update(colour="red"))

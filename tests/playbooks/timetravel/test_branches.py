@@ -41,10 +41,10 @@ def start(parent: Path | None = None) -> Session:
     return Session.start(LIVE, recorder=recorder, open_ended=True)
 
 
-def went(*deeds: tuple[int, Action], until_us: int) -> Session:
+def went(*fault_records: tuple[int, Action], until_us: int) -> Session:
     """A session in which that was done, in one go."""
     session = start()
-    for at_us, action in deeds:
+    for at_us, action in fault_records:
         session.advance(at_us)
         try:
             session.act(action)
@@ -126,12 +126,12 @@ def test_a_branch_that_does_nothing_else_goes_as_the_other_one_went(back_us):
     branches = lived()
     main = branches.current
     main.session.to_time(back_us)
-    place, deeds = main.so_far()
+    place, fault_records = main.so_far()
     branches.fork()
     grown(branches)
     here, done = branches.current.so_far()
     assert here == place
-    assert done == deeds
+    assert done == fault_records
     branches.current.session.advance(3_500_000)
     wanted = went(*[each for each in MAIN_WENT if each[0] <= back_us], until_us=3_500_000)
     assert digest(branches.current.live) == digest(wanted)

@@ -171,7 +171,7 @@ async def test_a_key_of_the_main_screen_does_not_take_one_from_a_mode(snapshot):
         await driver.press("escape", "5", "x")
         assert isinstance(driver.app.screen, BranchesScreen), "though the page has b for itself"
         await driver.press("escape", "b")
-        assert driver.app.wish is None
+        assert driver.app.request is None
         assert driver.shown("#plays-said") == snapshot
 
 

@@ -98,14 +98,14 @@ async def test_the_filter_takes_what_is_typed_and_lets_it_go_again(snapshot):
         assert not driver.bridge.paused
         await driver.press("enter")
         assert "Playbooks · zone mat" in driver.text()
-        assert driver.app.wish is None
+        assert driver.app.request is None
         await driver.press("escape")
         assert driver.app.screen.entries() == everything
         assert everything[0].text in driver.text()
         await driver.press("slash", *"xyz")
         assert driver.shown("#plays-list") == snapshot
         await driver.press("enter", "enter")
-        assert driver.app.wish is None
+        assert driver.app.request is None
         await driver.press("escape", "escape")
         assert isinstance(driver.app.screen, MainScreen)
 
@@ -113,7 +113,7 @@ async def test_the_filter_takes_what_is_typed_and_lets_it_go_again(snapshot):
 async def test_enter_wishes_for_the_playbook_and_ends_the_app():
     async with driving((80, 24), session=crash()) as driver:
         await at(driver, 1, "slash", *"leader-crash", "enter", "enter")
-        assert driver.app.wish == Destination(PLAYBOOK, "acks-0-leader-crash")
+        assert driver.app.request == Destination(PLAYBOOK, "acks-0-leader-crash")
         assert driver.app.return_code == 0
 
 
@@ -123,17 +123,17 @@ async def test_what_is_on_the_screen_is_not_left_for_itself(snapshot):
         already = said(driver)
         await driver.press("b")
         assert [already, said(driver)] == snapshot
-        assert driver.app.wish is None
+        assert driver.app.request is None
         driver.app.back = Destination(WELCOME)
         await driver.press("b")
-        assert driver.app.wish == Destination(WELCOME)
+        assert driver.app.request == Destination(WELCOME)
 
 
 async def test_one_that_is_stepped_by_hand_is_told_how_to_be_played(snapshot):
     async with driving((120, 40), session=crash()) as driver:
         await at(driver, 1, "slash", *"expand-race", "enter", "enter")
         assert said(driver) == snapshot
-        assert driver.app.wish is None
+        assert driver.app.request is None
 
 
 async def test_bad_input_is_one_line_and_nothing_is_lost(tmp_path, snapshot):
@@ -149,11 +149,11 @@ async def test_bad_input_is_one_line_and_nothing_is_lost(tmp_path, snapshot):
         await driver.press("enter")
         told.append(said(driver))
         assert [each.replace(str(tmp_path), "<tmp>") for each in told] == snapshot
-        assert (driver.app.wish, driver.bridge.session.instant.phase) == (None, "steps")
+        assert (driver.app.request, driver.bridge.session.instant.phase) == (None, "steps")
         bad.write_text(CRASH)
         driver.app.screen._prompt.value = str(bad)
         await driver.press("enter")
-        assert driver.app.wish == Destination(PLAYBOOK, str(bad))
+        assert driver.app.request == Destination(PLAYBOOK, str(bad))
 
 
 async def test_the_rest_is_taken_over_by_hand(tmp_path, snapshot):
@@ -195,9 +195,9 @@ async def test_enter_wishes_for_a_session_unless_it_cannot_be_read(tmp_path, sea
         driver.app.sessions = tmp_path
         await at(driver, 1, "tab", "down", "enter")
         assert said(driver).replace(str(tmp_path), "<tmp>") == snapshot
-        assert driver.app.wish is None
+        assert driver.app.request is None
         await driver.press("up", "enter")
-        assert driver.app.wish == Destination(SESSION, str(good))
+        assert driver.app.request == Destination(SESSION, str(good))
 
 
 async def test_no_session_at_all_is_told_and_a_click_marks_a_line(tmp_path, snapshot):

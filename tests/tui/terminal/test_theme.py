@@ -47,7 +47,7 @@ def distance(one, other, kind):
     return sum((a - b) ** 2 for a, b in zip(seen(one, kind), seen(other, kind), strict=True)) ** 0.5
 
 
-def ground(style):
+def context(style):
     return style.bgcolor.get_truecolor().hex
 
 
@@ -59,7 +59,7 @@ def test_every_role_can_be_read_on_what_is_behind_it(name, over):
         role: round(found, 2)
         for role in sorted(ROLES)
         for style in [look.style(role, over)]
-        if (found := contrast(style.color.get_truecolor().hex, ground(style))) < theme.READABLE
+        if (found := contrast(style.color.get_truecolor().hex, context(style))) < theme.READABLE
     }
     assert poor == {}
 

@@ -203,11 +203,11 @@ def _shrink(request: ShrinkRequest) -> int:
         journal = _journal(request, found, out)
         workers = request.workers or (1 if took < ALONE_S else os.cpu_count() or 1)
         with CandidateRunner(found.keys, journal, workers) as bench:
-            shrunk = shrink(found, bench, budget, _teller(request, progress_line))
+            shrunk = shrink(found, bench, budget, _printer(request, progress_line))
     return _hand_over(request, shrunk, out, journal)
 
 
-def _teller(request: ShrinkRequest, progress_line: ProgressLine) -> Callable[[DraftSearch, str], None]:
+def _printer(request: ShrinkRequest, progress_line: ProgressLine) -> Callable[[DraftSearch, str], None]:
     def tell(search: DraftSearch, kept: str) -> None:
         if kept and request.plain:
             print_line(stderr_console(), f"{kept:6} {so_far(search)}")

@@ -57,34 +57,34 @@ def _list(chosen: "list[InvariantDefinition]") -> None:
     table(stdout_console(), ("invariant", "guaranteed by", "title"), rows)
 
 
-def _tell(promise: "InvariantDefinition") -> None:
+def _tell(definition: "InvariantDefinition") -> None:
     from playbooks.reference_text import fixes_text, guaranteed_versions_text, stricter_guarantees  # noqa: PLC0415
 
     console = stdout_console()
-    print_line(console, f"{promise.name}: {promise.title}", "bold")
-    print_line(console, promise.text)
-    rows = [("guaranteed", f"by {guaranteed_versions_text(promise)}")]
-    rows += [("", f"{where}: {words}") for where, words in stricter_guarantees(promise)]
-    rows += [("fixed by", text) for text in fixes_text(promise)]
-    rows += [("exceptions", promise.exceptions)] if promise.exceptions else []
-    rows.append(("source", promise.source))
+    print_line(console, f"{definition.name}: {definition.title}", "bold")
+    print_line(console, definition.text)
+    rows = [("guaranteed", f"by {guaranteed_versions_text(definition)}")]
+    rows += [("", f"{where}: {words}") for where, words in stricter_guarantees(definition)]
+    rows += [("fixed by", text) for text in fixes_text(definition)]
+    rows += [("exceptions", definition.exceptions)] if definition.exceptions else []
+    rows.append(("source", definition.source))
     before = ""
     for head, text in rows:
         print_line(console, f"{head if head != before else '':<11}{text}")
         before = head
 
 
-def _entry(promise: "InvariantDefinition") -> dict[str, Any]:
+def _entry(definition: "InvariantDefinition") -> dict[str, Any]:
     from playbooks.reference_text import PROFILES, guaranteed_versions_text, known_violation_reasons  # noqa: PLC0415
 
-    known = {each.name: known_violation_reasons(promise, each) for each in PROFILES}
+    known = {each.name: known_violation_reasons(definition, each) for each in PROFILES}
     return {
-        "invariant": promise.name,
-        "title": promise.title,
-        "promise": promise.text,
-        "promised_by": guaranteed_versions_text(promise),
-        "exceptions": promise.exceptions,
-        "source": promise.source,
+        "invariant": definition.name,
+        "title": definition.title,
+        "promise": definition.text,
+        "promised_by": guaranteed_versions_text(definition),
+        "exceptions": definition.exceptions,
+        "source": definition.source,
         "known": {profile: texts for profile, texts in known.items() if texts},
     }
 

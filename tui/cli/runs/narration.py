@@ -133,10 +133,10 @@ def _line(label: str, text: str) -> str:
 
 def print_end(console: Console, done: DryRun) -> None:
     """Print the final line: the number of predicted faults, and the verdict that a run would have."""
-    stopped = sum(bool(each.refused) or each.guard_does == "refuse" for each in done.foretold)
-    parts = [f"{counted(len(done.foretold), 'fault')} predicted"]
+    stopped = sum(bool(each.refused) or each.guard_does == "refuse" for each in done.predicted)
+    parts = [f"{counted(len(done.predicted), 'fault')} predicted"]
     parts += [f"{stopped} refused"] if stopped else []
-    skipped = sum(bool(each.skipped) for each in done.foretold)
+    skipped = sum(bool(each.skipped) for each in done.predicted)
     parts += [f"{skipped} skipped"] if skipped else []
     parts += [f"{counted(len(done.unreached), 'step')} never reached"] if done.unreached else []
     why = f" ({done.reason})" if done.reason else ""
@@ -175,7 +175,7 @@ class LivePrinter:
     """Whether to print every notable event, and no status line."""
     stopped: bool = field(default=False, init=False)
     """Whether the user stopped it."""
-    _foretold: list[StepPrediction] = field(default_factory=list, init=False)
+    _predicted: list[StepPrediction] = field(default_factory=list, init=False)
     _marked: tuple[NextAction | None, float] = field(default=(None, 0.0), init=False)
     """The step announced last, and the least seconds left at which it was announced."""
     _live: Live | None = field(default=None, init=False)
@@ -230,7 +230,7 @@ class LivePrinter:
         def before(action: Action) -> None:
             step = session.next_step
             if step is not None:
-                self._foretold.append(predict_impact(session.board, step, action))
+                self._predicted.append(predict_impact(session.board, step, action))
 
         return before
 
@@ -266,10 +266,10 @@ class LivePrinter:
 
     def _tell_expected(self, event: Event) -> None:
         """Print the expected impact of a step's fault, after the step."""
-        if event.kind != "step_taken" or not self._foretold:
+        if event.kind != "step_taken" or not self._predicted:
             return
-        if self._foretold[0].name == event.values()[1]:
-            for line in predicted_lines(self._foretold.pop(0))[1:]:
+        if self._predicted[0].name == event.values()[1]:
+            for line in predicted_lines(self._predicted.pop(0))[1:]:
                 self._say("", line.removeprefix(INDENT), STYLES["expected"])
 
     def _say(self, at: str, text: str, style: str = "") -> None:

@@ -292,7 +292,7 @@ class LiveSession:
     """Prints a live session, and executes typed commands."""
 
     pace: Pace
-    teller: LinePrinter
+    printer: LinePrinter
     lines: Lines
     paused: bool = field(default=False, init=False)
     left: bool = field(default=False, init=False)
@@ -345,9 +345,9 @@ class LiveSession:
             if line is None:
                 self.left = True
             elif line.strip():
-                self._hear(line.strip())
+                self._receive(line.strip())
 
-    def _hear(self, line: str) -> None:
+    def _receive(self, line: str) -> None:
         word = line.removeprefix(":").strip()
         verb, _blank, rest = word.partition(" ")
         own: dict[str, Callable[[], None]] = {"status": self._status, "help": self._help}
@@ -387,7 +387,7 @@ class LiveSession:
         elif name == "pause":
             self._pause(paused=True)
         elif name == "heal":
-            self._hear("heal all")
+            self._receive("heal all")
         elif name == "take_over":
             self._say(self._session.take_over())
             self._tell()
@@ -428,7 +428,7 @@ class LiveSession:
 
     def _tell(self) -> None:
         """Print the events since the last call."""
-        self.teller.happened(self._session.drain())
+        self.printer.happened(self._session.drain())
 
     def _status(self) -> None:
         session, branches = self._session, self.travel.branches
@@ -447,4 +447,4 @@ class LiveSession:
         self._say(*HELP)
 
     def _say(self, *texts: str) -> None:
-        self.teller.say(self._session.cluster, *texts)
+        self.printer.say(self._session.cluster, *texts)

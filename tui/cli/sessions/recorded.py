@@ -172,7 +172,7 @@ def run_peek(text: str, partition: str, offset: int, *, at: str | None, records:
             for each in found:
                 _print_peeked(each)
         if not found:
-            end = _log_end(session.cluster.world.lineages[partition])
+            end = _log_end(session.cluster.cluster_state.epoch_branches[partition])
             print_error(f"no record was ever written at offset {offset} of {partition}; its log end offset is {end}")
         return OK if found else FAILED
 
@@ -194,7 +194,7 @@ def rerun_session(recorded: RecordedSession, at_us: int) -> Session | ManualSess
 
 def _check_partition(session: Session | ManualSession, partition: str) -> None:
     """Raise if there is no such partition; the message leaves out internal topics, which have too many."""
-    known = list(session.cluster.world.records)
+    known = list(session.cluster.cluster_state.records)
     if partition not in known:
         named = [name for name in known if name.rpartition("-")[0] not in INTERNAL]
         raise ModelError(
@@ -203,8 +203,8 @@ def _check_partition(session: Session | ManualSession, partition: str) -> None:
         )
 
 
-def _log_end(lineages: BatchStore) -> int:
-    return max((lineage.end for lineage in lineages.by_id), default=0)
+def _log_end(epoch_branches: BatchStore) -> int:
+    return max((epoch_branch.end for epoch_branch in epoch_branches.by_id), default=0)
 
 
 def _print_peeked(peeked: PeekedRecord) -> None:

@@ -138,7 +138,7 @@ class GatewaySession:
 
     def __init__(self, session: Session, console: Console) -> None:
         self._session = session
-        self._teller = LinePrinter(console)
+        self._printer = LinePrinter(console)
         self._left = asyncio.Event()
         self._interrupted = False
         self._complaints: Counter[int] = Counter()
@@ -147,7 +147,7 @@ class GatewaySession:
     async def run(self, host: str, port: int) -> bool:
         """Serve until the user quits; return whether that was by Ctrl-C. Raises OSError if it cannot listen."""
         self._gateway = gateway = Gateway(self._session, host=host)
-        gateway.on_events = self._teller.happened
+        gateway.on_events = self._printer.happened
         gateway.doors.on_complaint = self._complain
         await gateway.open(port)
         loop = asyncio.get_running_loop()
@@ -200,9 +200,9 @@ class GatewaySession:
             if line is None:
                 return
             if line.strip():
-                self._hear(line.strip().removeprefix(":").strip())
+                self._receive(line.strip().removeprefix(":").strip())
 
-    def _hear(self, line: str) -> None:
+    def _receive(self, line: str) -> None:
         own: dict[str, Callable[[], None]] = {"status": self._status, "help": self._help, "quit": self._left.set}
         try:
             if line in own:
@@ -248,4 +248,4 @@ class GatewaySession:
         self._say(*HELP)
 
     def _say(self, *texts: str) -> None:
-        self._teller.say(self._session.cluster, *texts)
+        self._printer.say(self._session.cluster, *texts)

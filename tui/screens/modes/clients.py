@@ -41,7 +41,7 @@ class ClientsScreen(ModeScreen, Filtering):
     def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__(look, bridge)
         self._table = SidePane(look, "clients-table")
-        self._table.teller = tooltips.of_side(self._table, bridge)
+        self._table.printer = tooltips.of_side(self._table, bridge)
         self._pane = Pane(self._table, look, title="Clients", id="clients-all-pane")
         self._first = 0
         self._client = ""

@@ -45,7 +45,7 @@ class LogScreen(ModeScreen):
     def __init__(self, look: Look, bridge: SessionController) -> None:
         super().__init__(look, bridge)
         self.microscope = Microscope(look)
-        self.microscope.teller = tooltips.of_log(self.microscope, bridge)
+        self.microscope.printer = tooltips.of_log(self.microscope, bridge)
         self._record = SidePane(look, "log-record")
         self._epochs = SidePane(look, "log-epochs")
         self._wires = SidePane(look, "log-wires")
@@ -70,7 +70,7 @@ class LogScreen(ModeScreen):
         """Return the broker whose replica the cursor is on: the selected one, else the leader, else the first."""
         brokers, at = self.bridge.view.brokers, self.main.matrix.cursor[1]
         chosen = brokers[at].id if at < len(brokers) else -1
-        held = list(self.bridge.session.cluster.world.replicas[partition.name])
+        held = list(self.bridge.session.cluster.cluster_state.replicas[partition.name])
         return next((each for each in (chosen, partition.leader) if each in held), held[0] if held else -1)
 
     def resized(self) -> None:
@@ -132,14 +132,14 @@ class LogScreen(ModeScreen):
         self, cluster: Cluster, partition: PartitionView, broker: int, offset: int, room: tuple[int, int]
     ) -> tuple[Row, ...]:
         name, book, now_us = partition.name, self.bridge.log_book, self.bridge.view.now_us
-        known = inspect(cluster.world, cluster.checker, name, offset)
+        known = inspect(cluster.cluster_state, cluster.checker, name, offset)
         seen = []
         for peeked, each in zip(inspect_record(cluster, name, offset), known, strict=True):
             acked_us = book.acked_us(name, each.log_branch, offset)
             seen.append(record_inspector.InspectedRecord(peeked, each, acked_us if acked_us <= now_us else -1))
         handed = cluster.checker.readings.handed_to(name, offset, offset + 1)
         read = record_inspector.readers(self.bridge.view, name, handed)
-        here = copies(cluster.world, name, offset, -1)
+        here = copies(cluster.cluster_state, name, offset, -1)
         place = record_inspector.RecordPosition(name, offset, broker, partition.leader)
         return record_inspector.build(seen, here, place, read, room)
 
@@ -281,7 +281,7 @@ class LogScreen(ModeScreen):
         if partition is None:
             return
         cluster, offset = self.bridge.session.cluster, self.microscope.log_offset
-        found = inspect(cluster.world, cluster.checker, partition.name, offset)
+        found = inspect(cluster.cluster_state, cluster.checker, partition.name, offset)
         broker = self.broker(partition)
         held = [each for each in found if broker in each.record.holders] or list(found)
         if not held:

@@ -378,13 +378,13 @@ class PlaybooksScreen(ModeScreen):
 
     def _go(self, find: Any) -> None:
         try:
-            wish = find()
+            request = find()
         except DestinationError as error:
             self._say(str(error))
             return
-        self._leave_for(wish)
+        self._leave_for(request)
 
-    def _leave_for(self, wish: Destination) -> None:
+    def _leave_for(self, request: Destination) -> None:
         leave = getattr(self.app, "leave_for", None)
         if leave is not None:
-            leave(wish)
+            leave(request)

@@ -102,7 +102,7 @@ class TimelineScreen(ModeScreen):
         self._branch = bridge.branches.current
         self._railing = RailCache()
         self._rails: tuple[Rail, ...] = ()
-        self.lanes.teller = tooltips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
+        self.lanes.printer = tooltips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
 
     @property
     def span(self) -> Span | None:

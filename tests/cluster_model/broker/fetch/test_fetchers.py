@@ -113,8 +113,8 @@ def test_each_thread_has_one_request_under_way_and_a_session_of_its_own(
 ) -> None:
     found = cluster(3)
     found.run(2 * SECOND)
-    parked = [fetch.session for fetch in found.brokers[1].purgatory.fetches.values()]
-    sources = [session.source for session in parked if session is not None]
+    delayed_request = [fetch.session for fetch in found.brokers[1].purgatory.fetches.values()]
+    sources = [session.source for session in delayed_request if session is not None]
     assert len(sources) == len(set(sources))
     sessions = {
         (source, request.fetcher): request.session_id for source, request in fetches if request.session_epoch > 0
@@ -129,7 +129,7 @@ def test_replication_is_the_same_through_crashes_and_pauses(kafka: str, fetchers
     found.run(SECOND)
     found.crash(2)
     found.run(22 * SECOND)
-    assert all(len(found.query.isr(name)) == 2 for name in found.world.records)
+    assert all(len(found.query.isr(name)) == 2 for name in found.cluster_state.records)
     found.restart(2)
     found.run(30 * SECOND)
     found.pause(3)
@@ -139,8 +139,8 @@ def test_replication_is_the_same_through_crashes_and_pauses(kafka: str, fetchers
     found.stop_producers()
     found.run(45 * SECOND)
     assert found.query.leo("orders-0") > 100
-    for name in found.world.records:
-        replicas = found.world.replicas[name].values()
+    for name in found.cluster_state.records:
+        replicas = found.cluster_state.replicas[name].values()
         assert len({replica.log.leo for replica in replicas}) == 1
         assert len({replica.hw for replica in replicas}) == 1
         assert len(found.query.isr(name)) == 3
@@ -154,10 +154,10 @@ def test_a_thread_that_must_wait_holds_up_only_its_own_partitions() -> None:
     ]
     for fetcher in mine:
         fetcher._outstanding = -1  # as if its response never came
-    led = [name for name in found.world.records if found.query.leader(name) == 1]
-    before = {name: found.world.replica(name, 2).log.leo for name in led}
+    led = [name for name in found.cluster_state.records if found.query.leader(name) == 1]
+    before = {name: found.cluster_state.replica(name, 2).log.leo for name in led}
     found.run(3 * SECOND)
-    moved = {name: found.world.replica(name, 2).log.leo > before[name] for name in led}
+    moved = {name: found.cluster_state.replica(name, 2).log.leo > before[name] for name in led}
     assert {fetcher_id(name, 2) for name, moves in moved.items() if moves} == {1}
     assert all(moves for name, moves in moved.items() if fetcher_id(name, 2) == 1)
 

@@ -105,14 +105,14 @@ def test_no_limit_is_no_quota_and_neither_is_one_before_0_10_1() -> None:
 
 
 def test_the_bytes_of_a_fetch_are_those_of_its_batches() -> None:
-    lineages = BatchStore()
-    first, second = lineages.begin(1, 0, 0), lineages.begin(2, 1, 4)
+    epoch_branches = BatchStore()
+    first, second = epoch_branches.begin(1, 0, 0), epoch_branches.begin(2, 1, 4)
     for base, size in ((0, 10), (2, 20), (4, 80)):
         first.append(Batch(base, 2, size, 0, "p", -1, 0, 1))
     second.append(Batch(4, 3, 40, 0, "p", -1, 0, 1))
-    assert slice_bytes(lineages, Slice(0, 7, ((0, 0), (4, 1)))) == 70
-    assert slice_bytes(lineages, Slice(2, 4, ((2, 0),))) == 20
-    assert slice_bytes(lineages, Slice(7, 7, ())) == 0
+    assert slice_bytes(epoch_branches, Slice(0, 7, ((0, 0), (4, 1)))) == 70
+    assert slice_bytes(epoch_branches, Slice(2, 4, ((2, 0),))) == 20
+    assert slice_bytes(epoch_branches, Slice(7, 7, ())) == 0
 
 
 # --- the leader -------------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ def caught_up_after(found: Cluster, topic: str) -> int:
 @pytest.mark.parametrize("side", ["leader", "follower"])
 def test_what_is_held_back_takes_as_long_as_its_rate_says_and_the_rest_does_not(side: str, kafka: str) -> None:
     found = cluster(side, kafka=kafka)
-    missing = found.world.replica("held-0", 1).log.leo - found.world.replica("held-0", 3).log.leo
+    missing = found.cluster_state.replica("held-0", 1).log.leo - found.cluster_state.replica("held-0", 3).log.leo
     free = caught_up_after(found, "free")
     held = caught_up_after(found, "held")
     assert free < 15
@@ -298,11 +298,11 @@ def test_a_throttled_run_is_the_same_run_in_any_slices_and_from_a_keyframe(side:
 def test_a_follower_takes_no_more_of_a_partition_at_a_time_than_it_is_told_to() -> None:
     found = cluster("")
     found.run(found.now_us + SECOND)
-    started = found.world.replica("held-0", 3).log.leo
+    started = found.cluster_state.replica("held-0", 3).log.leo
     sizes = set()
     while 3 not in found.query.isr("held-0"):
         found.run(found.now_us + SECOND, max_events=1)
-        leo = found.world.replica("held-0", 3).log.leo
+        leo = found.cluster_state.replica("held-0", 3).log.leo
         sizes.add(leo - started)
         started = leo
     assert max(sizes) == 5, "replica.fetch.max.bytes are five records"
@@ -324,7 +324,7 @@ def test_a_follower_that_holds_back_all_its_partitions_looks_again_a_back_off_la
     found.stop_producers()
     found.restart(2)
     found.run(26 * SECOND)
-    replica = found.world.replica("held-0", 2)
+    replica = found.cluster_state.replica("held-0", 2)
     times: list[int] = []
     leo = replica.log.leo
     while found.now_us < 40 * SECOND:

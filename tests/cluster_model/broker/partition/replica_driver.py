@@ -65,12 +65,12 @@ class Protocol:
         topic = TopicConfig.of(profile, {}, {"min.insync.replicas": 2, "unclean.leader.election.enable": False})
         self.committed.create(P, BROKERS, topic, self.live)
         self.record = self.committed.records[P]
-        self.lineages = BatchStore()
+        self.epoch_branches = BatchStore()
         self.metadata = {broker: BrokerMetadata() for broker in BROKERS}
         config = BrokerConfig.of(profile, {})
         self.replicas = {
             broker: Replica(
-                broker, P, BROKERS, profile, config, topic, self.lineages, self.metadata[broker], self._emit
+                broker, P, BROKERS, profile, config, topic, self.epoch_branches, self.metadata[broker], self._emit
             )
             for broker in BROKERS
         }
@@ -121,7 +121,7 @@ class Protocol:
         token = self._produced
         result = leadership.append(self.now, ProduceRequest(token, P, acks, 0, "c", -1, token, 1, 100))
         if result.error is KafkaError.NONE:
-            records = (result.lineage, result.base, result.base + 1)
+            records = (result.epoch_branch, result.base, result.base + 1)
             if result.waits:
                 leadership.wait(result.required, token)
                 self._waiting[token] = records
@@ -242,7 +242,7 @@ class Protocol:
         self.promises.fenced(state.leader_epoch < before and changed, f"{broker} in epoch {before} took up {state}")
         return self._settle(broker)
 
-    def hear_late(self, broker: int, back: int) -> bool:
+    def delay_metadata(self, broker: int, back: int) -> bool:
         """Deliver a decision that is older than the broker's known one, from a former controller."""
         replica = self.replicas[broker]
         known = (replica.leader_epoch, replica.partition_epoch)

@@ -121,11 +121,13 @@ def test_a_new_leader_knows_no_lag(kafka: str) -> None:
 
 def starts(cluster: Cluster) -> list[tuple[int, int]]:
     """Return each follower's log start, and its log start as the leader knows it."""
-    leader = cluster.world.true_leader(P)
+    leader = cluster.cluster_state.true_leader(P)
     assert leader is not None
     assert leader.leadership is not None
     remotes = leader.leadership.remotes
-    return [(cluster.world.replica(P, broker).log.log_start, known.log_start) for broker, known in remotes.items()]
+    return [
+        (cluster.cluster_state.replica(P, broker).log.log_start, known.log_start) for broker, known in remotes.items()
+    ]
 
 
 def logged(kafka: str, config: dict[str, Any]) -> Cluster:
@@ -180,6 +182,6 @@ def test_and_at_once_also_when_its_own_retention_does_not_run(kafka: str) -> Non
     (_own, _known), (own, known) = starts(cluster)
     assert own > 0
     assert known == own
-    leader = cluster.world.true_leader(P)
+    leader = cluster.cluster_state.true_leader(P)
     assert leader is not None
     assert leader.log.log_start < own

@@ -148,10 +148,10 @@ def test_memory_is_the_last_five_of_each_producer(appends: list[tuple[int, int]]
 def log_of(*batches: tuple[int, int, int]) -> ReplicaLog:
     """Return a log with batches of (producer id, first sequence, records)."""
     log = ReplicaLog(BatchStore(), uses_epochs=True, replaces=True)
-    lineage = log.lineages.begin(1, 0, 0)
+    epoch_branch = log.epoch_branches.begin(1, 0, 0)
     for producer, sequence, count in batches:
         epoch = -1 if producer < 0 else 0
-        log.append_batch(lineage, Batch(log.leo, count, 10, 0, "p", producer, sequence, -1, (), 0, 0, epoch))
+        log.append_batch(epoch_branch, Batch(log.leo, count, 10, 0, "p", producer, sequence, -1, (), 0, 0, epoch))
     return log
 
 
@@ -166,8 +166,8 @@ def test_a_new_leader_reads_its_memory_from_the_log() -> None:
 
 def test_a_new_leader_reads_epochs_and_kafkas_own_sequences() -> None:
     log = log_of((PID, 0, 3))
-    lineage = log.lineages.begin(1, 1, 3)
-    log.append_batch(lineage, Batch(3, 2, 10, 0, "p", PID, 3, -1, (), 0, 0, 1, 3))
+    epoch_branch = log.epoch_branches.begin(1, 1, 3)
+    log.append_batch(epoch_branch, Batch(3, 2, 10, 0, "p", PID, 3, -1, (), 0, 0, 1, 3))
     memory = ProducerStateManager()
     memory.rebuild(log)
     assert said(memory, 0, 2, epoch=1) == (E.NONE, 3)
@@ -196,7 +196,7 @@ def test_what_was_truncated_is_forgotten() -> None:
 def test_a_batch_of_which_a_part_is_gone_is_not_remembered() -> None:
     log = log_of((PID, 0, 3), (PID, 3, 4))
     log.truncate(5)
-    other = log.lineages.begin(2, 1, 5)
+    other = log.epoch_branches.begin(2, 1, 5)
     log.append_batch(other, Batch(5, 6, 10, 0, "q", 9, 0, -1, (), 0, 0, 0))
     memory = ProducerStateManager()
     memory.rebuild(log)

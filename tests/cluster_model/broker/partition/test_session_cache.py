@@ -309,8 +309,8 @@ def test_with_too_few_slots_everything_still_arrives(
     found.run(25 * SECOND)
     assert found.query.lag("g") == 0
     assert all(len(broker.sessions) <= slots for broker in found.brokers.values())
-    for name in found.world.records:
-        assert len({replica.log.leo for replica in found.world.replicas[name].values()}) == 1
+    for name in found.cluster_state.records:
+        assert len({replica.log.leo for replica in found.cluster_state.replicas[name].values()}) == 1
         assert len(found.query.isr(name)) == 3
     in_session = [asked for asked, _error in answers if asked.session_epoch > 0]
     assert bool(in_session) is (slots > 0)
@@ -353,7 +353,7 @@ def test_whoever_waited_for_a_slot_gets_it_with_all_that_it_fetches() -> None:
     found.run(140 * SECOND)
     (after,) = found.brokers[1].sessions.save()[1]
     assert after[0] != before[0]
-    assert after[3] == sum(found.query.leader(name) == 1 for name in found.world.records) > 1
+    assert after[3] == sum(found.query.leader(name) == 1 for name in found.cluster_state.records) > 1
 
 
 @pytest.mark.slow
@@ -387,7 +387,9 @@ def test_what_a_session_saves_is_no_part_of_what_is_replicated() -> None:
     for slots in (0, 1_000):
         found = cluster("3.9", slots)
         found.run(10 * SECOND)
-        ends.append([replica.log.leo for replicas in found.world.replicas.values() for replica in replicas.values()])
+        ends.append(
+            [replica.log.leo for replicas in found.cluster_state.replicas.values() for replica in replicas.values()]
+        )
     assert ends[0] == ends[1]
 
 

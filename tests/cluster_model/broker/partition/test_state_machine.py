@@ -64,8 +64,8 @@ class Replicating(RuleBasedStateMachine):
         getattr(self.protocol, how)(broker)
 
     @rule(broker=broker_ids, back=st.integers(0, 3))
-    def hear_late(self, broker: int, back: int) -> None:
-        self.protocol.hear_late(broker, back)
+    def delay_metadata(self, broker: int, back: int) -> None:
+        self.protocol.delay_metadata(broker, back)
 
     @rule(broker=broker_ids, how=st.sampled_from(("elect", "fence", "register")))
     def control(self, broker: int, how: str) -> None:
@@ -148,7 +148,7 @@ def test_a_decision_of_the_past_changes_nobody(kafka: str, mode: str | None) -> 
         for broker, replica in protocol.replicas.items():
             for back in range(8):
                 before = replica.save()
-                heard += protocol.hear_late(broker, back)
+                heard += protocol.delay_metadata(broker, back)
                 assert replica.save() == before
     assert heard > 30
 
@@ -173,8 +173,8 @@ def broken_by(profile: Profile, number: int, steps: int = 600, *, lossy: bool = 
         ("2.0", 254, promises.COMPLETE),  # fetches that no epoch fences (KIP-320)
     ],
 )
-def test_older_versions_are_found_out(kafka: str, number: int, promise: str) -> None:
-    assert broken_by(Profile.of(kafka), number) == promise
+def test_older_versions_are_found_out(kafka: str, number: int, definition: str) -> None:
+    assert broken_by(Profile.of(kafka), number) == definition
 
 
 @pytest.mark.parametrize(("kafka", "found"), [("3.3", promises.COMPLETE), ("3.4", promises.COMPLETE), ("3.5", "")])
@@ -192,8 +192,8 @@ def test_a_lossy_walk_finds_out_who_knows_no_broker_epochs_in_fetches(kafka: str
         ("alter_partition", 3, promises.ELIGIBLE),
     ],
 )
-def test_the_newest_version_without_one_rule_is_found_out(flag: str, number: int, promise: str) -> None:
-    assert broken_by(replace(NEWEST, **{flag: False}), number) == promise
+def test_the_newest_version_without_one_rule_is_found_out(flag: str, number: int, definition: str) -> None:
+    assert broken_by(replace(NEWEST, **{flag: False}), number) == definition
     assert broken_by(NEWEST, number) == ""
 
 
@@ -277,11 +277,11 @@ def _keep_the_hw(self: Replica, offset: int, now: int, rule: str) -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_model_with_one_mistake_is_found_out(
-    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, instead: Callable[..., Any], promise: str
+    monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, instead: Callable[..., Any], definition: str
 ) -> None:
     monkeypatch.setattr(owner, name, instead)
-    found = [broken_by(NEWEST, number, 200, lossy=promise == promises.BOUNDS) for number in range(6)]
-    assert promise in found
+    found = [broken_by(NEWEST, number, 200, lossy=definition == promises.BOUNDS) for number in range(6)]
+    assert definition in found
 
 
 def test_hypothesis_finds_the_shortest_way_to_a_broken_promise() -> None:

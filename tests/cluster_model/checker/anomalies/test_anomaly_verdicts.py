@@ -36,13 +36,13 @@ class Case:
         producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
         excuses = cluster.checker.invariants.excuses
         settings = ClientSettings(producers)
-        self.now = AnomalyExcuses(cluster.world, settings, self.facts, excuses, lambda _client: undone)
+        self.now = AnomalyExcuses(cluster.cluster_state, settings, self.facts, excuses, lambda _client: undone)
 
     def acknowledged(self, start: int, end: int) -> None:
         facts = self.facts.key(P)
         facts.sends(SHOP, start, end - start)
         facts.end_of(OK, SHOP, start, end - start)
-        facts.observe(self.hands.cluster.world.replicas[P][A].log.lineage_at(start).id, start, end)
+        facts.observe(self.hands.cluster.cluster_state.replicas[P][A].log.branch_at(start).id, start, end)
 
     def why(self) -> str:
         for event in self.hands.cluster.drain():
@@ -85,7 +85,7 @@ def the_only_one_loses_power(case: Case) -> None:
 
 def damaged(case: Case) -> None:
     event = BatchCorrupted(1, P, A, 0, 2, "value")
-    case.hands.cluster.world.replicas[P][A].damages = (CorruptBatchRange(0, 2, "value"),)
+    case.hands.cluster.cluster_state.replicas[P][A].damages = (CorruptBatchRange(0, 2, "value"),)
     case.hands.cluster.checker.invariants.excuses.before(event)
     case.now.observe(event)
 
@@ -99,7 +99,7 @@ def damaged_before(case: Case) -> None:
 
 
 def deleted(case: Case) -> None:
-    del case.hands.cluster.world.records[P]
+    del case.hands.cluster.cluster_state.records[P]
 
 
 Act = Callable[[Case], None]
@@ -142,7 +142,7 @@ def test_a_loss_is_allowed_only_if_its_reason_has_happened(name: str, snapshot: 
 @pytest.mark.parametrize("version", PROFILE_VERSIONS)
 def test_a_loss_is_allowed_if_the_version_is_known_for_it(version: str) -> None:
     case = Case(version)
-    profile = case.hands.cluster.world.profile
+    profile = case.hands.cluster.cluster_state.profile
     assert bool(case.why()) == (not profile.kip_320)
     assert case.why().startswith("known for ") == (profile.number < (2, 1))
 

@@ -131,8 +131,8 @@ def test_an_acknowledgement_before_its_commit_is_reported_without_a_loss(kafka: 
 def test_an_acknowledgement_received_after_a_leader_change_is_not_too_early() -> None:
     made = hands(records=1)
     made.append(A, "x", acks="all")
-    replica = made.cluster.world.replicas[P][A]
-    log_branch = replica.log.lineage_at(1).id
+    replica = made.cluster.cluster_state.replicas[P][A]
+    log_branch = replica.log.branch_at(1).id
     event = RecordsAcked(0, "c", P, 0, 1, -1, A, 0, 1, 0, log_branch)
     made.lead(B, tell=(A, B, C))
     made.cluster.checker.invariants.min_isr.acked(event)
@@ -216,7 +216,7 @@ def test_a_deposed_leader_cannot_change_the_isr_before_its_successor_leads(sound
 def damaged_and_lost(broker: int, offset: int) -> list[tuple[int, int]]:
     """One batch is damaged on one disk; then a record is acknowledged too early, and its leader is deposed."""
     made = hands(records=1)
-    replica = made.cluster.world.replicas[P][broker]
+    replica = made.cluster.cluster_state.replicas[P][broker]
     log_manager.damage(replica, offset, "value", 0)
     made.append(A, "x", acks="all")
     made.lead(B, tell=(B, C))
@@ -238,7 +238,7 @@ def test_damage_on_the_leaders_disk_is_excused() -> None:
     made = hands(records=0)
     made.append(A, "x", acks="all")
     made.fetch(B, C, B, C)
-    log_manager.damage(made.cluster.world.replicas[P][A], 0, "value", 0)
+    log_manager.damage(made.cluster.cluster_state.replicas[P][A], 0, "value", 0)
     assert violations(made) == []
     assert made.cluster.checker.ledger.missing(P) == 1
 

@@ -11,7 +11,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InvariantViolated
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile, modes_of
 from tests.cluster_model.hands import Hands, P
-from tests.cluster_model.storms import SECOND, LossyStorm, spec_of, weather
+from tests.cluster_model.storms import SECOND, LossyStorm, disturbances, spec_of
 from tests.support.breadth import EVENING, sample_count
 
 A, B, C = 1, 2, 3
@@ -123,12 +123,12 @@ def test_state_goes_into_keyframes() -> None:
 def test_an_invariant_guaranteed_by_a_version_is_guaranteed_by_later_ones(version: str) -> None:
     """Checked in the default mode, and in all circumstances together."""
     profile, place = Profile.of(version), PROFILE_VERSIONS.index(version)
-    for promise in DEFINITIONS.values():
-        when = tuple(mend.when for mend in promise.mends)
-        if promise.promised_by(profile, when):
-            assert all(promise.promised_by(Profile.of(later), when) for later in PROFILE_VERSIONS[place:])
+    for definition in DEFINITIONS.values():
+        when = tuple(repair.when for repair in definition.fixes)
+        if definition.guaranteed_by(profile, when):
+            assert all(definition.guaranteed_by(Profile.of(later), when) for later in PROFILE_VERSIONS[place:])
         else:
-            known = promise.known(profile, when)
+            known = definition.known(profile, when)
             assert known.startswith(f"known for {version if len(modes_of(version)) == 1 else profile.name}: ")
 
 
@@ -140,7 +140,7 @@ FIRST = 28
 
 
 def storm(kafka: str, mode: str, seed: int) -> LossyStorm:
-    found = weather(seed, spec_of(seed, kafka, mode), 20, LossyStorm)
+    found = disturbances(seed, spec_of(seed, kafka, mode), 20, LossyStorm)
     found.heal()
     found.run(60 * SECOND)
     assert isinstance(found, LossyStorm)

@@ -392,9 +392,9 @@ def drops_its_first_record(patch: Patch) -> None:
     def lead(self: Replica, state: PartitionState, now: int) -> None:
         if state.leader_epoch > 0:
             ((_start, log_branch),) = self.log.extents
-            lineages = self.log.lineages
-            stranger = lineages.begin(9, 0, 0, self.topic_id)
-            stranger.append(lineages.by_id[log_branch].batch_at(0)._replace(records=1, name=("z",)))
+            epoch_branches = self.log.epoch_branches
+            stranger = epoch_branches.begin(9, 0, 0, self.topic_id)
+            stranger.append(epoch_branches.by_id[log_branch].batch_at(0)._replace(records=1, name=("z",)))
             self.log.extents[:] = [(0, stranger.id), (1, log_branch)]
         real(self, state, now)
 
@@ -532,7 +532,7 @@ def unexpected(found: Hands | Cluster) -> dict[str, list[Place]]:
 
 def test_every_property_has_a_mutation() -> None:
     told = {name for each in MUTATIONS for name in each.told}
-    assert told == {each.promise.name for each in PROPERTIES}
+    assert told == {each.definition.name for each in PROPERTIES}
     assert len(MUTATIONS) >= 25
 
 
@@ -549,8 +549,8 @@ def test_a_broken_rule_is_reported_by_the_expected_invariants_only(
 def test_a_different_record_at_an_offset_already_read_is_reported() -> None:
     made = hands(records=2)
     assert violations(made) == []
-    world = made.cluster.world
-    stranger = world.lineages[P].begin(A, 0, 0, world.records[P].topic_id)
+    cluster_state = made.cluster.cluster_state
+    stranger = cluster_state.epoch_branches[P].begin(A, 0, 0, cluster_state.records[P].topic_id)
     made.cluster.emit(RecordsRead(0, "c", "g", P, A, 0, 0, 1, 0, stranger.id, 1))
     (found,) = violations(made)
     assert (found.invariant, found.offset, found.end_offset, found.known) == ("stable-reads", 0, 1, "")

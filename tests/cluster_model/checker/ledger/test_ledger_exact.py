@@ -96,7 +96,7 @@ class Schedule:
     def _mend(self) -> None:
         for pair in list(self.cluster.network._links):
             if self.cluster.network.link(*pair).cuts:
-                self.cluster.mend(*pair, FAULT)
+                self.cluster.repair(*pair, FAULT)
 
     def _revive(self, broker: int) -> None:
         if self.cluster.state_of(broker) is ProcessState.PAUSED:
@@ -107,7 +107,9 @@ class Schedule:
     def _act(self) -> None:
         random, cluster = self.random, self.cluster
         broker = random.choice([1, 2, 3])
-        partition = random.choice([name for name in cluster.world.records if not name.startswith("__")] or ["t-0"])
+        partition = random.choice(
+            [name for name in cluster.cluster_state.records if not name.startswith("__")] or ["t-0"]
+        )
         what = random.choice(
             ["crash", "power", "power", "pause", "disk", "cut", "cut", "calm", "calm", "unclean", "delete", "topic",
              "damage", "quiet"]
@@ -129,9 +131,9 @@ class Schedule:
         elif what == "calm":
             self._mend()
             self._revive(broker)
-        elif what == "unclean" and partition in cluster.world.records:
+        elif what == "unclean" and partition in cluster.cluster_state.records:
             cluster.elect_leaders(partition, unclean=True)
-        elif what == "delete" and partition == "t-0" and self.deletes and partition in cluster.world.records:
+        elif what == "delete" and partition == "t-0" and self.deletes and partition in cluster.cluster_state.records:
             cluster.delete_records(partition, cluster.query.hw(partition) - random.randrange(10))
         elif what == "topic":
             self._topic()
@@ -139,7 +141,7 @@ class Schedule:
             self._damage(broker, partition)
 
     def _topic(self) -> None:
-        if "t-0" in self.cluster.world.records:
+        if "t-0" in self.cluster.cluster_state.records:
             if self.random.random() < 0.5:
                 self.board.admin(Action("admin", "delete_topic", "", {"topic": "t"}))
         else:
@@ -147,7 +149,7 @@ class Schedule:
             self.board.admin(Action("admin", "create_topic", "", params))
 
     def _damage(self, broker: int, partition: str) -> None:
-        replica = self.cluster.world.replicas.get(partition, {}).get(broker)
+        replica = self.cluster.cluster_state.replicas.get(partition, {}).get(broker)
         if replica is not None and self.cluster.is_up(broker) and replica.hw > replica.log.log_start:
             self.board.inject(Action("inject", "corrupt_batch", f"broker({broker})", {"partition": partition}))
 

@@ -30,7 +30,7 @@ def copied() -> Hands:
 
 
 def log(hands: Hands, broker: int) -> ReplicaLog:
-    return hands.cluster.world.replicas[P][broker].log
+    return hands.cluster.cluster_state.replicas[P][broker].log
 
 
 def found(hands: Hands) -> dict[str, int]:
@@ -76,7 +76,7 @@ def start_moved(hands: Hands) -> None:
 
 
 def high_watermark_lowered(hands: Hands) -> None:
-    hands.cluster.world.replicas[P][1].hw = 1
+    hands.cluster.cluster_state.replicas[P][1].hw = 1
     hands.cluster.emit(HwAdvanced(0, P, 1, 0, 1))
     for broker in (1, 2, 3):
         hands.do("power_loss", broker=broker, keep=3)
@@ -177,7 +177,7 @@ def interrupted() -> Cluster:
 def failed_and_written(cluster: Cluster) -> list[tuple[str, int]]:
     """Sequence numbers of records reported as failed to a client that the leader's log holds."""
     ledger = cluster.checker.ledger
-    standing = RecordLocations(cluster.world, ledger).standing(P)
+    standing = RecordLocations(cluster.cluster_state, ledger).standing(P)
     return [
         (told.client, number)
         for told in ledger.books.told()
@@ -192,7 +192,7 @@ def test_records_reported_as_failed_are_in_no_log(monkeypatch: pytest.MonkeyPatc
     sound = interrupted()
     ledger = sound.checker.ledger
     assert not failed_and_written(sound)
-    written = unknown_written(sound.world, ledger)
+    written = unknown_written(sound.cluster_state, ledger)
     assert 0 < written <= sound.query.unknown()
     assert sound.query.unknown_written() == written
     real = DeliveryStats.gave_up

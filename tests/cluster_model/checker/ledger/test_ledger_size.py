@@ -83,30 +83,30 @@ def test_acknowledgements_out_of_order_are_merged() -> None:
 
 
 def test_adjacent_duplicates_are_one_entry() -> None:
-    world = TwoReplicas()
+    cluster_state = TwoReplicas()
     for sequence in range(0, 200, 2):
-        world.append(sequence, 2)
+        cluster_state.append(sequence, 2)
     for sequence in range(0, 200, 2):
-        world.append(sequence, 2)
-    assert world.counts == (200, 0)
-    assert count_of(world.repeats) == 1
-    assert world.repeats.duplicates_in("p", "t-0") == [(0, 200)]
-    world.append(300)
+        cluster_state.append(sequence, 2)
+    assert cluster_state.counts == (200, 0)
+    assert count_of(cluster_state.repeats) == 1
+    assert cluster_state.repeats.duplicates_in("p", "t-0") == [(0, 200)]
+    cluster_state.append(300)
     for sequence in range(200, 260):
-        world.append(sequence)
-    assert world.counts == (200, 60)
-    assert count_of(world.repeats) == 2
+        cluster_state.append(sequence)
+    assert cluster_state.counts == (200, 60)
+    assert count_of(cluster_state.repeats) == 2
 
 
 def test_a_truncation_within_merged_copies_removes_the_truncated_ones() -> None:
-    world = TwoReplicas()
+    cluster_state = TwoReplicas()
     for _time in range(2):
         for sequence in range(10):
-            world.append(sequence)
-    assert count_of(world.repeats) == 1
-    world.logs[1].truncate(14)
-    assert world.counts == (4, 0)
-    assert world.repeats.duplicates_in("p", "t-0") == [(0, 4)]
+            cluster_state.append(sequence)
+    assert count_of(cluster_state.repeats) == 1
+    cluster_state.logs[1].truncate(14)
+    assert cluster_state.counts == (4, 0)
+    assert cluster_state.repeats.duplicates_in("p", "t-0") == [(0, 4)]
 
 
 def count_of(repeats: DuplicateTracker) -> int:

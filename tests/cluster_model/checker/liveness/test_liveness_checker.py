@@ -107,7 +107,7 @@ def follower_is_fenced(kafka: str, _mode: str) -> Cluster:
     board.inject(Action("inject", "stale_metadata", "broker(3)"))
     cluster.crash(2)
     later(cluster, 20)
-    following = cluster.world.replicas[P][3].following
+    following = cluster.cluster_state.replicas[P][3].following
     assert following is not None
     assert following.failed
     board.heal("all")

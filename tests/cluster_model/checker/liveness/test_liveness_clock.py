@@ -57,7 +57,9 @@ def test_preferred_leader_is_not_evaluated_only_if_another_replica_leads_at_the_
         unjudged = {
             each.partition for each in cluster.checker.liveness.pending_liveness if each.property == "preferred-leader"
         }
-        return unjudged, {name for name, each in cluster.world.records.items() if each.leader != each.assignment[0]}
+        return unjudged, {
+            name for name, each in cluster.cluster_state.records.items() if each.leader != each.assignment[0]
+        }
 
     unjudged, away = ends(comes_back("3.9", mode))
     assert unjudged == away
@@ -176,7 +178,7 @@ def test_a_fetcher_that_resumes_without_a_newer_epoch_is_reported_at_once(snapsh
     FaultInjector(cluster).inject(Action("inject", "stale_metadata", "broker(3)"))
     cluster.crash(2)
     later(cluster, 20)
-    following = cluster.world.replicas[P][3].following
+    following = cluster.cluster_state.replicas[P][3].following
     assert following is not None
     following.failed = False
     later(cluster, 3)
@@ -188,7 +190,7 @@ def test_a_fetcher_that_resumes_without_a_newer_epoch_is_reported_at_once(snapsh
 @pytest.mark.slow
 def test_an_epoch_cache_that_differs_at_written_offsets_is_overdue(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(), 5)
-    cluster.world.replicas[P][3].log.epochs.entries = ((7, 0),)
+    cluster.cluster_state.replicas[P][3].log.epochs.entries = ((7, 0),)
     (event,) = late(quiet(cluster))
     assert (event.property, event.broker) == ("convergence", 3)
     assert event.detail == snapshot
@@ -200,7 +202,7 @@ def test_a_deposed_leader_that_keeps_a_delayed_produce_is_overdue(snapshot: Snap
     cluster.pause(3)
     later(cluster, 1)
     assert purgatory.produces
-    cluster.world.replicas[P][1].leadership = None
+    cluster.cluster_state.replicas[P][1].leadership = None
     cluster.resume(3)
     later(cluster, 5)
     found = [event for event in late(cluster) if event.property == "parked-requests"]

@@ -18,12 +18,12 @@ PARTITION = "orders-0"
 
 def case(*, committed: bool, isr: tuple[int, ...], acks: int = 1) -> LossCase:
     """One record of broker 1 that broker 2 had never fetched when it was elected from the ISR."""
-    lineage = EpochBranch(0, 1, 3, 0)
-    lineage.append(Batch(0, 1, 100, 500, "checkout", -1, 0, acks))
+    epoch_branch = EpochBranch(0, 1, 3, 0)
+    epoch_branch.append(Batch(0, 1, 100, 500, "checkout", -1, 0, acks))
     election = LeaderElected(1_000, PARTITION, 2, 4, 5, (2,), True, "leader failed")
     scene = PartitionSnapshot(1, (1, 2), (1, 2), election, 1, 1, (), (), ())
     witness = MissingRecords(3, 0, 1, election, scene, (), -1, False)
-    return LossCase(PARTITION, lineage, (0, 1), acks, committed, isr, 1, witness, scene, None, 2)
+    return LossCase(PARTITION, epoch_branch, (0, 1), acks, committed, isr, 1, witness, scene, None, 2)
 
 
 def cause(given: LossCase, kafka: str) -> str:

@@ -24,19 +24,19 @@ E = KafkaError
 
 def fill(rig: ReadingRig, partition: str, *batches: int) -> None:
     """Write batches in a new log branch at the end of what is there."""
-    lineages = rig.lineages[partition]
-    start = lineages.by_id[-1].end if lineages.by_id else 0
-    lineage = lineages.begin(1, len(lineages.by_id), start)
+    epoch_branches = rig.epoch_branches[partition]
+    start = epoch_branches.by_id[-1].end if epoch_branches.by_id else 0
+    epoch_branch = epoch_branches.begin(1, len(epoch_branches.by_id), start)
     for records in batches:
-        lineage.append(Batch(lineage.end, records, 10, rig.now, "p", -1, 0, 1))
+        epoch_branch.append(Batch(epoch_branch.end, records, 10, rig.now, "p", -1, 0, 1))
 
 
 def data(rig: ReadingRig, partition: str, start: int, end: int, *, error: KafkaError = E.NONE) -> FetchData:
     """Records ``[start, end)`` as a broker finds them."""
     extents = tuple(
-        (max(start, lineage.start), lineage.id)
-        for lineage in rig.lineages[partition].by_id
-        if lineage.start < end and lineage.end > start
+        (max(start, epoch_branch.start), epoch_branch.id)
+        for epoch_branch in rig.epoch_branches[partition].by_id
+        if epoch_branch.start < end and epoch_branch.end > start
     )
     return FetchData(partition, start, error, end, 0, 4, Slice(start, end, extents))
 

@@ -60,5 +60,5 @@ def test_the_last_member_stays_in_the_isr_only_without_it(
         watched.run(10)
         watched.cluster.crash(broker)
     watched.run(10)
-    state = watched.cluster.world.records[P].state
+    state = watched.cluster.cluster_state.records[P].state
     assert (state.isr, state.elr) == (isr, elr)

@@ -31,7 +31,7 @@ def below_minimum(kafka: str = "4.1") -> Watched:
 
 
 def state(watched: Watched) -> PartitionState:
-    return watched.cluster.world.records[P].state
+    return watched.cluster.cluster_state.records[P].state
 
 
 def alter(watched: Watched, type_: str, name: str, change: AlterableConfig) -> tuple[KafkaError, str]:

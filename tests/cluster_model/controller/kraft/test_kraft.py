@@ -350,7 +350,7 @@ def test_a_replica_stays_eligible_only_if_its_broker_had_stopped_cleanly(clean: 
     else:
         cluster.crash(3)
     cluster.run(20 * SECOND)
-    assert cluster.world.records[P].state.elr == (3,)
+    assert cluster.cluster_state.records[P].state.elr == (3,)
     cluster.drain()
     cluster.restart(3)
     cluster.run(30 * SECOND)

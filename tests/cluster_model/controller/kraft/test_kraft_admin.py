@@ -61,7 +61,7 @@ def errors(answers: tuple[AdminError, ...]) -> list[KafkaError]:
 )
 def test_topics_that_cannot_be_made(shared: Watched, topic: CreatableTopic, error: KafkaError) -> None:
     assert errors(shared.ask(CreateTopicsRequest(0, (topic,))).topics) == [error]
-    assert list(shared.cluster.world.records) == [P]
+    assert list(shared.cluster.cluster_state.records) == [P]
 
 
 def test_each_topic_of_a_request_is_answered_for_itself() -> None:
@@ -70,13 +70,15 @@ def test_each_topic_of_a_request_is_answered_for_itself() -> None:
     topics = (CreatableTopic("good", assignment=((3, 1), (2, 3)), config=(("min.insync.replicas", "2"),)), twice, twice)
     answer = watched.ask(CreateTopicsRequest(0, topics))
     assert errors(answer.topics) == [NONE, KafkaError.INVALID_REQUEST, KafkaError.INVALID_REQUEST]
-    world = watched.cluster.world
-    assert [(name, record.assignment, record.isr, record.leader) for name, record in world.records.items()][1:] == [
+    cluster_state = watched.cluster.cluster_state
+    assert [(name, record.assignment, record.isr, record.leader) for name, record in cluster_state.records.items()][
+        1:
+    ] == [
         ("good-0", (3, 1), (3, 1), 3),
         ("good-1", (2, 3), (2, 3), 2),
     ]
-    assert world.effective_min_isr("good-0") == 2
-    assert world.replica("good-1", 3).topic.min_isr == 2
+    assert cluster_state.effective_min_isr("good-0") == 2
+    assert cluster_state.replica("good-1", 3).topic.min_isr == 2
 
 
 def test_a_topic_without_a_live_replica_is_refused() -> None:
@@ -87,7 +89,7 @@ def test_a_topic_without_a_live_replica_is_refused() -> None:
     given = CreatableTopic("given", assignment=((4,),))
     answer = watched.ask(CreateTopicsRequest(0, (given, given._replace(name="half", assignment=((4, 1),)))))
     assert errors(answer.topics) == [KafkaError.INVALID_REPLICA_ASSIGNMENT, NONE]
-    record = watched.cluster.world.records["half-0"]
+    record = watched.cluster.cluster_state.records["half-0"]
     assert (record.assignment, record.isr, record.leader) == ((4, 1), (1,), 1)
 
 
@@ -96,17 +98,17 @@ def test_a_topic_made_again_under_its_name_is_another_one_also_to_who_was_away()
     watched.run(1)
     topic = CreatableTopic("again", assignment=((1, 3),))
     watched.ask(CreateTopicsRequest(0, (topic, topic._replace(name="gone"))))
-    first = watched.cluster.world.records["again-0"].state.topic_id
+    first = watched.cluster.cluster_state.records["again-0"].state.topic_id
     watched.cluster.crash(3)
     watched.run(1)
     assert errors(watched.ask(DeleteTopicsRequest(0, ("again", "gone"))).topics) == [NONE, NONE]
     assert errors(watched.ask(CreateTopicsRequest(0, (topic._replace(assignment=((1, 2),)),))).topics) == [NONE]
-    assert watched.cluster.world.records["again-0"].state.topic_id > first
-    assert sorted(watched.cluster.world.replicas["again-0"]) == [1, 2, 3]
+    assert watched.cluster.cluster_state.records["again-0"].state.topic_id > first
+    assert sorted(watched.cluster.cluster_state.replicas["again-0"]) == [1, 2, 3]
     watched.cluster.restart(3)
     watched.run(20)
-    assert sorted(watched.cluster.world.replicas["again-0"]) == [1, 2]
-    assert "gone-0" not in watched.cluster.world.replicas
+    assert sorted(watched.cluster.cluster_state.replicas["again-0"]) == [1, 2]
+    assert "gone-0" not in watched.cluster.cluster_state.replicas
     for name in ("again-0", "gone-0"):
         assert watched.told(
             "replica_deleted", f"partition={name}", "broker=3", "log_offset=0", "end_offset=0", "by=stray"
@@ -122,7 +124,7 @@ def test_partitions_are_added_where_the_topic_ended_and_never_taken_away() -> No
     assert errors(answer.topics) == [
         NONE, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, KafkaError.INVALID_PARTITIONS,
     ]  # fmt: skip
-    records = watched.cluster.world.records
+    records = watched.cluster.cluster_state.records
     assert list(records) == [P, "orders-1"]
     assert sorted(records["orders-1"].assignment) == [1, 2, 3]
     assert records["orders-1"].state.topic_id == records[P].state.topic_id
@@ -137,19 +139,19 @@ def alter(watched: Watched, type_: str, name: str, *configs: AlterableConfig) ->
 
 def test_configurations_change_live_all_of_a_resource_or_none() -> None:
     watched = Watched()
-    world = watched.cluster.world
+    cluster_state = watched.cluster.cluster_state
     policy, minimum = "cleanup.policy", "min.insync.replicas"
     assert alter(watched, "topic", "orders", AlterableConfig(minimum, "2")) is NONE
-    assert world.replica(P, 3).topic.min_isr == 2
+    assert cluster_state.replica(P, 3).topic.min_isr == 2
     wrong = (AlterableConfig(minimum, "3"), AlterableConfig("retention.ms", "soon"))
     assert alter(watched, "topic", "orders", *wrong) is KafkaError.INVALID_CONFIG
-    assert world.replica(P, 1).topic.min_isr == 2
+    assert cluster_state.replica(P, 1).topic.min_isr == 2
     assert alter(watched, "topic", "orders", AlterableConfig(minimum, "", ConfigOperation.DELETE)) is NONE
-    assert world.replica(P, 1).topic.min_isr == 1
+    assert cluster_state.replica(P, 1).topic.min_isr == 1
     assert alter(watched, "topic", "orders", AlterableConfig(policy, "compact", ConfigOperation.APPEND)) is NONE
-    assert world.replica(P, 1).topic.log.compact
+    assert cluster_state.replica(P, 1).topic.log.compact
     assert alter(watched, "topic", "orders", AlterableConfig(policy, "compact", ConfigOperation.SUBTRACT)) is NONE
-    assert not world.replica(P, 1).topic.log.compact
+    assert not cluster_state.replica(P, 1).topic.log.compact
     append = AlterableConfig(minimum, "1", ConfigOperation.APPEND)
     assert alter(watched, "topic", "orders", append) is KafkaError.INVALID_CONFIG
     assert alter(watched, "topic", "never", append) is KafkaError.UNKNOWN_TOPIC_OR_PARTITION
@@ -164,14 +166,14 @@ def test_brokers_configurations_go_to_all_or_one_and_a_restarted_one_hears_of_th
     assert alter(watched, "broker", "2", AlterableConfig(rate, "1000")) is NONE
     brokers = watched.cluster.brokers
     assert [broker.leader_quota.active for broker in brokers.values()] == [False, True, False]
-    assert {watched.cluster.world.replica(P, broker).topic.min_isr for broker in brokers} == {2}
+    assert {watched.cluster.cluster_state.replica(P, broker).topic.min_isr for broker in brokers} == {2}
     watched.cluster.crash(2)
     watched.run(10)
     assert alter(watched, "broker", "2", AlterableConfig(rate, operation=ConfigOperation.DELETE)) is NONE
     watched.cluster.restart(2)
     watched.run(6)
     assert not brokers[2].leader_quota.active
-    assert watched.cluster.world.replica(P, 2).topic.min_isr == 2
+    assert watched.cluster.cluster_state.replica(P, 2).topic.min_isr == 2
 
 
 @pytest.mark.parametrize("replicas", [(), (1, 1), (1, 9)])
@@ -223,7 +225,7 @@ def test_a_controller_that_is_not_active_refuses(shared: Watched, request_: Any)
     answer = shared.ask(request_, node=1002)
     text = "This is not the active controller."
     assert answer == refusal(request_._replace(correlation=answer.correlation), KafkaError.NOT_CONTROLLER, text)
-    assert list(shared.cluster.world.records) == [P]
+    assert list(shared.cluster.cluster_state.records) == [P]
 
 
 def test_what_is_not_committed_is_not_answered_and_a_new_controller_does_it_once() -> None:
@@ -240,7 +242,7 @@ def test_what_is_not_committed_is_not_answered_and_a_new_controller_does_it_once
     old = node.controller
     assert old.active
     assert "made" in old._image.topics
-    assert list(cluster.world.records) == [P]
+    assert list(cluster.cluster_state.records) == [P]
     watched.run(3)
     assert not old.active
     watched.run(8)
@@ -249,9 +251,9 @@ def test_what_is_not_committed_is_not_answered_and_a_new_controller_does_it_once
     assert watched.text().count("partition_created") == 1
     assert "made" not in node.image.topics
     for voter in (1002, 1003):
-        cluster.mend(1001, voter, 1)
-        cluster.mend(voter, 1001, 1)
+        cluster.repair(1001, voter, 1)
+        cluster.repair(voter, 1001, 1)
     watched.run(5)
     assert "made" in node.image.topics
-    assert list(cluster.world.records) == [P, "made-0"]
+    assert list(cluster.cluster_state.records) == [P, "made-0"]
     assert watched.text().count("partition_created") == 1

@@ -62,11 +62,11 @@ def test_its_logs_are_closed_in_order_all_the_same_so_it_stays_eligible() -> Non
     watched.run(5)
     watched.cluster.shutdown(3)
     watched.run(12)
-    assert watched.cluster.world.records[P].state.elr == (3,)
+    assert watched.cluster.cluster_state.records[P].state.elr == (3,)
     watched.cluster.restart(3)
     watched.run(2.4)
-    assert watched.cluster.world.records[P].state.isr != (1, 2, 3)
+    assert watched.cluster.cluster_state.records[P].state.isr != (1, 2, 3)
     assert watched.cluster.state_of(3) is ProcessState.RUNNING
-    assert watched.cluster.world.records[P].state.elr == (3,), "it registered, and was not struck off"
+    assert watched.cluster.cluster_state.records[P].state.elr == (3,), "it registered, and was not struck off"
     watched.run(5)
     assert watched.cluster.query.isr(P) == [1, 2, 3]

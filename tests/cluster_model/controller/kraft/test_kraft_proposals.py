@@ -34,7 +34,7 @@ def shrinks(watched: Watched) -> list[int]:
     """Partition epochs in which the ISR 1, 2 was committed."""
     text = [line for _at, line in watched.messages if "isr_changed" in line]
     assert all({"isr=1,2", "previous_isr=1,2,3", "by=leader"} <= set(line.split()) for line in text)
-    return [watched.cluster.world.records[P].state.partition_epoch for _line in text]
+    return [watched.cluster.cluster_state.records[P].state.partition_epoch for _line in text]
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_wrong_broker_epoch_refuses_all_of_it_and_another_one_stands() -> None
         answers.append((KafkaError(answer.error), len(answer.partitions)))
     stale = (KafkaError.STALE_BROKER_EPOCH, 0)
     assert answers == [stale, stale, stale, (KafkaError.NONE, 1)]
-    assert watched.cluster.world.records[P].state.isr == (1, 2)
+    assert watched.cluster.cluster_state.records[P].state.isr == (1, 2)
 
 
 def test_an_answer_waits_for_what_the_controller_wrote_of_its_own_accord() -> None:

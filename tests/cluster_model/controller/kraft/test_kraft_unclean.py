@@ -47,7 +47,7 @@ def test_before_3_9_the_next_broker_that_comes_back_brings_the_unclean_election(
     watched.cluster.restart(3)
     watched.run(4)
     assert watched.cluster.query.leader(P) == 2
-    assert watched.cluster.world.records[P].state.recovering
+    assert watched.cluster.cluster_state.records[P].state.recovering
     (elected,) = watched.told("leader_elected", f"partition={P}", "isr=2", "clean=False")
     assert elected == snapshot
 

@@ -51,13 +51,13 @@ class Rig:
         self.controller = 2
         self.sent: list[tuple[int, CreateTopicsRequest]] = []
         self.states: dict[str, Any] = {}
-        tenants: Any = SimpleNamespace(
+        hosted: Any = SimpleNamespace(
             states=self.states, metadata=SimpleNamespace(live=dict.fromkeys(range(1, live + 1), 0))
         )
         port: Any = self
         profile = Profile.of(kafka, "kraft" if kafka >= "3.3" else "zookeeper")
         self.maker = AutoTopicCreationManager(
-            port, profile, FEW, tenants, {OFFSETS: 4, TRANSACTIONS: 3}, lambda: self.controller
+            port, profile, FEW, hosted, {OFFSETS: 4, TRANSACTIONS: 3}, lambda: self.controller
         )  # fmt: skip
 
     def send(self, target: int, request: CreateTopicsRequest) -> None:

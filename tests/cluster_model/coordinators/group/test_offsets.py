@@ -201,7 +201,7 @@ def test_offsets_are_part_of_a_transaction_before_their_topic_is_made(talk: Talk
     producer.init()
     talk.cluster.admin.ask(1, DeleteTopicsRequest(0, (OFFSETS,)))
     talk.run(3)
-    assert PLACE not in talk.cluster.world.records
+    assert PLACE not in talk.cluster.cluster_state.records
     assert producer.add_offsets(GROUP) is E.NONE
     producer.send(1, FindCoordinatorRequest(0, GROUP))
     talk.run(3)

@@ -205,7 +205,7 @@ class Talk:
 
     def transactions(self, broker: int) -> TransactionCoordinator:
         """Return the coordinator of a broker."""
-        found = self.cluster.brokers[broker].tenants.of(TRANSACTIONS)
+        found = self.cluster.brokers[broker].hosted.of(TRANSACTIONS)
         assert isinstance(found, TransactionCoordinator)
         return found
 

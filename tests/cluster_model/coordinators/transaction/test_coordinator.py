@@ -41,7 +41,7 @@ def states(talk: Talk, name: str = "pay") -> list[str]:
     """Return the states of an id in the topic, record by record."""
     number = talk.transactions(1).registry.partition_of(name)
     leader = talk.coordinator_of(name)
-    records = [decode(text) for _offset, text in talk.cluster.brokers[leader].tenants.read(f"{TRANSACTIONS}-{number}")]
+    records = [decode(text) for _offset, text in talk.cluster.brokers[leader].hosted.read(f"{TRANSACTIONS}-{number}")]
     return ["tombstone" if value is None else TxnState(value.state).name for who, value in records if who == name]
 
 

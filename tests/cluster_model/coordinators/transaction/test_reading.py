@@ -53,7 +53,7 @@ def read(writer: Writer, offset: int, isolation: int = READ_COMMITTED) -> list[i
     """Return the offsets that an application sees."""
     data = fetch(writer, offset, isolation)
     assert data is not None
-    ranges = visible_ranges(writer.rig.replica.log.lineages, data.records, data.aborted)
+    ranges = visible_ranges(writer.rig.replica.log.epoch_branches, data.records, data.aborted)
     return [each for start, end in ranges for each in range(start, end)]
 
 
@@ -102,13 +102,13 @@ def test_the_filter_knows_the_holes_of_a_cleaned_log() -> None:
     data = fetch(writer, 0, READ_UNCOMMITTED)
     assert data is not None
     records = data.records._replace(cleaned=CompactionOverlay(((0, 1), (2, 3))))
-    assert list(visible_ranges(writer.rig.replica.log.lineages, records)) == [(1, 2), (3, 4), (6, 8)]
+    assert list(visible_ranges(writer.rig.replica.log.epoch_branches, records)) == [(1, 2), (3, 4), (6, 8)]
     plain = Writer()
     plain.plain(4)
     found = plain.rig.replica.log.read(0, 4, 1_000)
-    assert list(visible_ranges(plain.rig.replica.log.lineages, found)) == [(0, 4)]
+    assert list(visible_ranges(plain.rig.replica.log.epoch_branches, found)) == [(0, 4)]
     cleaned = found._replace(cleaned=CompactionOverlay(((1, 2),)))
-    assert list(visible_ranges(plain.rig.replica.log.lineages, cleaned)) == [(0, 1), (2, 4)]
+    assert list(visible_ranges(plain.rig.replica.log.epoch_branches, cleaned)) == [(0, 1), (2, 4)]
 
 
 def test_a_fetch_that_waits_is_answered_when_the_marker_is_replicated() -> None:

@@ -177,7 +177,7 @@ def test_a_group_for_other_versions_is_read_and_left_out() -> None:
 
 def test_a_dry_run_names_the_rounds() -> None:
     done = dry_run(ROUNDS, 3, until_us=4 * S)
-    assert [each.name for each in done.foretold] == ["step 1.1 round 1", "step 1.2 round 1", "step 1.1 round 2"]
+    assert [each.name for each in done.predicted] == ["step 1.1 round 1", "step 1.2 round 1", "step 1.1 round 2"]
     assert [each.name for each in done.unreached][:2] == ["step 1.2 round 2", "step 1 round 3"]
 
 

@@ -44,7 +44,7 @@ class ModernTalk(Talk):
         consumer = Consumer(
             NodeContext(cluster.network, node), name, "g", cluster.profile, ConsumerConfig.of(cluster.profile, given),
             (),
-            (1, 2, 3), Application(processing_us), cluster.lineages, self._tell, 0,
+            (1, 2, 3), Application(processing_us), cluster.epoch_branches, self._tell, 0,
             cluster.streams.named(f"retry:{name}"),
         )  # fmt: skip
         stream = cluster.streams.named(f"member:{name}")
