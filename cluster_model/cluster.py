@@ -480,10 +480,10 @@ class Cluster:
             self.network.cut(one, other, fault)
         self._link_changed(source, target)
 
-    def repair(self, source: int, target: int, fault: int) -> None:
+    def heal_cut(self, source: int, target: int, fault: int) -> None:
         """Remove the cut that the fault made by :meth:`cut`."""
         for one, other in self.wiring.links(source, target):
-            self.network.repair(one, other, fault)
+            self.network.heal_cut(one, other, fault)
         self._link_changed(source, target)
 
     def _link_changed(self, source: int, target: int) -> None:

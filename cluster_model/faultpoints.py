@@ -77,10 +77,10 @@ class DiskFaultpoints:
         self._brokers[node].disk.broken[fault] = failure
         self._brokers[node].writes.changed()
 
-    def repair(self, node: int, fault: int) -> None:
+    def heal(self, node: int, fault: int) -> None:
         """Remove what that fault did to the disk."""
         self._network.rouse(node)
-        self._brokers[node].disk.repair(fault)
+        self._brokers[node].disk.heal(fault)
         self._brokers[node].writes.changed()
 
     def halted(self, node: int) -> bool:

@@ -22,7 +22,7 @@ def guaranteed_versions_text(definition: InvariantDefinition, when: tuple[str, .
 
 def stricter_guarantees(definition: InvariantDefinition) -> list[tuple[str, str]]:
     """Return the circumstances with a stricter guarantee, each with the versions that give it."""
-    kinds = dict.fromkeys(repair.when for repair in definition.fixes if repair.when)
+    kinds = dict.fromkeys(fix.when for fix in definition.fixes if fix.when)
     stricter = [(CIRCUMSTANCES[kind], guaranteed_versions_text(definition, (kind,))) for kind in kinds]
     return [(where, words) for where, words in stricter if words != guaranteed_versions_text(definition)]
 
@@ -30,14 +30,14 @@ def stricter_guarantees(definition: InvariantDefinition) -> list[tuple[str, str]
 def fixes_text(definition: InvariantDefinition) -> list[str]:
     """Return the fixes that made an invariant hold: ``KIP-101 in 0.11``."""
     return [
-        f"{repair.by} in {repair.releases}" + (f" ({CIRCUMSTANCES[repair.when]})" if repair.when else "")
-        for repair in definition.fixes
+        f"{fix.by} in {fix.releases}" + (f" ({CIRCUMSTANCES[fix.when]})" if fix.when else "")
+        for fix in definition.fixes
     ]
 
 
 def known_violation_reasons(definition: InvariantDefinition, kafka: Profile) -> list[str]:
     """Return why a version is known to violate an invariant, by circumstance; empty if it guarantees all of it."""
-    kinds = dict.fromkeys(("", *(repair.when for repair in definition.fixes)))
+    kinds = dict.fromkeys(("", *(fix.when for fix in definition.fixes)))
     found = {kind: definition.known(kafka, (kind,) if kind else ()) for kind in kinds}
     reasons = [
         text + (f" ({CIRCUMSTANCES[kind]})" if kind else "")

@@ -56,7 +56,7 @@ OFFERS: Final = (
     WelcomeEntry(TOUR, "Tour", "4 min: lose a record and see why"),
     WelcomeEntry("", ""),
     WelcomeEntry("", "Watch an incident"),
-    *(WelcomeEntry(name, definition, name) for name, definition in GALLERY),
+    *(WelcomeEntry(name, title, name) for name, title in GALLERY),
     WelcomeEntry("", ""),
     WelcomeEntry("", "Explore"),
     WelcomeEntry(SANDBOX, "Sandbox", "healthy, under load, yours to break"),

@@ -159,7 +159,7 @@ class DelayedProduce(NamedTuple):
     partition: str
     base: int
     leader_epoch: int
-    epoch_branch: int
+    owner_index: int
     deadline: int
 
 

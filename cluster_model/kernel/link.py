@@ -347,7 +347,7 @@ class Link:
             self.cuts = (*self.cuts, fault)
         self.ready = False
 
-    def repair(self, fault: int, kernel: EventLoop) -> None:
+    def heal(self, fault: int, kernel: EventLoop) -> None:
         """Undo :meth:`cut` by that fault; after the last fault held messages are retransmitted, in order."""
         self.cuts = tuple(other for other in self.cuts if other != fault)
         if self.cuts:

@@ -82,7 +82,7 @@ class SleepPosition(NamedTuple):
     arrived: int
     deadline: int
     answered: int
-    delayed_request: bool
+    request_delayed: bool
     answering: bool
 
 
@@ -263,7 +263,7 @@ class LongPoll:
         return rounds * self._cycle_us[BLOCK] + self._cycle_us[index] - self._cycle_us[first]
 
     def _last_sent(self, sleep: SleepState, phase: SleepPosition) -> int:
-        if not phase.delayed_request and not phase.answering:
+        if not phase.request_delayed and not phase.answering:
             return phase.answered
         if not phase.cycles:
             return sleep.sent_at
@@ -285,7 +285,7 @@ class LongPoll:
         if phase.cycles:
             self.asking.skipped(number)
         last = self.asking.request(number)
-        if phase.delayed_request:
+        if phase.request_delayed:
             if phase.cycles:
                 self._response_wire.arrives = self._sent_at
             self.answering.woken(last, phase.arrived)

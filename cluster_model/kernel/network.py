@@ -175,9 +175,9 @@ class Network:
         for each in self.troubles.taken(link):
             link.hold(self.kernel, link.wires[each.wire], each.order, each.payload)
 
-    def repair(self, source: int, target: int, fault: int) -> None:
+    def heal_cut(self, source: int, target: int, fault: int) -> None:
         """Remove the cut that the fault made by :meth:`cut`."""
-        self.link(source, target).repair(fault, self.kernel)
+        self.link(source, target).heal(fault, self.kernel)
 
     def is_cut(self, source: int, target: int) -> bool:
         """Whether any fault cuts that direction."""

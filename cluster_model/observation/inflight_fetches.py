@@ -99,7 +99,7 @@ def _wire(cluster: NetworkedCluster, partition: str, follower: int) -> InflightF
         return _with_reply(replace(blank, state="busy", until_us=fetcher._held_until), fetcher._held, partition)
     phase = fetcher._exchange.phase
     if phase is not None:
-        if phase.delayed_request:
+        if phase.request_delayed:
             return replace(blank, state="waits", until_us=phase.deadline)
         return replace(blank, state="reply", until_us=phase.answered) if phase.answering else _in_flight_request(blank)
     return _awake(cluster, partition, fetcher, blank)

@@ -262,7 +262,7 @@ Kafka also blocks on purpose. The result lists such a state under `stuck`, and `
 
 def liveness_page() -> str:
     """Return the page of liveness properties, in Markdown."""
-    rows = [(f"[{each.name}](#{each.name})", each.definition) for each in PROPERTIES]
+    rows = [(f"[{each.name}](#{each.name})", each.guarantee) for each in PROPERTIES]
     head = _LIVENESS_HEAD.format(
         often=MIN_CHECK_INTERVAL_US // 1_000,
         seldom=LOAD_CHECK_INTERVAL_US // 1_000,

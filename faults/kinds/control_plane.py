@@ -456,7 +456,7 @@ class QuorumLoss(Behaviour):
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restart, resume or reconnect each member."""
         for source, target in injury.links:
-            context.cluster.repair(source, target, injury.id)
+            context.cluster.heal_cut(source, target, injury.id)
         for node in injury.nodes:
             if injury.params["how"] == PAUSE:
                 context.unpause(injury, node)

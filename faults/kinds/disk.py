@@ -225,7 +225,7 @@ class BrokenDisk(Behaviour):
         """Repair each disk, and restart the broker if it halted."""
         disks = context.cluster.disks
         for node in injury.nodes:
-            disks.repair(node, injury.id)
+            disks.heal(node, injury.id)
             if disks.halted(node) and context.cluster.is_up(node):
                 disks.start_again(node)
             elif disks.halted(node):
@@ -357,7 +357,7 @@ class SlowDisk(Behaviour):
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restore each disk, unless another fault slows it."""
         for node in injury.nodes:
-            context.cluster.disks.repair(node, injury.id)
+            context.cluster.disks.heal(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact: all appends wait where the broker leads, acks=all where it is in sync."""

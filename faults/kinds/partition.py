@@ -46,7 +46,7 @@ class LinkCut(Behaviour):
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restore each link that no other fault cuts."""
         for source, target in injury.links:
-            context.cluster.repair(source, target, injury.id)
+            context.cluster.heal_cut(source, target, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact on leaders, followers, controllers and clients of the separated sides."""

@@ -84,14 +84,14 @@ def is_kept(cluster_state: ClusterState, wanted: EvidenceRecord) -> bool:
     return holds(leader, wanted) if leader is not None else bool(holders(cluster_state, wanted))
 
 
-def loses(cluster_state: ClusterState, ledger: Ledger, partition: str, expired: Sequence[RecordBlock]) -> bool:
-    """Return whether a partition has lost acknowledged records, or its leader lacks any, beyond ``expired``."""
+def loses(cluster_state: ClusterState, ledger: Ledger, partition: str, already_lost: Sequence[RecordBlock]) -> bool:
+    """Return whether a partition has lost acknowledged records, or its leader lacks any, beyond ``already_lost``."""
     if partition not in cluster_state.records:
         return True
     gone = [*ledger.lost_in(partition), *ledger.missing_in(partition)]
     for log_branch, start, end in gone:
         epoch = cluster_state.epoch_branches[partition].by_id[log_branch].epoch
-        there = [(place.log_offset, place.log_offset + place.count) for place in expired
+        there = [(place.log_offset, place.log_offset + place.count) for place in already_lost
                  if (place.partition, place.leader_epoch) == (partition, epoch)]  # fmt: skip
         if subtract([(start, end)], union(there)):
             return True

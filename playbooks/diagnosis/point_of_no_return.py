@@ -188,14 +188,14 @@ class NoReturnSearch:
         start: Callable[[], Session],
         actions: Sequence[ForkAction],
         finding: Finding,
-        expired: Sequence[RecordBlock],
+        already_lost: Sequence[RecordBlock],
         tell: Telling = lambda text: None,
     ) -> None:
-        """``expired``: everything that the session lost, of any finding."""
+        """``already_lost``: everything that the session lost, of any finding."""
         self._history = collect_history(start, actions, finding)
         self.wanted = self._history.wanted
         self._forks = SessionForks(start, actions)
-        self._expired_batches = expired
+        self._already_lost = already_lost
         self._tell = tell
         self._left_out: tuple[str, ...] = ()
         """Kinds of actions that are no longer tried."""
@@ -242,7 +242,7 @@ class NoReturnSearch:
             if kinds and rescue.kind not in kinds:
                 continue
             self.tried += 1
-            if keeps(fork, rescue, self.wanted, self._expired_batches):
+            if keeps(fork, rescue, self.wanted, self._already_lost):
                 kept.append(rescue)
                 if rescue.kind == CALL_OFF:
                     break
@@ -337,14 +337,14 @@ ROUNDS: Final = 4
 _ManualStep = tuple[str, dict[str, Any]]
 
 
-def find_manual(playbook: Playbook, seed: int, finding: Finding, expired: Sequence[RecordBlock]) -> NoReturn:
+def find_manual(playbook: Playbook, seed: int, finding: Finding, already_lost: Sequence[RecordBlock]) -> NoReturn:
     """Try every action after every step, from the last step back to the acknowledgement."""
-    found = _find(playbook, seed, finding, expired)
+    found = _find(playbook, seed, finding, already_lost)
     names = tuple(step_name(step) for step in playbook.steps)
     return replace(found, steps=names, clean=replace(found.clean, steps=names) if found.clean is not None else None)
 
 
-def _find(playbook: Playbook, seed: int, finding: Finding, expired: Sequence[RecordBlock]) -> NoReturn:
+def _find(playbook: Playbook, seed: int, finding: Finding, already_lost: Sequence[RecordBlock]) -> NoReturn:
     acked, signs = _walk(playbook, seed, finding)
     wanted, acked_step = acked
     count = len(playbook.steps)
@@ -353,7 +353,7 @@ def _find(playbook: Playbook, seed: int, finding: Finding, expired: Sequence[Rec
     saved: dict[int, tuple[RescueAction, ...]] = {}
     last: dict[str, tuple[RescueAction, int]] = {}
     for taken in range(count, acked_step - 1, -1):
-        saved[taken] = keeping_actions(playbook, seed, taken, wanted, expired)
+        saved[taken] = keeping_actions(playbook, seed, taken, wanted, already_lost)
         for rescue in saved[taken]:
             last.setdefault(rescue.words, (rescue, taken + 1))
     latest = next((taken for taken in saved if saved[taken]), -1)
@@ -432,7 +432,7 @@ def move_to_position(playbook: Playbook, seed: int, taken: int) -> ManualSession
 
 
 def keeping_actions(
-    playbook: Playbook, seed: int, taken: int, wanted: EvidenceRecord, expired: Sequence[RecordBlock]
+    playbook: Playbook, seed: int, taken: int, wanted: EvidenceRecord, already_lost: Sequence[RecordBlock]
 ) -> tuple[RescueAction, ...]:  # fmt: skip
     """Return the actions that keep the record after that many steps; if calling off the rest is enough, that alone."""
     kept: list[RescueAction] = []
@@ -441,7 +441,7 @@ def keeping_actions(
         act(session)
         settle(session, wanted.partition)
         cluster_state, ledger = session.cluster.cluster_state, session.cluster.checker.ledger
-        if is_kept(cluster_state, wanted) and not loses(cluster_state, ledger, wanted.partition, expired):
+        if is_kept(cluster_state, wanted) and not loses(cluster_state, ledger, wanted.partition, already_lost):
             kept.append(rescue)
             if rescue.kind == CALL_OFF:
                 break

@@ -562,9 +562,9 @@ def _restart(broker: int) -> Action:
 
 
 def keeps(
-    fork: Callable[[], Session], rescue: RescueAction, wanted: EvidenceRecord, expired: Sequence[RecordBlock]
+    fork: Callable[[], Session], rescue: RescueAction, wanted: EvidenceRecord, already_lost: Sequence[RecordBlock]
 ) -> bool:
-    """Return whether an action at the point of ``fork`` keeps the record and loses none but those ``expired``."""
+    """Return whether an action at the point of ``fork`` keeps the record and loses none but those ``already_lost``."""
     session = fork()
     session.call_off()
     if not rescue.producers:
@@ -581,7 +581,9 @@ def keeps(
         fate = _run(session, wanted, session.cluster.now_us + max(QUIET_US, session.playbook.settle_us))
     if fate is None:
         fate = is_kept(session.cluster.cluster_state, wanted)
-    return fate and not loses(session.cluster.cluster_state, session.cluster.checker.ledger, wanted.partition, expired)
+    return fate and not loses(
+        session.cluster.cluster_state, session.cluster.checker.ledger, wanted.partition, already_lost
+    )
 
 
 def _run(session: Session, wanted: EvidenceRecord, until_us: int) -> bool | None:

@@ -283,10 +283,10 @@ def _tell_of(tell: Telling, number: int, text: str) -> None:
 
 
 def _no_return(case: SessionCase, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> NoReturn:
-    expired = [place for other in findings if other.kind == LOST for place in other.places]
+    already_lost = [place for other in findings if other.kind == LOST for place in other.places]
     if case.playbook.spec.manual:
-        return find_manual(case.playbook, case.seed, finding, expired)
-    return NoReturnSearch(case.start, case.actions, finding, expired, tell).find()
+        return find_manual(case.playbook, case.seed, finding, already_lost)
+    return NoReturnSearch(case.start, case.actions, finding, already_lost, tell).find()
 
 
 def _remedies(

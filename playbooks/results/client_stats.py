@@ -749,7 +749,7 @@ def _assigned(books: ClientStats, event: Any) -> None:
             group.idle_us += event.at_us - group.idle_since.pop(name)
 
 
-def _expired_batches(books: ClientStats, event: Any) -> None:
+def _partitions_released(books: ClientStats, event: Any) -> None:
     group = books.group(event.group_id)
     if event.kind == "partitions_lost":
         group.member(event.client).lost += event.count
@@ -817,8 +817,8 @@ _HANDLERS: Final[dict[str, Callable[[ClientStats, Any], None]]] = {
     "offsets_expired": _expired,
     "group_rebalanced": _rebalanced,
     "partitions_assigned": _assigned,
-    "partitions_revoked": _expired_batches,
-    "partitions_lost": _expired_batches,
+    "partitions_revoked": _partitions_released,
+    "partitions_lost": _partitions_released,
     "offsets_committed": _committed,
     "commit_failed": _commit_failed,
     "handler_failed": _handler_failed,

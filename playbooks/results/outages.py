@@ -93,7 +93,7 @@ class Outages:
 class ServiceTracker:
     """Service state of one client at one partition."""
 
-    __slots__ = ("_bound_us", "_expired_us", "_since_us", "_usual_us", "outages", "waiting")
+    __slots__ = ("_bound_us", "_failed_us", "_since_us", "_usual_us", "outages", "waiting")
 
     def __init__(self, bound_us: int) -> None:
         """``bound_us``: the client's service bound."""
@@ -105,14 +105,14 @@ class ServiceTracker:
         """Records without an outcome."""
         self._since_us = -1
         """Since when nothing has been acknowledged or failed although records wait; -1 if none wait."""
-        self._expired_us = -1
+        self._failed_us = -1
         """When the last waiting record failed, -1 while some wait."""
 
     def sent(self, count: int, now_us: int) -> None:
         """Count records that were sent and now wait."""
         if self._since_us < 0:
             self._since_us = now_us
-        self._expired_us = -1
+        self._failed_us = -1
         self.waiting += count
 
     def acknowledged(self, count: int, now_us: int, latency_us: int) -> None:
@@ -121,18 +121,18 @@ class ServiceTracker:
         self._usual_us = latency_us
         self.waiting -= count
         self._since_us = now_us if self.waiting > 0 else -1
-        self._expired_us = -1
+        self._failed_us = -1
 
-    def expired(self, count: int, now_us: int) -> None:
+    def records_failed(self, count: int, now_us: int) -> None:
         """Count records that failed and no longer wait."""
         self.waiting -= count
         if self.waiting <= 0:
-            self._expired_us = now_us
+            self._failed_us = now_us
 
     def stopped(self, now_us: int) -> None:
         """Note that the client's process is down or paused."""
         self._end(now_us)
-        self._since_us = self._expired_us = -1
+        self._since_us = self._failed_us = -1
         self._usual_us = 0
 
     def resumed(self, now_us: int) -> None:
@@ -152,7 +152,7 @@ class ServiceTracker:
         copied = ServiceTracker(self._bound_us)
         copied.waiting, copied._usual_us = self.waiting, self._usual_us
         copied._since_us = now_us if self._since_us >= 0 else -1
-        copied._expired_us = now_us if self._expired_us >= 0 else -1
+        copied._failed_us = now_us if self._failed_us >= 0 else -1
         return copied
 
     def longest_us(self, now_us: int) -> int:
@@ -167,13 +167,13 @@ class ServiceTracker:
 
     def _open(self, now_us: int) -> tuple[int, int]:
         """Return start and end of the open outage if it ended now; equal values if there is none."""
-        ended_us = now_us if self._expired_us < 0 else self._expired_us
+        ended_us = now_us if self._failed_us < 0 else self._failed_us
         out = self._since_us >= 0 and ended_us - self._since_us > bound_us(self._bound_us, self._usual_us)
         return (self._since_us, ended_us) if out else (ended_us, ended_us)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as plain values."""
-        state = (self._bound_us, self._usual_us, self.waiting, self._since_us, self._expired_us)
+        state = (self._bound_us, self._usual_us, self.waiting, self._since_us, self._failed_us)
         return (*state, self.outages.save())
 
     @classmethod
@@ -182,7 +182,7 @@ class ServiceTracker:
         bound_us, usual_us, waiting, since_us, given_up_us, outages = saved
         service = cls(bound_us)
         service._usual_us = usual_us
-        service.waiting, service._since_us, service._expired_us = waiting, since_us, given_up_us
+        service.waiting, service._since_us, service._failed_us = waiting, since_us, given_up_us
         service.outages = Outages.loaded(outages)
         return service
 
@@ -256,14 +256,14 @@ class Availability:
         if event.log_offset >= 0:
             self.acked(event)
         else:
-            self._service(event).expired(event.count, event.at_us)
+            self._service(event).records_failed(event.count, event.at_us)
 
     def refused(self, event: Any) -> None:
         """Handle a failed or unanswered attempt, or failed records."""
         service = self._service(event)
         service.outages.refusals += 1
         if event.kind != "produce_refused":
-            service.expired(event.count, event.at_us)
+            service.records_failed(event.count, event.at_us)
 
     def led(self, event: Any) -> None:
         """Handle a new leader of a partition, or a partition that goes offline."""

@@ -202,7 +202,7 @@ def act(cluster: Cluster, step: Step) -> None:
             cluster.cut(step.other, node, number % 2)
     elif step.verb == "mend":
         for source, target in list(cluster.network._links):
-            cluster.repair(source, target, number % 2)
+            cluster.heal_cut(source, target, number % 2)
     elif step.verb in ("shape", "lift", "sever"):
         _shake_wiring(cluster, step)
     elif step.verb == "elect":

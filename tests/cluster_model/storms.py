@@ -119,7 +119,7 @@ class Storm:
         cut = [pair for pair in list(cluster.network._links) if cluster.network.link(*pair).cuts]
         for pair in cut:
             if everything or self.random.random() < 0.5:
-                cluster.repair(*pair, FAULT)
+                cluster.heal_cut(*pair, FAULT)
         for node in self.nodes:
             if everything or self.random.random() < 0.5:
                 self._revive(node)

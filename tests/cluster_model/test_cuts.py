@@ -36,7 +36,7 @@ def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(cluste
         cluster_state.run(cluster_state.network.kernel.now + 1_000)
     assert cluster_state.seen(B) == []
     cluster_state.run(5 * SECOND)
-    cluster_state.network.repair(A, B, 1)
+    cluster_state.network.heal_cut(A, B, 1)
     cluster_state.send(A, B, "four")
     cluster_state.run(6 * SECOND)
     assert cluster_state.seen(B) == [
@@ -73,11 +73,11 @@ def test_a_link_stays_cut_until_the_last_fault_mends_it(cluster_state: World) ->
     for fault in (1, 2, 1):
         cluster_state.network.cut(A, B, fault)
     cluster_state.send(A, B, "x")
-    cluster_state.network.repair(A, B, 1)
-    cluster_state.network.repair(A, B, 7)
+    cluster_state.network.heal_cut(A, B, 1)
+    cluster_state.network.heal_cut(A, B, 7)
     cluster_state.run(SECOND)
     assert cluster_state.seen(B) == []
-    cluster_state.network.repair(A, B, 2)
+    cluster_state.network.heal_cut(A, B, 2)
     cluster_state.run(2 * SECOND)
     assert cluster_state.seen(B) == [(SECOND + AGAIN, "message", (A, "x"))]
 
@@ -94,7 +94,7 @@ def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(cl
     assert cluster_state.seen(A) == [(SECOND + GIVEN_UP_US, "reset", B)]
     cluster_state.send(A, B, "anew")
     cluster_state.run(40 * SECOND)
-    cluster_state.network.repair(A, B, 1)
+    cluster_state.network.heal_cut(A, B, 1)
     cluster_state.run(90 * SECOND)
     assert words(cluster_state, B) == ["anew"]
     assert words(cluster_state, A) == ["reset"]
@@ -118,7 +118,7 @@ def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones
     cluster_state.send(A, B, "new life")
     cluster_state.run(35 * SECOND)
     assert cluster_state.seen(A) == []
-    cluster_state.network.repair(A, B, 1)
+    cluster_state.network.heal_cut(A, B, 1)
     cluster_state.run(36 * SECOND)
     assert words(cluster_state, B) == ["new life"]
 
@@ -131,7 +131,7 @@ def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
     cluster_state.send(A, B, "last words")
     getattr(cluster_state.network, stop)(A)
     cluster_state.run(SECOND)
-    cluster_state.network.repair(A, B, 1)
+    cluster_state.network.heal_cut(A, B, 1)
     cluster_state.run(2 * SECOND)
     assert words(cluster_state, B) == arrives
 
@@ -150,7 +150,7 @@ def test_what_is_to_be_sent_again_dies_with_its_machine_until_it_is(
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
     cluster_state.run(SECOND)
-    cluster_state.network.repair(A, B, 1)
+    cluster_state.network.heal_cut(A, B, 1)
     cluster_state.send(A, B, "behind it")
     cluster_state.run(SECOND + after)
     (cluster_state.network.power_off if dark else cluster_state.network.crash)(A)
@@ -176,7 +176,7 @@ def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_
     cluster_state.run(10 * SECOND)
     assert cluster_state.seen(A) == []
     for source, target in ((A, B), (B, A)):
-        cluster_state.network.repair(source, target, 1)
+        cluster_state.network.heal_cut(source, target, 1)
     cluster_state.run(11 * SECOND)
     assert words(cluster_state, B) == ["hello"]
     assert cluster_state.seen(A) == [(10 * SECOND + AGAIN + LATENCY, "reset", B)]
@@ -188,7 +188,7 @@ def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(clu
     cluster_state.network.crash(B)
     cluster_state.network.restart(B)
     cluster_state.run(SECOND)
-    cluster_state.network.repair(A, B, 1)
+    cluster_state.network.heal_cut(A, B, 1)
     cluster_state.run(60 * SECOND)
     assert (words(cluster_state, A), words(cluster_state, B)) == (["reset"], [])
 
@@ -213,7 +213,7 @@ def test_a_network_saved_in_the_middle_of_a_cut_goes_on_as_it_did(cluster_state:
     def go_on() -> list[Any]:
         before = len(cluster_state.seen(A)), len(cluster_state.seen(B))
         cluster_state.send(A, B, "more")
-        cluster_state.network.repair(A, B, 1)
+        cluster_state.network.heal_cut(A, B, 1)
         cluster_state.send(B, A, "given up")
         cluster_state.run(80 * SECOND)
         return [cluster_state.seen(A)[before[0] :], cluster_state.seen(B)[before[1] :]]
@@ -247,8 +247,8 @@ def cut(cluster: Cluster, one: int, other: int) -> None:
 
 
 def repair(cluster: Cluster, one: int, other: int) -> None:
-    cluster.repair(one, other, 1)
-    cluster.repair(other, one, 1)
+    cluster.heal_cut(one, other, 1)
+    cluster.heal_cut(other, one, 1)
 
 
 def test_a_follower_cut_from_its_leader_leaves_the_isr_after_the_lag_time_and_comes_back() -> None:
@@ -283,7 +283,7 @@ def test_a_producer_cut_from_its_leader_times_out_by_its_own_clock(direction: st
     refused = [event for event in cluster.drain() if isinstance(event, ProduceRefused)]
     assert refused[0].error == "REQUEST_TIMED_OUT"
     assert 9 * SECOND <= refused[0].at_us <= 9_200 * MS
-    cluster.repair(*pair, 1)
+    cluster.heal_cut(*pair, 1)
     cluster.run(30 * SECOND)
     cluster.stop_producers()
     cluster.run(60 * SECOND)
@@ -299,7 +299,7 @@ STORY: tuple[tuple[int, Act], ...] = (
     (11, lambda cluster: cluster.crash(3)),
     (12, lambda cluster: cluster.restart(3)),
     (45, lambda cluster: repair(cluster, 1, 3)),
-    (50, lambda cluster: cluster.repair(2, 1, 2)),
+    (50, lambda cluster: cluster.heal_cut(2, 1, 2)),
 )
 """What is done at which second."""
 
@@ -360,6 +360,6 @@ def test_an_exchange_does_not_fall_asleep_over_a_cut_link_and_does_again_when_it
     for _time in range(40):
         assert not exchange.asleep
         cluster.run(cluster.now_us + 100 * MS)
-    cluster.repair(*pair, 1)
+    cluster.heal_cut(*pair, 1)
     cluster.run(cluster.now_us + 3 * SECOND)
     assert exchange.asleep

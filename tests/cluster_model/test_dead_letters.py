@@ -268,7 +268,7 @@ def test_a_fault_of_a_members_links_is_one_of_its_letters_too(how: str) -> None:
     cluster.run(cluster.now_us + 3 * SECOND)
     assert desk.books()[:2] == [sent + 1, sent]
     for broker in (1, 2, 3):
-        cluster.repair(M0, broker, 7) if how == "cut" else cluster.remove_lag(M0, broker, 7)
+        cluster.heal_cut(M0, broker, 7) if how == "cut" else cluster.remove_lag(M0, broker, 7)
     desk.run(cluster.now_us + 10 * SECOND)
     assert desk.books()[1] > sent
     desk.ended(cluster.now_us + 60 * SECOND)

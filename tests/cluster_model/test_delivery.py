@@ -92,14 +92,14 @@ class Run:
         """Answers of the leader do not get through for longer than the producer waits."""
         self.cluster.cut(1, CLIENT, 99)
         self.wait(2.5)
-        self.cluster.repair(1, CLIENT, 99)
+        self.cluster.heal_cut(1, CLIENT, 99)
         return self.wait(3)
 
     def connection_lost(self) -> "Run":
         """Nothing gets from the producer to the leader, until its system gives the connection up."""
         self.cluster.cut(CLIENT, 1, 99)
         self.wait(31)
-        self.cluster.repair(CLIENT, 1, 99)
+        self.cluster.heal_cut(CLIENT, 1, 99)
         return self.wait(3)
 
     def timed_out(self) -> "Run":
@@ -124,8 +124,8 @@ class Run:
             self.cluster.cut(other, 1, 99)
         self.wait(15)
         for other in others:
-            self.cluster.repair(1, other, 99)
-            self.cluster.repair(other, 1, 99)
+            self.cluster.heal_cut(1, other, 99)
+            self.cluster.heal_cut(other, 1, 99)
         return self.wait(5)
 
     def leader_changes(self) -> "Run":
@@ -312,7 +312,7 @@ def test_a_leader_that_has_forgotten_the_batches_before_the_last_takes_them_agai
     run.cluster.shutdown(1)
     run.wait(4)
     run.cluster.restart(1)
-    run.cluster.repair(1, CLIENT, 99)
+    run.cluster.heal_cut(1, CLIENT, 99)
     seen = run.wait(10).end()
     assert "D" in seen.letters
     assert "L" not in seen.letters

@@ -89,7 +89,7 @@ def test_dropped_packets_are_told(link: tuple[int, int], state: str) -> None:
     cluster.run(4 * SECOND)
     assert wire(cluster, 3).state == state
     assert wire(cluster, 2).state in ("waits", "request", "reply")
-    cluster.repair(*link, fault=1)
+    cluster.heal_cut(*link, fault=1)
     cluster.run(6 * SECOND)
     assert wire(cluster, 3).state in ("waits", "request", "reply")
 

@@ -193,7 +193,7 @@ def test_a_batch_whose_time_is_over_costs_its_transaction_and_the_producer_goes_
     run.cluster.cut(node, leader, 9)
     aborted = run.until("transaction_aborted")
     assert aborted.error == "REQUEST_TIMED_OUT"
-    run.cluster.repair(node, leader, 9)
+    run.cluster.heal_cut(node, leader, 9)
     run.run(5).end(5)
     assert len([e for e in run.told("transaction_committed") if e.at_us > aborted.at_us]) > 20
     assert run.cluster.query.undone() == 0
@@ -216,7 +216,7 @@ def test_a_commit_that_nobody_answers_is_asked_for_again_and_told_of() -> None:
     acked = run.cluster.query.acked()
     run.run(1)
     assert run.cluster.query.acked() == acked
-    run.cluster.repair(coordinator, node, 9)
+    run.cluster.heal_cut(coordinator, node, 9)
     run.run(5).end(5)
     assert run.cluster.query.acked() > acked
     assert sorted(run.read(COMMITTED)) == sorted(run.acked)
@@ -294,7 +294,7 @@ def test_a_send_that_fails_costs_its_transaction() -> None:
     leader, node = elsewhere(run), run.node()
     run.cluster.cut(node, leader, 9)
     aborted = run.until("transaction_aborted")
-    run.cluster.repair(node, leader, 9)
+    run.cluster.heal_cut(node, leader, 9)
     run.run(5).end(5)
     assert aborted.error == "REQUEST_TIMED_OUT"
     assert len([e for e in run.told("transaction_committed") if e.at_us > aborted.at_us]) > 10

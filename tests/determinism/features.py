@@ -188,11 +188,11 @@ def digest(name: str, step: int) -> str:
     cluster.cut(1, 3, 2)
     run_to(13 * SECOND)
     for other in others:
-        cluster.repair(2, other, 1)
-        cluster.repair(other, 2, 1)
+        cluster.heal_cut(2, other, 1)
+        cluster.heal_cut(other, 2, 1)
     cluster.wiring.lift(2)
     run_to(14 * SECOND)
-    cluster.repair(1, 3, 2)
+    cluster.heal_cut(1, 3, 2)
     run_to(END)
     reads = sum(consumer.read for consumer in cluster.consumers.values())
     ends = [replica.log.leo for replicas in cluster.cluster_state.replicas.values() for replica in replicas.values()]

@@ -44,7 +44,7 @@ def digest(kafka: str, step: int) -> str:
         cluster.cut(node, 2, 1)
     run_to(9 * SECOND)
     for node in (2_000, 2_001, 2_002):
-        cluster.repair(node, 2, 1)
+        cluster.heal_cut(node, 2, 1)
     run_to(10 * SECOND)
     cluster.crash(2_001)
     run_to(11 * SECOND)

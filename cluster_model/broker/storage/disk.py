@@ -76,7 +76,7 @@ class Disk:
                 return each.reason
         return ""
 
-    def repair(self, fault: int) -> None:
+    def heal(self, fault: int) -> None:
         """Remove a fault."""
         self.slow.pop(fault, None)
         self.broken.pop(fault, None)

@@ -38,7 +38,7 @@ class KeyObservations:
         "doubles",
         "empty",
         "ended",
-        "guaranteed",
+        "found_committed",
         "key",
         "led",
         "log",
@@ -61,7 +61,7 @@ class KeyObservations:
         """Client → values that it has sent, with any outcome."""
         self.again: dict[str, RangeSet] = {}
         """Client → values sent again with the same numbers, so that a failure does not decide their outcome."""
-        self.guaranteed: dict[str, RangeSet] = {}
+        self.found_committed: dict[str, RangeSet] = {}
         """Client → values of sends with unknown outcome that turned out to be committed."""
         self.ended: dict[str, dict[str, RangeSet]] = {OK: {}, INFO: {}, FAIL: {}}
         """Outcome → client → values of its sends."""
@@ -223,7 +223,7 @@ class KeyObservations:
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
-            save_all(self.sent), save_all(self.again), save_all(self.guaranteed), (self.caught_up, self.led),
+            save_all(self.sent), save_all(self.again), save_all(self.found_committed), (self.caught_up, self.led),
             tuple([(outcome, save_all(spans)) for outcome, spans in self.ended.items()]),
             save_all(self.log), save_all(self.read), save_all(self.read_committed), self.seen.save(),
             self.contested.save(),
@@ -238,7 +238,7 @@ class KeyObservations:
             log_values, doubles, values, self.start, fresh, unread,
         ) = saved  # fmt: skip
         self.sent, self.log, self.read = load_all(sent), load_all(log), load_all(read)
-        self.read_committed, self.again, self.guaranteed = (
+        self.read_committed, self.again, self.found_committed = (
             load_all(read_committed),
             load_all(again),
             load_all(guaranteed),
@@ -255,7 +255,7 @@ class KeyObservations:
         for each in (
             self.sent,
             self.again,
-            self.guaranteed,
+            self.found_committed,
             *self.ended.values(),
             self.log_values,
             self.doubles,
@@ -342,7 +342,7 @@ class KeyIndex:
             if self.committed(each.sends):
                 for send in each.sends:
                     facts = self.key(send.key)
-                    add_range(facts.guaranteed, send.client, send.sequence, send.sequence + send.size)
+                    add_range(facts.found_committed, send.client, send.sequence, send.sequence + send.size)
                     if send.offset >= 0:
                         facts.observe(send.strand, send.offset, send.offset + send.size)
             else:

@@ -303,7 +303,7 @@ def _is_lost(facts: KeyObservations, value: tuple[str, int]) -> bool:
     read = facts.values.get(client)
     if read is not None and read.has(sequence):
         return False
-    return any(client in sent and sent[client].has(sequence) for sent in (facts.ended[OK], facts.guaranteed))
+    return any(client in sent and sent[client].has(sequence) for sent in (facts.ended[OK], facts.found_committed))
 
 
 def _last_strand(facts: KeyObservations, value: tuple[str, int], at: int, strand: int) -> int:

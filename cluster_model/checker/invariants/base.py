@@ -305,12 +305,12 @@ class InvariantDefinition:
 
         An early ISR join or a leader that did not know its epoch is the only change returned.
         """
-        sole = tuple(repair for repair in self.fixes if repair.when in _SOLE and not repair.holds(profile))
-        named = tuple(repair for repair in sole if repair.when in when)[:1]
+        sole = tuple(fix for fix in self.fixes if fix.when in _SOLE and not fix.holds(profile))
+        named = tuple(fix for fix in sole if fix.when in when)[:1]
         if named:
             return named
-        always = tuple(repair for repair in self.fixes if not repair.when and not repair.holds(profile))
-        special = (repair for repair in self.fixes if repair.when in when and not repair.holds(profile))
+        always = tuple(fix for fix in self.fixes if not fix.when and not fix.holds(profile))
+        special = (fix for fix in self.fixes if fix.when in when and not fix.holds(profile))
         return always + tuple(islice(special, 1))
 
     def guaranteed_by(self, profile: Profile, when: tuple[str, ...] = ()) -> bool:
@@ -322,7 +322,7 @@ class InvariantDefinition:
         lacking = self.lacking(profile, when)
         if not lacking:
             return ""
-        *more, last = [f"{repair.by} in {repair.releases}" for repair in lacking]
+        *more, last = [f"{fix.by} in {fix.releases}" for fix in lacking]
         version = profile.version if len(modes_of(profile.version)) == 1 else profile.name
         if not more:
             return f"known for {version}: fixed by {last}"

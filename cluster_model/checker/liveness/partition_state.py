@@ -215,7 +215,7 @@ class LivenessProperty:
     """Definition of one liveness property, as the manual prints it."""
 
     name: str
-    definition: str
+    guarantee: str
     bound: str
     """The deadline as text; the numbers are in :mod:`~cluster_model.checker.liveness.deadlines`."""
     disturbed_by: str

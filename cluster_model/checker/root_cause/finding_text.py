@@ -58,7 +58,7 @@ class RangeExplanation:
     key: tuple[object, ...]
     """The deciding event; ranges with the same kind, cause and key form one finding."""
     place: RecordBlock
-    definition: Acknowledgement | None
+    acknowledgement: Acknowledgement | None
     clauses: tuple[str, ...]
     """Parts of the sentence: what happened, which broker became leader without the records, where they were dropped."""
     chain: tuple[ChainEvent, ...]
@@ -135,7 +135,7 @@ def _finding(group: list[RangeExplanation]) -> Finding:
         clauses.append("the recorded events do not prove a cause")
     sentence = "; ".join([_subject(group, blocks), *clauses])
     other_partitions = len({block.partition for block in blocks}) - 1
-    if other_partitions > 0 and first.kind in (LOST, MISSING) and first.definition is not None:
+    if other_partitions > 0 and first.kind in (LOST, MISSING) and first.acknowledgement is not None:
         sentence += f"; and likewise in {counted(other_partitions, 'other partition')}"
     chain = tuple(
         replace(link, words=fill_pronoun(link.words.replace(HOLDERS_PLACEHOLDER, held), count))
@@ -153,11 +153,13 @@ def _holders_text(group: list[RangeExplanation]) -> str:
     """Return which replicas still held the records at the election: ``brokers 2 and 3 still held them``."""
     total = sum(each.place.count for each in group)
     if len({each.place.partition for each in group}) > 1:
-        some = sum(each.place.count for each in group if each.definition is not None and each.definition.holders)
+        some = sum(
+            each.place.count for each in group if each.acknowledgement is not None and each.acknowledgement.holders
+        )
         return f"other replicas still held {RECORDS_PLACEHOLDER if some == total else f'{thousands(some)} of them'}"
     counts: dict[int, int] = {}
     for each in group:
-        for broker in each.definition.holders if each.definition is not None else ():
+        for broker in each.acknowledgement.holders if each.acknowledgement is not None else ():
             counts[broker] = counts.get(broker, 0) + each.place.count
     whole = [broker for broker in sorted(counts) if counts[broker] == total]
     parts = [(brokers(whole), RECORDS_PLACEHOLDER)] if whole else []
@@ -195,7 +197,7 @@ def _subject(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> 
     count = sum(block.count for block in blocks)
     owner = f" for group {first.group_id}" if first.group_id else producers_text(blocks)
     subject = f"{counted(count, 'record')}{owner}{location_text(blocks)}"
-    acknowledgements = [each.definition for each in group if each.definition is not None]
+    acknowledgements = [each.acknowledgement for each in group if each.acknowledgement is not None]
     if first.cause == ACKS_0:
         subject += " were sent with acks=0 and counted as sent"
     if not acknowledgements:
@@ -228,10 +230,10 @@ def _isr_text(acknowledgements: list[Acknowledgement], blocks: tuple[RecordBlock
 def _chain(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> tuple[ChainEvent, ...]:
     """Return the chain of the largest range, with an acknowledgement event that covers all ranges."""
     largest = max(group, key=lambda each: each.place.count)
-    if len(group) == 1 or largest.definition is None:
+    if len(group) == 1 or largest.acknowledgement is None:
         return largest.chain
     count = sum(block.count for block in blocks)
-    acknowledgements = [each.definition for each in group if each.definition is not None]
+    acknowledgements = [each.acknowledgement for each in group if each.acknowledgement is not None]
     leaders = brokers(each.broker for each in acknowledgements)
     if len({(each.broker, each.epoch) for each in acknowledgements}) == 1:
         leaders += f", leader in epoch {acknowledgements[0].epoch},"

@@ -707,8 +707,10 @@ class LostFindings:
         batch = epoch_branch.batch_at(span[0])
         names = batch.name[span[0] - batch.base :]
         last_us = epoch_branch.appended_at(span[1] - 1)
-        definition = Acknowledgement(epoch_branch.broker, epoch_branch.epoch, isr, names, last_us, explained.holders)
-        return RangeExplanation(kind, cause, explained.key, block, definition, explained.clauses, explained.links)
+        acknowledgement = Acknowledgement(
+            epoch_branch.broker, epoch_branch.epoch, isr, names, last_us, explained.holders
+        )
+        return RangeExplanation(kind, cause, explained.key, block, acknowledgement, explained.clauses, explained.links)
 
     def unplaced(self, lost: RecordsLost) -> RangeExplanation:
         """Explain records of acks=0 that reached no leader."""

@@ -374,7 +374,7 @@ class TransactionLoop:
             self._emit(TransactionAborted(now, self._name, self._id, count, self._reason))
         self.on_end(wanted)
 
-    def expired(self, error: str) -> None:
+    def abandon(self, error: str) -> None:
         """End the open transaction without an answer: unknown if a commit was sent, else aborted."""
         now = self._port.now
         if self._wanted == COMMIT and self._manager.end_sent:
@@ -389,7 +389,7 @@ class TransactionLoop:
         self.ended = True
         manager, now = self._manager, self._port.now
         error = manager.error.name
-        self.expired(error)
+        self.abandon(error)
         detail = f"{self._id}, producer id {manager.producer_id}, epoch {manager.epoch}"
         self._emit(ProducerFenced(now, self._name, detail, error))
         self.on_end("")
@@ -587,7 +587,7 @@ class TransactionalProducer(Producer):
     def died(self) -> tuple[Unconfirmed, ...]:
         """Handle a kill of the process; its transaction is aborted, or unknown if its commit was requested."""
         unconfirmed = super().died()
-        self.transacting.expired(DIED)
+        self.transacting.abandon(DIED)
         return unconfirmed
 
     def stop(self) -> None:
@@ -629,7 +629,7 @@ class TransactionalProducer(Producer):
             self.transacting.rang()
         elif name == CLOSE_TIMEOUT:
             self._let_go = True
-            self.transacting.expired(KafkaError.REQUEST_TIMED_OUT.name)
+            self.transacting.abandon(KafkaError.REQUEST_TIMED_OUT.name)
         elif name == transaction_manager.TIMER and self._ending.closed:
             self._tx.rang(name)
         else:

@@ -124,7 +124,7 @@ def test_an_application_that_resends_makes_duplicates_of_what_was_written(resend
     written = cluster.query.unknown()
     assert written > 0
     for broker in (1, 2, 3):
-        cluster.repair(broker, P, 1)
+        cluster.heal_cut(broker, P, 1)
     cluster.run(4 * SECOND)
     cluster.restart(P)
     cluster.stop_producers()

@@ -141,7 +141,7 @@ def test_output_that_gets_nowhere_has_its_transaction_aborted_and_its_records_co
         copying.cluster.cut(member, 3, 1)
     copying.run(3)
     for member in (M0, M1):
-        copying.cluster.repair(member, 3, 1)
+        copying.cluster.heal_cut(member, 3, 1)
     copying.run(1).end(15)
     assert copying.of(TransactionAborted) != []
     assert {event.by for event in copying.of(RecordsAbandoned)} == {"transaction aborted"}

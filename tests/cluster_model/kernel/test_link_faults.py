@@ -169,7 +169,7 @@ def test_a_cut_takes_what_waits_for_its_turn_and_mending_sends_it_again_in_order
     cluster_state.send(A, B, Request("c", 1_000))
     cluster_state.run(5 * SECOND)
     assert got(cluster_state, B) == []
-    cluster_state.network.repair(A, B, 7)
+    cluster_state.network.heal_cut(A, B, 7)
     cluster_state.send(A, B, Request("d", 1_000))
     cluster_state.run(20 * SECOND)
     first = 6 * SECOND + RETRANSMIT_US + LATENCY
@@ -425,7 +425,7 @@ def test_what_is_held_by_a_cut_or_waits_for_its_turn_ends_with_the_connection(cl
     cluster_state.send(A, B, Request("held"))
     cluster_state.run(2 * SECOND)
     cluster_state.network.troubles.sever(A, B)
-    cluster_state.network.repair(A, B, 7)
+    cluster_state.network.heal_cut(A, B, 7)
     cluster_state.network.troubles.lift(1)
     cluster_state.run(90 * SECOND)
     assert got(cluster_state, A) == got(cluster_state, B) == [(2 * SECOND, "reset")]
@@ -615,7 +615,7 @@ def test_every_message_arrives_once_and_in_order_or_its_connection_broke_and_bot
     for fault in range(1, 5):
         cluster_state.network.troubles.lift(fault)
         for link in list(cluster_state.network._links):
-            cluster_state.network.repair(*link, fault)
+            cluster_state.network.heal_cut(*link, fault)
     cluster_state.run(cluster_state.network.kernel.now + 120 * SECOND)
     resets = {
         (node, peer): [at for at, what, detail in cluster_state.seen(node) if what == "reset" and detail == peer]

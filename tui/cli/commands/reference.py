@@ -81,8 +81,8 @@ def _entry(definition: "InvariantDefinition") -> dict[str, Any]:
     return {
         "invariant": definition.name,
         "title": definition.title,
-        "promise": definition.text,
-        "promised_by": guaranteed_versions_text(definition),
+        "statement": definition.text,
+        "guaranteed_by": guaranteed_versions_text(definition),
         "exceptions": definition.exceptions,
         "source": definition.source,
         "known": {profile: texts for profile, texts in known.items() if texts},

@@ -96,7 +96,7 @@ class Schedule:
     def _mend(self) -> None:
         for pair in list(self.cluster.network._links):
             if self.cluster.network.link(*pair).cuts:
-                self.cluster.repair(*pair, FAULT)
+                self.cluster.heal_cut(*pair, FAULT)
 
     def _revive(self, broker: int) -> None:
         if self.cluster.state_of(broker) is ProcessState.PAUSED:

@@ -251,8 +251,8 @@ def test_what_is_not_committed_is_not_answered_and_a_new_controller_does_it_once
     assert watched.text().count("partition_created") == 1
     assert "made" not in node.image.topics
     for voter in (1002, 1003):
-        cluster.repair(1001, voter, 1)
-        cluster.repair(voter, 1001, 1)
+        cluster.heal_cut(1001, voter, 1)
+        cluster.heal_cut(voter, 1001, 1)
     watched.run(5)
     assert "made" in node.image.topics
     assert list(cluster.cluster_state.records) == [P, "made-0"]

@@ -90,7 +90,7 @@ class Storm:
                 cluster.resume(broker)
             for other in (1, 2, 3):
                 if other != broker:
-                    cluster.repair(broker, other, 1)
+                    cluster.heal_cut(broker, other, 1)
 
     def _look(self) -> None:
         """Check that no partition has two owners in one generation, in the members' own view."""

@@ -118,10 +118,10 @@ class Storm:
                 cluster.resume(broker)
             for other in (1, 2, 3):
                 if other != broker:
-                    cluster.repair(broker, other, 1)
+                    cluster.heal_cut(broker, other, 1)
             for name in self.talk.consumers:
-                cluster.repair(self.talk.node(name), broker, 1)
-                cluster.repair(broker, self.talk.node(name), 1)
+                cluster.heal_cut(self.talk.node(name), broker, 1)
+                cluster.heal_cut(broker, self.talk.node(name), 1)
 
     def calm(self) -> None:
         """Heal all faults, and wait for long enough."""
