@@ -150,7 +150,7 @@ CALLS = [
 ]
 """Function of the page, and the function that it calls, at once or by way of functions that are not named here."""
 BEFORE = [
-    ("judge", "ReplicaLog.append_batch"),
+    ("validate_append", "ReplicaLog.append_batch"),
     ("with_defaults", "resolve"),
     ("resolve", "Crash.apply"),
     ("FindingCollector.findings", "seal"),
