@@ -240,7 +240,7 @@ class FaultProvider(Provider):
 
 
 class KeyProvider(Provider):
-    """Keys by their descriptions."""
+    """Command palette entries of keys, by their descriptions."""
 
     async def search(self, query: str) -> Hits:
         """Yield the keys whose description matches."""
@@ -390,7 +390,7 @@ GO_TO_TIME: Final = "go "
 
 
 class TimeProvider(Provider):
-    """Times to go to."""
+    """Command palette entries of times to go to."""
 
     async def search(self, query: str) -> Hits:
         """Yield a typed time, and the bookmarks that match."""

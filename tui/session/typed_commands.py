@@ -73,7 +73,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Go to that time."""
+    """Typed command that goes to a time."""
 
     at_us: int
 

@@ -240,7 +240,7 @@ class Rows(LineGrid[Row]):
     """Widget of plain rows; posts clicks with line and button."""
 
     class LineClicked(Message):
-        """A line was clicked."""
+        """Message: a line of the widget was clicked."""
 
         def __init__(self, rows: "Rows", line: int, button: int) -> None:
             super().__init__()

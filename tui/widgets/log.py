@@ -225,7 +225,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
             self.zooms = zooms
 
     class CellDoubleClicked(Message):
-        """A cell was double-clicked."""
+        """Message: a cell of a log was double-clicked."""
 
     class LaneRightClicked(Message):
         """A lane was clicked with the right button."""

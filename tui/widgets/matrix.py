@@ -119,7 +119,7 @@ class Matrix(
         """A cell was clicked with the right button, which requests its fault sheet."""
 
     class PartitionDoubleClicked(Message):
-        """A cell was double-clicked."""
+        """Message: a cell of the matrix was double-clicked."""
 
     def __init__(self, look: Look, motion: Animation | None = None) -> None:
         super().__init__(paint, look, id="matrix")

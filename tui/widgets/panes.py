@@ -310,7 +310,7 @@ class SidePane(Rows):
     """Side pane; a click on ``[heal]`` in a fault's row heals it."""
 
     class Heal(Message):
-        """The operator clicked ``[heal]``."""
+        """Message: the operator clicked ``[heal]`` of a fault."""
 
         def __init__(self, fault: int) -> None:
             super().__init__()
@@ -380,7 +380,7 @@ class ModeBar(LineGrid[ModeBarRow]):
     """Mode bar at the bottom of a mode: all modes and its own keys, clickable."""
 
     class ModeClicked(Message):
-        """A mode was clicked."""
+        """Message: a mode of the bar was clicked."""
 
         def __init__(self, action: str) -> None:
             super().__init__()

@@ -20,7 +20,7 @@ from tui.viewmodel.timeline.timeline_rows import Canvas, Span, TimelineView, Tim
 
 @dataclass(frozen=True, slots=True, order=True)
 class Bookmark:
-    """Bookmarked time of a branch."""
+    """Bookmark: a labelled time of a branch."""
 
     at_us: int
     letter: str
