@@ -109,8 +109,9 @@ def _brokers(finding: Finding, cluster_state: ClusterState) -> list[str]:
 
 
 def _counts(finding: Finding) -> list[str]:
-    """Return wrong counts at the start of the sentence, and records at two places."""
-    shown = finding.sentence.split(" ", 1)[0].replace(",", "")
+    """Return a wrong first count of records in the sentence, and records at two places."""
+    first = re.search(r"(?<!\S)([\d,]+) records?\b", finding.sentence)
+    shown = first[1].replace(",", "") if first else "none"
     found = [] if shown == str(finding.count) else [f"{finding.count} records, but the sentence says {shown}"]
     spans = sorted(
         (each.partition, each.leader_epoch, each.log_offset, each.log_offset + each.count)

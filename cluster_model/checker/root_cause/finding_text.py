@@ -7,9 +7,14 @@ from typing import Final
 from cluster_model.checker.root_cause.findings import (
     ACKS_0,
     CAUSES,
+    DUPLICATE,
     KINDS,
+    LEAKED,
     LOST,
     MISSING,
+    REORDERED,
+    SKIPPED,
+    UNDONE,
     UNEXPLAINED,
     ChainEvent,
     Finding,
@@ -30,6 +35,13 @@ RECORDS_PLACEHOLDER: Final = "<them>"
 """Placeholder for ``it`` or ``them``, until the number of records is known."""
 HOLDERS_PLACEHOLDER: Final = "<held>"
 """Placeholder for the replicas that still held the records, until all ranges of a finding are grouped."""
+PREDICATES: Final = {
+    DUPLICATE: ("is a duplicate", "are duplicates"),
+    REORDERED: ("was written after later ones", "were written after later ones"),
+    UNDONE: ("was aborted in the log", "were aborted in the log"),
+    LEAKED: ("was committed in the log", "were committed in the log"),
+}
+"""Predicates of kinds whose findings name no acknowledgement, of one record and of several."""
 LONG_US: Final = 1_000_000
 """Records written over more than this time, in microseconds, are described with first and last time."""
 
@@ -133,7 +145,8 @@ def _finding(group: list[RangeExplanation]) -> Finding:
     clauses = list(first.clauses)
     if first.cause == UNEXPLAINED:
         clauses.append("the recorded events do not prove a cause")
-    sentence = "; ".join([_subject(group, blocks), *clauses])
+    separator = ": " if first.kind in PREDICATES or first.group_id else "; "
+    sentence = f"{_subject(group, blocks)}{separator}{'; '.join(clauses)}"
     other_partitions = len({block.partition for block in blocks}) - 1
     if other_partitions > 0 and first.kind in (LOST, MISSING) and first.acknowledgement is not None:
         sentence += f"; and likewise in {counted(other_partitions, 'other partition')}"
@@ -195,8 +208,13 @@ def _continues(one: RecordBlock, other: RecordBlock) -> bool:
 def _subject(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> str:
     first = group[0]
     count = sum(block.count for block in blocks)
-    owner = f" for group {first.group_id}" if first.group_id else producers_text(blocks)
-    subject = f"{counted(count, 'record')}{owner}{location_text(blocks)}"
+    if first.group_id:
+        verb = "skipped" if first.kind == SKIPPED else "left"
+        unprocessed = "" if first.kind == SKIPPED else " unprocessed"
+        return f"group {first.group_id} {verb} {counted(count, 'record')}{location_text(blocks)}{unprocessed}"
+    subject = f"{counted(count, 'record')}{producers_text(blocks)}{location_text(blocks)}"
+    if first.kind in PREDICATES:
+        return f"{subject} {PREDICATES[first.kind][count != 1]}"
     acknowledgements = [each.acknowledgement for each in group if each.acknowledgement is not None]
     if first.cause == ACKS_0:
         subject += " were sent with acks=0 and counted as sent"
