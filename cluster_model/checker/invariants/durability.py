@@ -383,7 +383,7 @@ class LeaderCompleteness(Completeness):
     def parted(self, partition: str, now: int) -> None:
         """Compare all presumed leaders with ISR and ELR."""
         state = self.cluster_state.records[partition].state
-        member_text = f"ISR {listed(state.isr)} and ELR {listed(state.elr)}"
+        member_text = f"ISR {listed(state.isr)}" + (f" and ELR {listed(state.elr)}" if state.elr else "")
         for leader in self.leaders(partition):
             self.compare(partition, leader, (*state.isr, *state.elr), member_text, now)
 
