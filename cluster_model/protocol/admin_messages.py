@@ -1,4 +1,4 @@
-"""Admin requests and responses, by Kafka's names (``Admin``, ``KafkaAdminClient``).
+"""Admin requests and responses, named after Kafka's (``Admin``, ``KafkaAdminClient``).
 
 Every response has one entry for each requested resource, in the order requested. Its ``error`` is a number of
 :class:`~cluster_model.protocol.errors.KafkaError`, its ``message`` is one sentence for a person, or empty.

@@ -1,4 +1,4 @@
-"""Requests and responses of the group coordinator, for both group protocols, by Kafka's names (``GroupCoordinator``).
+"""Requests and responses of the group coordinator, for both protocols, named after Kafka's (``GroupCoordinator``).
 
 Partitions have names such as ``orders-0``. ``error`` is a number of
 :class:`~cluster_model.protocol.errors.KafkaError`. ``group_instance_id`` is empty for a dynamic member and set for a

@@ -1,4 +1,4 @@
-"""Requests and responses between clients and brokers, by Kafka's names, with the fields that the model uses.
+"""Requests and responses between clients and brokers, named after Kafka's, with the fields that the model uses.
 
 Messages are immutable: a message is delivered as it was sent.
 """

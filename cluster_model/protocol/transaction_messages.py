@@ -1,4 +1,4 @@
-"""Requests and responses of transactions, between clients, transaction coordinators and leaders, by Kafka's names.
+"""Requests and responses of transactions, between clients, transaction coordinators and leaders, named after Kafka's.
 
 InitProducerId is in :mod:`cluster_model.protocol.messages`: without a transactional id any broker answers it.
 Partitions have names such as ``orders-0``. ``error`` is a number of

@@ -1,4 +1,4 @@
-"""Kafka's partitioners: round robin, sticky (KIP-480) and uniform sticky (KIP-794), with their interface."""
+"""Kafka's partitioners: round robin, sticky and uniform sticky (KIP-480), and the built-in one (KIP-794)."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

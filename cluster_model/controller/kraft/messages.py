@@ -1,4 +1,4 @@
-"""Messages between brokers and the active controller of a KRaft cluster, by Kafka's names.
+"""Messages between brokers and the active controller of a KRaft cluster, named after Kafka's.
 
 ``correlation`` numbers a broker's requests on one connection; the response repeats it.
 """

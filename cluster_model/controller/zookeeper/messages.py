@@ -1,4 +1,4 @@
-"""Messages between a ZooKeeper-mode controller and the brokers, by Kafka's names. Frozen, like every message."""
+"""Messages between a ZooKeeper-mode controller and the brokers, named after Kafka's. Frozen, like every message."""
 
 from typing import Final, NamedTuple
 
