@@ -6,7 +6,11 @@ from pathlib import Path
 
 from syrupy.assertion import SnapshotAssertion
 
+from faults.declarations import ExpectedImpact
+from playbooks.model import DOWN, expected_lines
 from tests.cli.running import Steady, Typed
+from tui.cli.runs import narration
+from tui.viewmodel import fault_sheet
 
 Type = Callable[..., Typed]
 
@@ -64,3 +68,11 @@ def test_bad_input_is_told_and_is_2(typed: Type, here: Path, steady: Steady, sna
         assert (done.code, done.out) == (2, "")
         told[words] = steady(done.err)
     assert told == snapshot
+
+
+def test_every_label_of_an_impact_fits_its_column() -> None:
+    names = ("orders-0",)
+    full = ExpectedImpact("all of it", names, names, names, names, names, names, names, (1,), controller_moves=True)
+    lines = expected_lines(full)
+    assert {DOWN, "clients affected", "coordinators", "control plane"} <= {label for label, _text in lines}
+    assert max(len(label) for label, _text in lines) < min(narration.LABEL, fault_sheet.LABEL)

@@ -163,7 +163,7 @@ DETAILS: Final = 10
 """Lines below the faults on tall terminals ..."""
 FEW_DETAILS: Final = 5
 """... and on others."""
-LABEL: Final = 15
+LABEL: Final = 17
 """Cells of the label of a line of the predicted impact."""
 
 Cell = Heading | Item | None

@@ -39,7 +39,8 @@ from tui.session.playbook_choice import PlaybookChoice
 
 
 INDENT = " " * 13
-LABEL = 15
+LABEL = 17
+"""Width of the label column: the longest label of an impact, ``clients affected``, and a blank."""
 
 
 def dry_run_all(chosen: Sequence[PlaybookChoice], until_us: int, *, json: bool) -> int:
