@@ -369,7 +369,7 @@ BROKER: Final = _table(
     ConfigKey(
         "log.message.timestamp.difference.max.ms",
         "int",
-        "How far a record's timestamp may be before the leader's clock (0.10.0 to 3.9).",
+        "Maximum difference between a record's timestamp and the leader's clock, in either direction (0.10.0 to 3.9).",
         0,
         LONG_MAX,
     ),
@@ -435,7 +435,7 @@ TOPIC: Final = _table(
     ConfigKey(
         "message.timestamp.difference.max.ms",
         "int",
-        "How far a record's timestamp may be before the leader's clock (0.10.0 to 3.9).",
+        "Maximum difference between a record's timestamp and the leader's clock, in either direction (0.10.0 to 3.9).",
         0,
         LONG_MAX,
     ),
@@ -494,7 +494,11 @@ PRODUCER: Final = _table(
     ConfigKey(
         "compression.type", "str", "Compression codec of batches.", choices=("none", "gzip", "snappy", "lz4", "zstd")
     ),
-    ConfigKey("enable.idempotence", "bool", "Whether brokers remove duplicates of retried batches."),
+    ConfigKey(
+        "enable.idempotence",
+        "bool",
+        "Whether the producer numbers its batches, so that a broker does not append a retried batch twice.",
+    ),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is refreshed.", 1),
     ConfigKey("metadata.max.idle.ms", "int", "Idle time after which a topic's metadata is dropped (2.5).", 5_000),
     ConfigKey("max.request.size", "int", "Maximum size of a request, and so of a record."),

@@ -141,7 +141,9 @@ FLAGS: Final = (
     ReleaseRule(
         "sync_timeout", "members that joined and do not sync within the rebalance timeout are removed", (3, 0, 0)
     ),
-    ReleaseRule("skip_assignment", "a returning static leader is answered to skip the assignment (KIP-814)", (3, 2, 0)),
+    ReleaseRule(
+        "skip_assignment", "a returning static leader may skip the assignment (SkipAssignment, KIP-814)", (3, 2, 0)
+    ),
     ReleaseRule("consumer_protocol", "groups may use the consumer protocol, in KRaft mode (KIP-848)", (3, 7, 0)),
     ReleaseRule(
         "server_patterns",
