@@ -145,7 +145,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _count("under_min_isr", "Partitions with fewer in-sync replicas than min.insync.replicas."),
         _count("at_min_isr", "Partitions with exactly as many in-sync replicas as min.insync.replicas."),
         _partition("leaders", list_of(NUMBER),
-                   "Running brokers that believe to be leader, in ascending order: two at once are a split brain."),
+                   "Running brokers that believe that they are the leader, ascending: two at once are a split brain."),
         _partition("elr", list_of(NUMBER), "Eligible leader replicas (KIP-966), in ascending order."),
         _partition("partition_epoch", NUMBER,
                    "Partition epoch in the controller's state; in ZooKeeper mode the version of the state znode."),

@@ -273,7 +273,7 @@ class VerdictTracker:
         self._expecting.all_healed(self._cluster.now_us)
 
     def never_came(self, checked: ExpectationResult) -> None:
-        """Add the verdict of a step that waited in vain."""
+        """Add the verdict of a step that timed out."""
         self._unreached.append(checked)
         self._announce(checked)
 
@@ -318,7 +318,7 @@ class VerdictTracker:
         self._answers.load(answers)
 
 
-# Waiting steps, and why a ``when`` waited in vain: its condition at the end, and placements by the seed.
+# Waiting steps, and why a ``when`` timed out: its condition at the end, and placements by the seed.
 
 
 _PLACED: Final = r"(?:leader|isr|replicas)\([^()]*\)"

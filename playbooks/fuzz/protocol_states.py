@@ -211,7 +211,9 @@ STATES: Final[Mapping[str, ProtocolState]] = {
         ProtocolState("Truncating", "a follower has to truncate its log, or to find the offset", _truncating),
         ProtocolState("OfflinePartition", "a partition has no leader", _offline),
         ProtocolState("LeaderElection", "a leader is elected and has not received the election yet", _electing),
-        ProtocolState("StaleLeader", "a broker believes to be leader after another was elected", _stale_leader),
+        ProtocolState(
+            "StaleLeader", "a broker believes that it is the leader after another was elected", _stale_leader
+        ),
         ProtocolState("ControllerFailover", "there is no active controller, or a new one for less than 2 s", _failover),
         ProtocolState("FencedBroker", "a broker runs and is fenced", _fenced),
         ProtocolState("BrokerStarting", "a broker's process runs and is not registered yet", _starting),

@@ -34,7 +34,7 @@ def _held(held: ReplicaView, partition: PartitionView) -> str:
             side = "behind" if held.behind > 0 else "ahead of"
             parts.append(f"{counted(abs(held.behind), 'record')} {side} the leader")
         if held.broker in partition.leaders:
-            parts.append("believes to be leader")
+            parts.append("believes that it is the leader")
     return ", ".join(parts)
 
 

@@ -41,7 +41,7 @@ lag: High watermark minus committed offset of a group; for a replica, how many r
 leader: The one replica of a partition that accepts writes and determines what is committed.
 LEO: Log end offset: the offset of the next record to be appended to a replica.
 LSO: Last stable offset: all transactions below it have ended; read_committed consumers read only up to it.
-metadata: The leaders and ISRs that a broker or client currently knows. It may be stale, and it is used all the same.
+metadata: The leaders and ISRs that a broker or client knows. It may be stale; it is used until the next update.
 min.insync.replicas: The minimum size of the ISR for a write with acks=all; below it the producer gets an error.
 missing: Acknowledged, but not in the leader's log now. It may come back from another replica; otherwise it is lost.
 offset: The position of a record in a partition's log, counted from 0.
@@ -52,7 +52,7 @@ quorum: The controllers, a majority of which must agree; in older clusters the Z
 rebalance: The members of a group redistribute its partitions; some partitions are not read meanwhile.
 replica: A broker's copy of a partition.
 session timeout: How long a broker or group member may be silent before it is considered dead.
-split brain: Two brokers believe to be leader of one partition, because one has not learned that it was replaced.
+split brain: Two brokers believe that they are the leader of a partition: one has not learned that it was replaced.
 transaction: Records in several partitions, and group offsets, that are committed or aborted together.
 truncation: A follower removes records that its leader does not have, even if they were acknowledged.
 unclean election: An out-of-sync replica becomes leader to restore availability; records that it lacks are lost.
@@ -92,7 +92,7 @@ LEGENDS: Final[dict[str, tuple[Mark, ...]]] = {
         (glyphs.PAUSED, "lagging", "process is paused, as in a long GC; in the status bar: time is paused"),
         (glyphs.TRUNCATING, "truncating", "follower is truncating its log; broker is starting"),
         (glyphs.DIVERGED, "diverged", "records differ from the leader's; with a number: how many"),
-        (glyphs.SPLIT, "alarm", "zombie leader: believes to be leader, but another broker was elected"),
+        (glyphs.SPLIT, "alarm", "zombie leader: believes that it is the leader, but another broker was elected"),
         (f"{glyphs.LOST}4", "lost", "4 acknowledged records are not in the leader's log: missing so far, or lost"),
         ("=", "text", "follower is caught up with the leader"),
         ("-87 +3", "text", "follower is 87 records behind the leader, or 3 ahead of it"),

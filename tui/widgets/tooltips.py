@@ -63,7 +63,7 @@ def _standing(held: ReplicaView, partition: PartitionView) -> list[str]:
         "leader" if held.broker == partition.leader else "in ISR" if held.broker in partition.isr else "out of ISR"
     ]
     if held.broker in partition.leaders and held.broker != partition.leader:
-        words.append(f"believes to be leader in epoch {held.believed_epoch}")
+        words.append(f"believes that it is the leader in epoch {held.believed_epoch}")
     if held.broker != partition.leader and held.behind:
         words.append(f"{held.behind} behind" if held.behind > 0 else f"{-held.behind} ahead")
     if held.status in ("diverged", "truncating"):
