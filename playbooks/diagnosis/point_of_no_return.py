@@ -231,7 +231,7 @@ class NoReturnSearch:
     def saving(self, fork: Callable[[], Session], kinds: Sequence[str] = ()) -> tuple[RescueAction, ...]:
         """Return the actions, of these ``kinds`` or of all, that keep the record from the point of ``fork``.
 
-        If calling off the remaining steps is enough, return that alone.
+        If cancelling the remaining steps is enough, return that alone.
         """
         session = fork()
         if not holders(session.cluster.cluster_state, self.wanted):
@@ -324,7 +324,7 @@ class NoReturnSearch:
 
 
 SET: Final[dict[str, str]] = {
-    CALL_OFF: "only calling off the remaining steps",
+    CALL_OFF: "only cancelling the remaining steps",
     "catch-up": "having the followers fetch from their leader",
     "restart": "restarting a broker that is down",
     "elect": "electing a member of the ISR that holds the record",
@@ -434,7 +434,7 @@ def move_to_position(playbook: Playbook, seed: int, taken: int) -> ManualSession
 def keeping_actions(
     playbook: Playbook, seed: int, taken: int, wanted: EvidenceRecord, already_lost: Sequence[RecordBlock]
 ) -> tuple[RescueAction, ...]:  # fmt: skip
-    """Return the actions that keep the record after that many steps; if calling off the rest is enough, that alone."""
+    """Return the actions that keep the record after that many steps; if cancelling the rest is enough, that alone."""
     kept: list[RescueAction] = []
     for rescue, act in _actions(move_to_position(playbook, seed, taken), wanted):
         session = move_to_position(playbook, seed, taken)
@@ -456,7 +456,7 @@ def _actions(
     record = cluster_state.record(partition)
     there = holders(cluster_state, wanted)
     up = [broker for broker in record.assignment if cluster_state.is_up(broker)]
-    yield RescueAction(CALL_OFF, "calling off the remaining steps"), lambda _session: None
+    yield RescueAction(CALL_OFF, "cancelling the remaining steps"), lambda _session: None
     yield (
         RescueAction("catch-up", "having the followers fetch from their leader"),
         lambda session: _fetch_all(session, partition),

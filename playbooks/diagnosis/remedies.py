@@ -477,7 +477,7 @@ _LOOK_US: Final = 500_000
 CALL_OFF: Final = "call-off"
 UNCLEAN: Final = "elect-unclean"
 SET: Final[dict[str, str]] = {
-    CALL_OFF: "only calling off the rest",
+    CALL_OFF: "only cancelling the remaining steps",
     "heal": "healing every fault, brokers that are down included",
     "restart": "restarting a broker that is down",
     "forbid-unclean": "setting unclean.leader.election.enable=false on the topic",
@@ -506,7 +506,7 @@ def rescues(session: Session, wanted: EvidenceRecord) -> Iterator[RescueAction]:
     """Yield the actions of the set that apply in the current state of a session."""
     cluster_state = session.cluster.cluster_state
     record = cluster_state.records.get(wanted.partition)
-    yield RescueAction(CALL_OFF, "calling off the rest")
+    yield RescueAction(CALL_OFF, "cancelling the remaining steps")
     if session.board.active():
         yield RescueAction("heal", "healing every fault", ((0, Action("heal", "all")),))
     if record is None:

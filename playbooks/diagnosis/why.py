@@ -33,19 +33,19 @@ from playbooks.version import VERSION
 
 def no_return_words(found: NoReturn) -> list[tuple[str, str]]:
     """Return the point of no return as a few lines, each with its label; the last label may be empty."""
-    lines = [("no return", _point(found))]
+    lines = [("point of no return", _point(found))]
     if found.actions:
-        still = "would still keep it" if found.kind == "open" else "would have kept it"
+        still = "would still keep the record" if found.kind == "open" else "would have kept the record"
         lines.append(("last chance", f"{alternatives(each.words for each in found.actions)} {still}"))
     if found.kind == "event" and found.sign:
         lines.append(("warning", _sign(found)))
     if found.clean is not None:
         kept = (
-            f"; last chance: {alternatives(each.words for each in found.clean.actions)} would have kept it"
+            f"; last chance: {alternatives(each.words for each in found.clean.actions)} would have kept the record"
             if found.clean.actions
             else ""
         )
-        lines.append(("", f"without an unclean election: {_point(found.clean)}{kept}"))
+        lines.append(("", f"point of no return without an unclean election: {_point(found.clean)}{kept}"))
     return lines
 
 
@@ -72,9 +72,9 @@ def _point(found: NoReturn) -> str:
         return "at the acknowledgement itself: no broker had the records then or ever received them"
     if found.kind == "acknowledgement":
         when = found.step(found.at_us) if found.by_hand else time_in_seconds(found.at_us)
-        return f"at the acknowledgement itself ({when}): no action could have kept it from then on"
+        return f"at the acknowledgement itself ({when}): no action could have kept the record from then on"
     if found.kind == "open":
-        return "not reached: at the end of the session it could still be kept"
+        return "not reached: at the end of the session the record could still be kept"
     return found.words if found.by_hand else f"{time_in_seconds(found.at_us)}, {found.words}"
 
 
