@@ -34,7 +34,7 @@ class StaleMetadataResponses:
         self._delays[fault] = delay_us
 
     def release(self, fault: int) -> None:
-        """Undo of :meth:`hold`."""
+        """Undo :meth:`hold`."""
         self._delays.pop(fault, None)
         if not self._delays:
             self._answers.clear()
@@ -138,7 +138,7 @@ class Metadata:
         self.old.hold(fault, delay_us)
 
     def hear(self, fault: int) -> None:
-        """Undo of :meth:`delay_metadata` by that fault."""
+        """Undo :meth:`delay_metadata` by that fault."""
         self.old.release(fault)
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:

@@ -182,7 +182,7 @@ class QuorumRig:
                 self.lag(other, node, FOREVER_US, fault=ISOLATED)
 
     def reconnect(self, node: int) -> None:
-        """Undo of :meth:`isolate`; what was sent meanwhile comes too late for good, its connections are new."""
+        """Undo :meth:`isolate`; what was sent meanwhile comes too late for good, its connections are new."""
         for other in self.members:
             if other != node:
                 self.lag(node, other, 0, fault=ISOLATED)

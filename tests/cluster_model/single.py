@@ -233,7 +233,7 @@ class SingleController:
         return (self._epoch, self._next_epoch, brokers, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Undo :meth:`save`."""
         self._epoch, self._next_epoch, brokers, alarm = saved
         self.brokers.clear()
         for broker, epoch, incarnation, deadline, rack, fenced in brokers:

@@ -115,7 +115,7 @@ class SinglePlane:
         return self.controller.save()
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Undo :meth:`save`."""
         self.controller.load(saved)
 
 
@@ -262,7 +262,7 @@ class SingleControl:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Undo :meth:`save`."""
         (
             self.broker_epoch, self.registered, self._starting, self._controller_epoch, self._retry_us, retrying,
         ) = saved  # fmt: skip

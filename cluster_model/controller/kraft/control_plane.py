@@ -415,7 +415,7 @@ class KraftControlPlane:
         self._controls[broker].hold_metadata(fault, delay_us)
 
     def pass_metadata(self, broker: int, fault: int) -> None:
-        """Undo of :meth:`hold_metadata`."""
+        """Undo :meth:`hold_metadata`."""
         self._controls[broker].pass_metadata(fault)
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:

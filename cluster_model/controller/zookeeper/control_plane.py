@@ -374,7 +374,7 @@ class ZooKeeperControlPlane:
         self.controls[broker].obedience.hold_metadata(fault, delay_us, cache_only=cache_only)
 
     def pass_metadata(self, broker: int, fault: int) -> None:
-        """Undo of :meth:`hold_metadata`."""
+        """Undo :meth:`hold_metadata`."""
         self.controls[broker].obedience.pass_metadata(fault)
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:

@@ -196,7 +196,7 @@ def encode(record: OffsetRecord | GroupRecord) -> str:
 
 
 def decode(text: str) -> OffsetRecord | GroupRecord:
-    """Undo of :func:`encode`.
+    """Undo :func:`encode`.
 
     Raises:
         ValueError: the record is of another kind.

@@ -49,7 +49,7 @@ def encode(transactional_id: str, value: TxnValue | None) -> str:
 
 
 def decode(text: str) -> tuple[str, TxnValue | None]:
-    """Undo of :func:`encode`.
+    """Undo :func:`encode`.
 
     Raises:
         ValueError: the record is of another kind.

@@ -183,7 +183,7 @@ def encode(record: ConsumerGroupRecord) -> str:
 
 
 def decode(text: str) -> ConsumerGroupRecord:
-    """Undo of :func:`encode`."""
+    """Undo :func:`encode`."""
     key_text, _sign, value_text = text.partition("=")
     kind, group_id, *member = json.loads(key_text)
     value = json.loads(value_text) if value_text else None
