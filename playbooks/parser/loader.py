@@ -253,7 +253,7 @@ def _name_of(fields: Fields, notes: ErrorNotes) -> str:
     """Return the default name: the file name."""
     stem = Path(notes.path).stem
     if not fields.given("name") and not re.fullmatch(NAME_PATTERN, stem, re.ASCII):
-        notes.problem(fields.node, "", "found no key 'name', required as the file name is not a valid one")
+        notes.problem(fields.node, "", "missing key 'name', required because the file name is not a valid name")
     return stem
 
 

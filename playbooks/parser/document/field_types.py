@@ -303,7 +303,7 @@ class Record(FieldType):
                 notes.problem(where, fields.path(_safe(name)), f"found an unknown key {shown(name)}{allowed}{hint}")
         for name, entry in self.keys.items():
             if entry.required and name not in node.entries and name not in meant:
-                notes.problem(node, key, f"found no key '{name}', which is required: {entry.doc}")
+                notes.problem(node, key, f"missing key '{name}': {entry.doc.removeprefix('Target: ')}")
         return fields
 
     def fill(self, fields: Fields, name: str, notes: ErrorNotes) -> None:

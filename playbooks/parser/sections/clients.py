@@ -94,7 +94,7 @@ def read_rate(fields: Fields, batch: int, notes: ErrorNotes) -> tuple[int, RateP
 def _check_rate_is_there(fields: Fields, notes: ErrorNotes) -> None:
     closed = isinstance(fields.get("loop"), Fields) or fields.bad("loop")
     if not fields.given("rate") and not closed:
-        notes.problem(fields.node, fields.key, "found no key 'rate', which is required: records a second, as 200/s")
+        notes.problem(fields.node, fields.key, "missing key 'rate': records a second, as 200/s")
 
 
 def _profile(fields: Fields, batch: int, notes: ErrorNotes) -> RateProfile | None:
@@ -156,7 +156,7 @@ def _steps(steps: list[Fields], notes: ErrorNotes) -> list[RateSegment] | None:
                 return None
             stretches.append(RateSegment(lasts, rate, rate))
         elif number < len(steps):
-            message = "found no key 'for', which is required in all steps except the last: a duration"
+            message = "missing key 'for', required in all steps except the last: a duration"
             notes.problem(step.node, step.key, message)
             return None
         if number == len(steps):

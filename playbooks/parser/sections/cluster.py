@@ -523,7 +523,7 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: ErrorNotes) -> TopicSpec:
     known = notes.facts.brokers is not None
     if replication is None:
         if not fields.given("replication") and not fields.given("placement"):
-            message = "found no key 'replication', which is required: replicas of each partition (or give a placement)"
+            message = "missing key 'replication': replicas of each partition (or give a placement)"
             notes.problem(fields.node, fields.key, message)
         replication = 1
     elif known and replication > len(spec.brokers):
