@@ -16,7 +16,7 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One error in a playbook. Lines, columns and list elements count from 1.
+    """One error in a playbook. Lines, columns and list elements count from 1; line 0 means no place in the file.
 
     ``key`` is the path to the value: ``steps[2].for`` is the ``for`` of the second step.
     """
@@ -29,7 +29,8 @@ class Problem:
     """What was found, what is allowed, and the nearest known name where there is one."""
 
     def __str__(self) -> str:
-        place = f"{printable(self.path)}:{self.line}:{self.column}"
+        path = printable(self.path)
+        place = f"{path}:{self.line}:{self.column}" if self.line else path
         return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
 
 

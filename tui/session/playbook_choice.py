@@ -45,8 +45,8 @@ def read(text: str) -> Playbook:
             [
                 Problem(
                     text,
-                    1,
-                    1,
+                    0,
+                    0,
                     "",
                     f"no such file, and no bundled playbook{nearest(text, names())}; see: floodmark library",
                 )
