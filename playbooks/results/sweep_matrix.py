@@ -229,7 +229,7 @@ def _measures(measures: Mapping[str, int]) -> dict[str, int]:
 
 
 def _number(number: int) -> str:
-    return thousands(number, "\N{NO-BREAK SPACE}")
+    return thousands(number)
 
 
 def _group(group: CellGroup) -> dict[str, Any]:
@@ -395,7 +395,7 @@ _HEADS: Final[Mapping[str, str]] = {
     "duplicates": "dup",
     "reordered": "reord",
     "rejected": "rejected",
-    "unavailable_us": "out",
+    "unavailable_us": "unavailable",
     "longest_us": "longest",
     "skipped": "skipped",
     "reread": "reread",
