@@ -35,10 +35,10 @@ Verdict = Literal["safe", "loses", "violates", "skips", "stalls", "refused", "in
 STALL_US: Final = 2_000_000
 """Longest outage that does not count as a stall: twice the producers' ``retry.backoff.max.ms`` (KIP-580).
 
-An orderly leader change costs a client one or two failed attempts and retries; a leader crash costs it
+A clean leader change costs a client one or two failed attempts and retries; a leader crash costs it
 ``broker.session.timeout.ms`` (9 s) or ``zookeeper.session.timeout.ms`` (18 s, before 2.5 6 s).
 """
-WHY_STALL: Final = "twice retry.backoff.max.ms; an orderly leader change takes less, a leader crash more"
+WHY_STALL: Final = "twice retry.backoff.max.ms; a clean leader change takes less, a leader crash more"
 _WORST_FIRST: Final[tuple[Verdict, ...]] = ("loses", "violates", "skips", "stalls", "refused", "inconclusive", "safe")
 
 

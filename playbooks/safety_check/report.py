@@ -285,9 +285,8 @@ def lines(asked: SafetyCheckResult) -> list[str]:
     found.append(_line("simulated", f"{duration_text(asked.question.plan.horizon_us)}: {asked.question.horizon_words}"))
     reason = WHY_STALL if answer.stall_us == STALL_US else "as requested"
     found.append(_line("a stall is", f"more than {duration_text(answer.stall_us)}: {reason}"))
-    futures = counted(len(answer.effects), "possible future")
-    were = "was" if len(answer.effects) == 1 else "were"
-    found.append(_line("note", f"{futures} of this model {were} simulated; that is no proof for the others"))
+    seeds = counted(len(answer.effects), "simulated seed")
+    found.append(_line("note", f"based on {seeds}; other seeds may differ"))
     return found
 
 
