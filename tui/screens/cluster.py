@@ -421,7 +421,7 @@ class MainScreen(Paned, Filtering, Sheets):
         recorder = getattr(self.app, "recorder", None)
         path = recording_of(self.bridge.session.recorded, recorder)
         if path is None:
-            self.notify("this session is not recorded, which is-it-safe questions require", severity="warning")
+            self.notify("'Is it safe?' needs a recorded session; this one is not recorded", severity="warning")
         elif not self.toosmall.display and self.bridge.view.brokers:
             self.app.push_screen(AskScreen(self.look, self.bridge, path, recorder, self.broker_meant()))
 
