@@ -471,13 +471,13 @@ def _lines(lines: Iterable[OutageSummary]) -> dict[str, Any]:
 
 
 def outage_texts(unavailable: Unavailable) -> list[str]:
-    """Return a line for each producer with outages: ``checkout acks=all 12.3 s over 3 spans, longest 9.1 s``."""
+    """Return a line for each producer with outages: ``checkout acks=all 12.3 s in 3 intervals, longest 9.1 s``."""
     texts = []
     for (client, acks), lines in by_client(unavailable.clients).items():
         sums = _sums(lines)
         if sums["us"]:
             of = f" of {counted(len(lines), 'partition')}" if len(lines) > 1 else ""
-            spans = counted(sums["times"], "span")
+            intervals = counted(sums["times"], "interval")
             longest = f", longest {short_seconds(sums['longest_us'])}" if sums["times"] > 1 else ""
-            texts.append(f"{client} acks={acks_text(acks)} {short_seconds(sums['us'])} over {spans}{of}{longest}")
+            texts.append(f"{client} acks={acks_text(acks)} {short_seconds(sums['us'])} in {intervals}{of}{longest}")
     return texts

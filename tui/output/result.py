@@ -22,7 +22,7 @@ from cluster_model.protocol.events import (
     StepTaken,
     describe,
 )
-from cluster_model.util.quantities import compact_duration, counted, time_in_seconds
+from cluster_model.util.quantities import compact_duration, counted, exact_duration, thousands, time_in_seconds
 from playbooks.engine.expectations import NEVER_EVALUATED
 from playbooks.engine.manual_session import ShowResult, TraceRow, TraceTable
 from playbooks.engine.step_scheduler import State, show_rows
@@ -232,15 +232,15 @@ def _notes(clients: Clients) -> list[str]:
         if each.truncations
     ]
     reset = [f"{each.name}: offset reset {counted(each.resets, 'time')}" for each in groups if each.resets]
-    errors = [f"{each.name}: records failed with {_named(each.errors)}" for each in producers if each.errors]
+    errors = [f"{each.name}: {_failed('record', each.errors)}" for each in producers if each.errors]
     ends = [f"{each.name}: {transactions_text(each)}" for each in producers if each.transactions]
     thrown = [
         f"{each.name}: an interceptor threw an exception for {counted(each.interceptor_failures, 'record')}"
         for each in producers
         if each.interceptor_failures
     ]
-    refused = [f"{each.name}: attempts failed with {_named(each.refused)}" for each in producers if each.refused]
-    failed = [f"{each.name}: commits failed with {_named(each.commit_errors)}" for each in groups if each.commit_errors]
+    refused = [f"{each.name}: {_failed('attempt', each.refused)}" for each in producers if each.refused]
+    failed = [f"{each.name}: {_failed('commit', each.commit_errors)}" for each in groups if each.commit_errors]
     return [*ended, *stopped, *dropped, *failed_in_handlers, *cut, *reset, *errors, *ends, *refused, *failed, *thrown]
 
 
@@ -251,11 +251,14 @@ def _stopped(of: Sequence[ProducerSummary | MemberSummary]) -> str:
     return f"{'processes' if len(of) > 1 else 'process'} {counts}" if counts else ""
 
 
-def _named(errors: Counts) -> str:
-    """Return the most frequent errors with their counts."""
+def _failed(noun: str, errors: Counts) -> str:
+    """Return the most frequent errors with their counts: ``2 attempts failed with A, 1 with B``."""
     most = sorted(errors, key=lambda each: (-each[1], each[0]))
-    shown = ", ".join(f"{error} {count}" for error, count in most[:NAMES])
-    return shown if len(most) <= NAMES else f"{shown} and {sum(count for _error, count in most[NAMES:])} others"
+    (error, count), *rest = most[:NAMES]
+    parts = [f"{counted(count, noun)} failed with {error}"]
+    parts += [f"{thousands(count)} with {error}" for error, count in rest]
+    others = sum(count for _error, count in most[NAMES:])
+    return ", ".join([*parts, f"{thousands(others)} with other errors"] if others else parts)
 
 
 # Liveness: violated checks, pending checks, and expected stalls.
@@ -301,12 +304,14 @@ def pending_liveness_text(unjudged: tuple[PendingLiveness, ...]) -> str:
         never = each.remaining_us < 0 or missing.get(each.property, 0) < 0
         missing[each.property] = -1 if never else max(missing.get(each.property, 0), each.remaining_us)
     needs = [
-        f"{name} needs {duration_text(-(-us // SECOND) * SECOND)} more of settle"
+        f"settle {exact_duration(-(-us // SECOND) * SECOND)} longer to evaluate {name}"
         if us >= 0
         else f"{name} has no deadline"
         for name, us in missing.items()
     ]
-    return f"{counted(len(unjudged), 'liveness check')} with a deadline after the end: {', '.join(needs)}"
+    their = "their deadlines are" if len(unjudged) > 1 else "its deadline is"
+    checks = counted(len(unjudged), "liveness check")
+    return f"{checks} not evaluated, because {their} after the end; {'; '.join(needs)}"
 
 
 def _in_milliseconds(span_us: int) -> str:
