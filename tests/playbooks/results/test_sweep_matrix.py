@@ -49,7 +49,7 @@ FAST = row("acks=1", acked=2140, acked_lost=310)
 
 
 def test_the_sentence_names_the_safest_and_the_most_available(snapshot: SnapshotAssertion) -> None:
-    assert advice(matrix(SAFE, FAST)).replace(",", " ") == snapshot
+    assert advice(matrix(SAFE, FAST)) == snapshot
 
 
 def test_one_row_that_beats_all_others(snapshot: SnapshotAssertion) -> None:
@@ -69,7 +69,7 @@ def test_rows_that_come_out_the_same(snapshot: SnapshotAssertion) -> None:
 def test_rows_without_a_verdict_take_no_part(snapshot: SnapshotAssertion) -> None:
     found = matrix(row("acks=0", "inconclusive"), SAFE, FAST, row("acks=2", "error"))
     assert found.front == (False, True, True, False)
-    assert advice(found).replace(",", " ") == snapshot
+    assert advice(found) == snapshot
     assert advice(matrix(row("acks=0", "inconclusive"), row("acks=1", "error"))) == ""
     assert found.code == 2
 
