@@ -226,7 +226,7 @@ deadline is an event (`liveness_violated`), a line of `floodmark run`, an entry 
 `liveness_violations()`, `liveness_violations(NAME)` and `unexpected_liveness_violations()`, which excludes known violations of the version:
 
 ```
-liveness leader-elected: orders-0: leader 1 is gone; broker 2 is alive and can be elected, for 12000ms, limit 10048ms
+liveness leader-elected: orders-0: leader 1 is gone; broker 2 is alive and can be elected, for 12050ms, limit 10048ms
 ```
 
 - **Deadlines** are computed from the configuration in force and the version (`cluster_model/checker/liveness/deadlines.py`). Waits that can follow each other
