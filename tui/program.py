@@ -36,8 +36,8 @@ class Opener(Protocol):
 
 _OPENERS: Final = {
     WELCOME: ("tui.welcome", "welcome"),
-    PLAYBOOK: ("tui.launcher", "play"),
-    SESSION: ("tui.launcher", "look_at"),
+    PLAYBOOK: ("tui.launcher", "open_playbook"),
+    SESSION: ("tui.launcher", "open_recording"),
 }
 """Kind of destination → module and function that opens it, imported when first needed."""
 

@@ -10,14 +10,14 @@ depend on util, protocol, spec, assignors, kernel, connections and log; of the b
 fetch sessions.
 """
 
-from cluster_model.clients.admin_client import ADMIN, NAME, Answer, BrokerRequest, DescribeMetadata, Request
+from cluster_model.clients.admin_client import ADMIN, NAME, Answer, BrokerCall, DescribeMetadata, Request
 from cluster_model.clients.workload import sizes_of
 
 __all__ = [
     "ADMIN",
     "NAME",
     "Answer",
-    "BrokerRequest",
+    "BrokerCall",
     "DescribeMetadata",
     "Request",
     "sizes_of",

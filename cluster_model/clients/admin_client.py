@@ -93,7 +93,7 @@ class DescribeMetadata(NamedTuple):
     correlation: int
 
 
-class BrokerRequest(NamedTuple):
+class BrokerCall(NamedTuple):
     """A request to one given broker."""
 
     correlation: int
@@ -115,7 +115,7 @@ Request = (
     | LeaderRequest
     | DescribeTransactionsRequest
     | FindCoordinatorRequest
-    | BrokerRequest
+    | BrokerCall
     | DescribeMetadata
 )
 Answer = (
@@ -172,7 +172,7 @@ def _own_partition(request: DeleteRecordsRequest | ListOffsetsRequest | Describe
     return request.partition
 
 
-def _list_timed_out(request: BrokerRequest) -> Answer:
+def _list_timed_out(request: BrokerCall) -> Answer:
     if isinstance(request.request, ListTransactionsRequest):
         return ListTransactionsResponse(request.correlation, _TIMED_OUT, request.broker, ())
     return ListGroupsResponse(request.correlation, _TIMED_OUT, ())
@@ -186,7 +186,7 @@ _ROUTES: Final[dict[type, _Route]] = {
     FindCoordinatorRequest: _Route(
         lambda request: FindCoordinatorResponse(request.correlation, _TIMED_OUT, NO_LEADER), _GROUP_RETRIED
     ),
-    BrokerRequest: _Route(_list_timed_out, _GROUP_RETRIED),
+    BrokerCall: _Route(_list_timed_out, _GROUP_RETRIED),
     DeleteRecordsRequest: _Route(
         lambda request: DeleteRecordsResponse(request.correlation, request.partition, _TIMED_OUT, -1),
         _CONTROL_RETRIED,
@@ -265,12 +265,12 @@ def target_of(request: Request, known: MetadataResponse) -> int:
     if partition is not None:
         wanted = partition(request)
         return next((state.leader for state in known.partitions if state.partition == wanted), NO_LEADER)
-    return request.broker if isinstance(request, BrokerRequest) else known.controller
+    return request.broker if isinstance(request, BrokerCall) else known.controller
 
 
 def message_of(request: Any, correlation: int) -> Any:
     """Return the message to send."""
-    message = request.request if isinstance(request, BrokerRequest) else request
+    message = request.request if isinstance(request, BrokerCall) else request
     return message._replace(correlation=correlation)
 
 

@@ -8,7 +8,7 @@ has no error code for that, so the error is NON_EMPTY_GROUP with the tool's mess
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cluster_model.clients import Answer, BrokerRequest, DescribeMetadata
+from cluster_model.clients import Answer, BrokerCall, DescribeMetadata
 from cluster_model.coordinators.group import (
     GroupState,
     PartitionOffsets,
@@ -409,7 +409,7 @@ class GroupListing(StagedProcedure):
         job.stage, job.memo["left"], job.memo["found"] = "groups", len(answer.brokers), ()
         states = () if job.params["state"] == ANY else (job.params["state"],)
         for broker in sorted(answer.brokers):
-            context.ask(job, BrokerRequest(0, broker, ListGroupsRequest(0, states)))
+            context.ask(job, BrokerCall(0, broker, ListGroupsRequest(0, states)))
 
     def _groups(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         job.memo["left"] -= 1

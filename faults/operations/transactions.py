@@ -7,7 +7,7 @@ transaction may end between two of these requests; only the last response shows 
 
 from typing import Any
 
-from cluster_model.clients import Answer, BrokerRequest, DescribeMetadata
+from cluster_model.clients import Answer, BrokerCall, DescribeMetadata
 from cluster_model.coordinators.transaction import (
     OpenTransaction,
     abort_marker,
@@ -50,7 +50,7 @@ class AllCoordinators(StagedProcedure):
             return
         job.stage, job.memo["left"], job.memo["listed"] = "listed", len(answer.brokers), ()
         for broker in sorted(answer.brokers):
-            context.ask(job, BrokerRequest(0, broker, ListTransactionsRequest(0, producer_ids)))
+            context.ask(job, BrokerCall(0, broker, ListTransactionsRequest(0, producer_ids)))
 
     def all_listed(self, job: OperationJob, answer: Any) -> bool:
         """Store one broker's list; return True when all have been received."""

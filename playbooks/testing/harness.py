@@ -86,7 +86,7 @@ class SimulatedCluster:
         playbook as ``--set`` does. ``sessions`` is the directory for recordings; by default nothing is recorded.
 
         Raises:
-            LaboratoryError: the cluster cannot be built.
+            HarnessError: the cluster cannot be built.
         """
         self._result: SessionResult | None = None
         self._events: list[Event] = []
@@ -136,7 +136,7 @@ class SimulatedCluster:
 
         Raises:
             NeverHeldError: it did not hold ``within`` that time, or before the end of the session.
-            LaboratoryError: it is not a condition.
+            HarnessError: it is not a condition.
         """
         self._check_open()
         compiled = self._compile(condition, boolean=True)
@@ -159,7 +159,7 @@ class SimulatedCluster:
 
         Raises:
             RefusedError: it is impossible now.
-            LaboratoryError: there is no such fault, target or parameter.
+            HarnessError: there is no such fault, target or parameter.
         """
         given = {"target": target, "for": for_, "if_any": if_any}
         return self._act({"inject": fault, **{key: value for key, value in given.items() if value}, **params})
@@ -195,7 +195,7 @@ class SimulatedCluster:
         """Return the current value of an expression of the condition language: ``ask("isr(orders-0)") == [1, 2, 3]``.
 
         Raises:
-            LaboratoryError: it is not an expression, or has no value now.
+            HarnessError: it is not an expression, or has no value now.
         """
         compiled = self._compile(expression)
         try:
@@ -209,7 +209,7 @@ class SimulatedCluster:
 
         Raises:
             AssertionError: it does not; the message has the values of its parts.
-            LaboratoryError: it is not a condition.
+            HarnessError: it is not a condition.
         """
         compiled = self._compile(condition, boolean=True)
         if not holds(compiled, self._session.cluster.query):

@@ -79,7 +79,7 @@ def test_it_is_asked_once_and_again_if_the_answer_is_of_another_trace(
     assert asked == [lossy]
     manifest = read_manifest(lossy)
     assert manifest is not None
-    known = {"digest": manifest.digest, "version": VERSION}
+    known = {"format": session_files.FORMAT, "digest": manifest.digest, "version": VERSION}
     (lossy / session_files.WHY).write_text(json.dumps(known), encoding="utf-8")
     explain_losses([str(lossy)], wanted=True)
     assert asked == [lossy]

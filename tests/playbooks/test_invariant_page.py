@@ -19,7 +19,7 @@ def test_the_page_is_what_the_registry_says() -> None:
     assert PUBLISHED.read_text(encoding="utf-8") == invariant_page()
 
 
-@pytest.mark.parametrize("promise", DEFINITIONS.values(), ids=list(DEFINITIONS))
+@pytest.mark.parametrize("definition", DEFINITIONS.values(), ids=list(DEFINITIONS))
 def test_each_has_a_promise_of_one_sentence_and_a_source(definition: InvariantDefinition) -> None:
     assert definition.text.endswith(".")
     assert ". " not in definition.text

@@ -12,7 +12,6 @@ from playbooks.text import printable
 from playbooks.timetravel.branches import Branch, Branches
 from tui.output.command_end import report_internal_error
 from tui.output.console import ProgressLine, print_error, print_line, print_lines, stderr_console
-from tui.output.result import loss_expected
 
 
 def seal_all(branches: Branches) -> int:
@@ -109,6 +108,8 @@ def verdict_text(result: SessionResult, branch: str = "") -> str:
     lost = f"{ledger.acked_lost} acknowledged records lost" if ledger.acked_lost else "no acknowledged record lost"
     failed = [each.text for each in result.expectations if not each.ok]
     why = f" ({printable(result.reason or failed[0])})" if result.reason or failed else ""
+    from tui.output.result import loss_expected  # noqa: PLC0415 - a session begins without it
+
     verdict = "as expected" if loss_expected(result) else result.verdict
     known = sum(bool(each.known) for each in result.violations)
     broken = f", {len(result.violations)} invariant violations" if result.violations else ""

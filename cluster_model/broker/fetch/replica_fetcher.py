@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.broker.fetch.replication_quota import ReplicationQuota, slice_bytes
 from cluster_model.broker.partition.fetch_sessions import FULL, FetchSessionHandler
 from cluster_model.broker.partition.partition import GO_ON, BrokerMetadata, FetcherAction, FollowerState, Replica
-from cluster_model.broker.partition.replication_rules import OffsetRequest
+from cluster_model.broker.partition.replication_rules import OffsetLookup
 from cluster_model.connections.process_connections import BlockingConnection, Connector
 from cluster_model.kernel.node_context import Alarm
 from cluster_model.kernel.process import Connected, ConnectionRefused
@@ -311,7 +311,7 @@ class ReplicaFetcherThread:
     def _concerns(self, replica: Replica) -> bool:
         return self._throttle.concerns(replica.partition, replica.topic.follower_throttled, replica.broker)
 
-    def _request_offset(self, partition: str, seek: OffsetRequest) -> None:
+    def _request_offset(self, partition: str, seek: OffsetLookup) -> None:
         which = EARLIEST if seek.earliest else LATEST
         self._send(ListOffsetsRequest(self._next(), partition, which, seek.epoch, self._port.node_id))
 

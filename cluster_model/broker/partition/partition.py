@@ -27,7 +27,7 @@ from cluster_model.broker.partition.replication_rules import (
     LEADER_IS_SHORTER,
     LONG_AGO,
     UNKNOWN_LEO,
-    OffsetRequest,
+    OffsetLookup,
     RemoteReplicaState,
     caught_up,
     high_watermark,
@@ -124,7 +124,7 @@ class FollowerState:
         self.truncating = False
         """Whether it must ask the leader for the end of its latest epoch before it may fetch."""
         self.failed = False
-        self.seek: OffsetRequest | None = None
+        self.seek: OffsetLookup | None = None
         """Set while out of its leader's range: it must ask for the end and start of that log before it may fetch."""
         self._requested_in = UNDEFINED
         """Leader epoch of the last request for an epoch's end."""
@@ -200,7 +200,7 @@ class FollowerState:
             return FetcherAction.IGNORED
         if data.error:
             if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
-                self.seek = OffsetRequest(self._current_epoch(), earliest=False)
+                self.seek = OffsetLookup(self._current_epoch(), earliest=False)
                 return FetcherAction.GO_ON
             return self._refused(KafkaError(data.error), fetch.current_leader_epoch)
         if data.diverging is not None:

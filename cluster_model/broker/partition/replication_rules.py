@@ -201,7 +201,7 @@ def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int,
 # everything and restarts there. Else the leader's log has grown into reach meanwhile, and the follower continues.
 
 
-class OffsetRequest(NamedTuple):
+class OffsetLookup(NamedTuple):
     """Pending request of an out-of-range follower, with its leader epoch (-1 where the version sends none)."""
 
     epoch: int

@@ -132,7 +132,7 @@ REBALANCE: Final = "kraft rebalance"
 UNCLEAN: Final = "kraft unclean"
 
 
-class DeferredResponse(NamedTuple):
+class DeferredReply(NamedTuple):
     """A response that waits until the record at ``offset`` is committed; ``failure`` is sent if it never is.
 
     Records that the controller writes on its own also wait here, without a target.
@@ -181,7 +181,7 @@ class QuorumController:
         self._admin = ControllerApis(self._image, profile, self._replication, self._cluster, defaults, draw)
         self._alarm = Alarm(port, SESSIONS)
         self._began = began
-        self._deferred: list[DeferredResponse] = []
+        self._deferred: list[DeferredReply] = []
         self._next = 0
         """Offset of the next record, while active."""
         self.handlers: Handlers = {
@@ -256,7 +256,7 @@ class QuorumController:
         """Append records of the controller's own; later requests see them, and are answered only after their commit."""
         self._append(records)
         if records:
-            self._deferred.append(DeferredResponse(self._next - 1))
+            self._deferred.append(DeferredReply(self._next - 1))
 
     def _answer(self, target: int, records: list[Record], answer: Any, failure: Any) -> None:
         """Append records, and respond once they are committed.
@@ -267,7 +267,7 @@ class QuorumController:
         self._append(records)
         if records or self._deferred:
             offset = self._next - 1 if records else self._deferred[-1].offset
-            self._deferred.append(DeferredResponse(offset, target, answer, failure))
+            self._deferred.append(DeferredReply(offset, target, answer, failure))
         else:
             self._port.send(target, answer)
 

@@ -321,7 +321,7 @@ DELAYED: Final = "delayed topics"
 States = Mapping[str, PartitionState]
 
 
-class DelayedResponse(NamedTuple):
+class DelayedReply(NamedTuple):
     """A response that waits until ``deadline``."""
 
     source: int
@@ -340,7 +340,7 @@ class DelayedTopicOperations:
         self._port = port
         self._states = states
         self._alarm = Alarm(port, DELAYED)
-        self._waiting: list[DelayedResponse] = []
+        self._waiting: list[DelayedReply] = []
 
     def answer(self, source: int, request: Any, response: Any) -> None:
         """Respond to CreateTopics, DeleteTopics or CreatePartitions, at once or when the metadata shows the effect."""
@@ -348,7 +348,7 @@ class DelayedTopicOperations:
             self._port.send(source, response)
             return
         deadline = self._port.now + request.timeout_us
-        self._waiting.append(DelayedResponse(source, request, response, deadline))
+        self._waiting.append(DelayedReply(source, request, response, deadline))
         self._alarm.want(deadline)
         self.look()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin_client import BrokerRequest, Request, route_of
+from cluster_model.clients.admin_client import BrokerCall, Request, route_of
 from cluster_model.protocol.admin_messages import entries_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -204,7 +204,7 @@ def test_groups_are_listed_by_the_broker_that_is_named() -> None:
         return ListGroupsResponse(message.correlation, E.COORDINATOR_LOAD_IN_PROGRESS if late else E.NONE, ())
 
     rig = Rig(script)
-    rig.client.ask(1, BrokerRequest(0, 3, ListGroupsRequest(0)))
+    rig.client.ask(1, BrokerCall(0, 3, ListGroupsRequest(0)))
     rig.run(SECOND)
     assert [broker for broker, name in asked(rig) if name == "ListGroupsRequest"] == [3, 3]
     assert len(rig.answers) == 1
@@ -218,8 +218,8 @@ REQUESTS: list[Request] = [
     OffsetDeleteRequest(0, "g", ("p-0",)),
     ListOffsetsRequest(0, "p-0", LATEST, -1),
     FindCoordinatorRequest(0, "g"),
-    BrokerRequest(0, 3, ListGroupsRequest(0)),
-    BrokerRequest(0, 3, ListTransactionsRequest(0)),
+    BrokerCall(0, 3, ListGroupsRequest(0)),
+    BrokerCall(0, 3, ListTransactionsRequest(0)),
     DescribeTransactionsRequest(0, "pay"),
     DescribeProducersRequest(0, "p-0"),
     MARK,

@@ -577,7 +577,7 @@ FAULTS = st.sampled_from(
 )
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["send", "send", "send", "send", "shape", "shape", "lift", "sever", "cut", "mend", "wait"]),
+        st.sampled_from(["send", "send", "send", "send", "shape", "shape", "lift", "sever", "cut", "heal_cut", "wait"]),
         st.sampled_from([(A, B), (B, A), (A, C), (C, A), (B, C), (C, B)]),
         st.integers(1, 4),
         FAULTS,
@@ -608,7 +608,7 @@ def test_every_message_arrives_once_and_in_order_or_its_connection_broke_and_bot
             network.troubles.lift(fault)
         elif verb == "sever":
             network.troubles.sever(source, target)
-        elif verb in ("cut", "mend"):
+        elif verb in ("cut", "heal_cut"):
             getattr(network, verb)(source, target, fault)
         else:
             cluster_state.run(network.kernel.now + fault * fault * 300 * MS)

@@ -143,5 +143,5 @@ def test_a_finding_is_asserted_where_the_language_can() -> None:
     assert assertion_of("violation:log-matching") == "violations(log-matching) >= 1"
     assert assertion_of("finding:lost/hw-truncation") == "findings(hw-truncation) >= 1"
     assert assertion_of("anomaly:lost-write") == "anomalies(lost-write) >= 1"
-    assert assertion_of("overdue:election") == "overdue(election) >= 1"
+    assert assertion_of("liveness:election") == "liveness_violations(election) >= 1"
     assert assertion_of("expectation:acked_lost() == 0") == ""

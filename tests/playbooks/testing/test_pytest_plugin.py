@@ -204,7 +204,7 @@ def test_a_grid_is_a_test_for_each_cell(inside: Any, pytester: pytest.Pytester) 
 
 TESTS = """\
 import pytest
-from playbooks.testing.harness import LaboratoryError
+from playbooks.testing.harness import HarnessError
 
 def test_default(cluster):
     assert cluster.run(until="2s").inject("lag", target="broker(3)", for_="1s").ask("acked()") > 0
@@ -219,7 +219,7 @@ def test_made(floodmark_cluster):
     one = floodmark_cluster(topics={"a": {"partitions": 2, "replication": 1}})
     other = floodmark_cluster("leader-crash")
     assert (one.result.seed, other.playbook.name) == (0, "leader-crash")
-    with pytest.raises(LaboratoryError):
+    with pytest.raises(HarnessError):
         floodmark_cluster(brokers=0)
 
 def test_fails(cluster):

@@ -163,7 +163,7 @@ def broken_by(profile: Profile, number: int, steps: int = 600, *, lossy: bool = 
 
 
 @pytest.mark.parametrize(
-    ("kafka", "number", "promise"),
+    ("kafka", "number", "definition"),
     [
         ("0.10.2", 1, promises.COMPLETE),  # truncation to the high watermark (KIP-101)
         ("0.10.2", 5, promises.DURABLE),
@@ -184,7 +184,7 @@ def test_a_lossy_walk_finds_out_who_knows_no_broker_epochs_in_fetches(kafka: str
 
 
 @pytest.mark.parametrize(
-    ("flag", "number", "promise"),
+    ("flag", "number", "definition"),
     [
         ("isr_epoch_start", 11, promises.DURABLE),
         ("epoch_truncation", 1, promises.COMPLETE),
@@ -264,7 +264,7 @@ def _keep_the_hw(self: Replica, offset: int, now: int, rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "instead", "promise"),
+    ("owner", "name", "instead", "definition"),
     [
         (PartitionLeaderState, "maximal_isr", property(lambda self: self.isr), promises.MAXIMAL_ISR),
         (partition, "may_join_isr", lambda *_any: True, promises.COMPLETE),
