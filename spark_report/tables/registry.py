@@ -60,7 +60,6 @@ COLUMNS: Final[dict[str, Column]] = {
         election="`created`, `clean`, `unclean`, or `offline` (no replica could be elected).",
         by="Actor or reason.",
         change="`shrink`, `expand` or `swap` (both at once).",
-        fate="`lost` permanently, or `missing` at that time.",
         cause="The chain of events that led to it, in one sentence.",
         invariant="Name of the invariant.",
         property="Name of the liveness property.",
@@ -409,6 +408,7 @@ _TABLES: Final = (
             *(*_POINT, "status", "partition", "client", "sequence", "count"),
             *("log_offset", "leader_epoch", "acks", "committed", "cause"),
         ),
+        {"status": "`lost` permanently, or `missing` at that time."},
     ),
     FindingTable(
         "violations",

@@ -176,9 +176,14 @@ def reseal(session: Path, name: str) -> None:
     _write_json(session / session_files.MANIFEST, manifest)
 
 
+_OF_BOTH = ("format", "schema_version", "tool_version", "session_id", "title", "wall_start")
+"""Fields that the manifest takes from the start."""
+
+
 def _start(session_id: str, title: str, topic: str, client: str) -> dict[str, Any]:
     assignment = {f"{topic}-0": [1, 2, 3], f"{topic}-1": [3, 1, 2]}
     return {
+        "format": session_files.FORMAT,
         "schema_version": SCHEMA_VERSION,
         "tool_version": "0.1.0",
         "session_id": session_id,
@@ -219,7 +224,7 @@ def _seal(session: Path, recorded: Sequence[Row], ledger: dict[str, int], verdic
     }
     _write_json(session / session_files.RESULT, {**shared, **outcome, **result})
     manifest = {
-        **{name: start[name] for name in ("schema_version", "tool_version", "session_id", "title", "wall_start")},
+        **{name: start[name] for name in _OF_BOTH},
         **shared,
         **outcome,
         "wall_end": "2026-01-31T10:15:09.000+00:00",
