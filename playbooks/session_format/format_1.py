@@ -11,7 +11,7 @@ from typing import Any, Final
 
 FORMAT: Final = 1
 
-EVENT_FIELDS: Final = {"stint": "log_branch", "known": "known_issue"}
+EVENT_FIELDS: Final = {"stint": "log_branch"}
 """Field of an event, and column of ``events.parquet``, in format 1 → its name in format 2."""
 
 EVENT_KINDS: Final = {
@@ -29,8 +29,6 @@ FINAL_READ_COLUMNS: Final = {"stint": "log_branch"}
 
 _RESULT: Final = {"books": "ledger_by_partition", "overdue": "liveness_violations", "unjudged": "pending_liveness"}
 _IN_LISTS: Final[dict[str, dict[str, str]]] = {
-    "violations": {"known": "known_issue"},
-    "liveness_violations": {"known": "known_issue"},
     "pending_liveness": {"owed_us": "pending_us", "missing_us": "remaining_us"},
     "stuck": {"why": "reason", "what_releases": "released_by"},
     "guards": {"what": "action"},

@@ -297,10 +297,10 @@ def liveness_violation_text(late: LivenessViolated) -> str:
     )
 
 
-def pending_liveness_text(unjudged: tuple[PendingLiveness, ...]) -> str:
+def pending_liveness_text(pending: tuple[PendingLiveness, ...]) -> str:
     """Return one line on checks not due at the end: each property with the settle time that it lacks, in seconds."""
     missing: dict[str, int] = {}
-    for each in unjudged:
+    for each in pending:
         never = each.remaining_us < 0 or missing.get(each.property, 0) < 0
         missing[each.property] = -1 if never else max(missing.get(each.property, 0), each.remaining_us)
     needs = [
@@ -309,8 +309,8 @@ def pending_liveness_text(unjudged: tuple[PendingLiveness, ...]) -> str:
         else f"{name} has no deadline"
         for name, us in missing.items()
     ]
-    their = "their deadlines are" if len(unjudged) > 1 else "its deadline is"
-    checks = counted(len(unjudged), "liveness check")
+    their = "their deadlines are" if len(pending) > 1 else "its deadline is"
+    checks = counted(len(pending), "liveness check")
     return f"{checks} not evaluated, because {their} after the end; {'; '.join(needs)}"
 
 

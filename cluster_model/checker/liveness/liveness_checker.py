@@ -296,7 +296,7 @@ class LivenessChecker:
         return scene if unchanged else None
 
     def close(self, now: int) -> None:
-        """End the session: check a last time and set :attr:`unjudged`."""
+        """End the session: check a last time and set :attr:`pending_liveness`."""
         self.pending_liveness = tuple(
             [
                 each

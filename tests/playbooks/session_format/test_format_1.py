@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.protocol.events import COLUMNS, KINDS
 from playbooks.diff.session_diff import open_side
 from playbooks.engine.replay import recover
 from playbooks.recording.event_codec import decode
@@ -64,6 +65,21 @@ def test_the_result_has_the_keys_of_today(session: Path) -> None:
         assert [each["description"] for each in now] == [each["words"] for each in then]
     for now, then in zip(result["findings"], recorded["findings"], strict=True):
         assert now["ranges"] == then["places"]
+
+
+def test_a_known_violation_stays_known(session: Path) -> None:
+    recorded = json.loads((session / session_files.RESULT).read_text())["violations"]
+    assert any(each["known"] for each in recorded)
+    assert check_session(session).result["violations"] == recorded
+    lines = [line for line in decode(read_session(session).events) if line.kind == "invariant_violated"]
+    assert [line.known for line in lines] == [each["known"] for each in recorded]
+
+
+def test_names_of_format_2_are_those_of_its_events_and_tables() -> None:
+    assert set(format_1.EVENT_FIELDS.values()) <= set(COLUMNS)
+    assert set(format_1.EVENT_KINDS.values()) <= set(KINDS)
+    assert set(format_1.LEDGER_COLUMNS.values()) <= set(session_files.LEDGER_COLUMNS)
+    assert set(format_1.FINAL_READ_COLUMNS.values()) <= set(session_files.FINAL_READ_COLUMNS)
 
 
 def test_an_explanation_of_format_1_does_not_count(session: Path) -> None:
