@@ -141,6 +141,15 @@ def _is_earlier(session: SessionInput) -> bool:
     return session.start.format == format_1.FORMAT
 
 
+def _as_recorded(
+    columns: Mapping[str, str], renamed: Mapping[str, str], session: SessionInput
+) -> tuple[T.StructType, dict[str, str]]:
+    """Return the schema of a file as its session recorded it, and recorded name → current name."""
+    recorded = recorded_columns(columns, renamed, _is_earlier(session))
+    schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in recorded.items()])
+    return schema, dict(zip(recorded, columns, strict=True))
+
+
 def _sealed(
     spark: "SparkSession",
     group: Sequence[SessionInput],
@@ -153,9 +162,7 @@ def _sealed(
     ``file`` is the attribute of its path in :class:`SessionInput`; ``renamed`` has the names of format 1.
     """
     paths = [escaped_path(getattr(session, file)) for session in group]
-    recorded = recorded_columns(columns, renamed, _is_earlier(group[0]))
-    schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in recorded.items()])
-    names = dict(zip(recorded, columns, strict=True))
+    schema, names = _as_recorded(columns, renamed, group[0])
     if len(group) == 1:
         read = spark.read.schema(schema).parquet(*paths).withColumn("session_id", F.lit(group[0].session_id))
         return read.withColumnsRenamed(names)
@@ -166,11 +173,10 @@ def _sealed(
 
 
 def _torn(spark: "SparkSession", session: SessionInput) -> "DataFrame":
-    recorded = recorded_columns(COLUMNS_OF_EVENTS, format_1.EVENT_FIELDS, _is_earlier(session))
-    schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in recorded.items()])
+    schema, names = _as_recorded(COLUMNS_OF_EVENTS, format_1.EVENT_FIELDS, session)
     lines = spark.read.schema(schema).option("mode", "PERMISSIVE").json(escaped_path(session.events_file))
     whole = F.col("seq").isNotNull() & F.col("at_us").isNotNull() & (F.col("seq") <= session.last_seq)
-    named = lines.filter(whole).withColumnsRenamed(dict(zip(recorded, COLUMNS_OF_EVENTS, strict=True)))
+    named = lines.filter(whole).withColumnsRenamed(names)
     return _with_current_kinds(named.withColumn("session_id", F.lit(session.session_id)), session)
 
 
