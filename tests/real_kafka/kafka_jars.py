@@ -1,0 +1,101 @@
+"""Kafka's own jars from Maven Central, in a cache outside the repository.
+
+A release is one directory of jars, complete or absent: Maven copies into a temporary directory that is renamed at the
+end. The cache is ``FLOODMARK_KAFKA_HOME``, else ``floodmark/kafka`` in the user's cache directory.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+CLIENTS: Final = "clients"
+"""The artifact ``kafka-clients`` alone: what a producer, a consumer or an admin client needs. Served since 0.8.2."""
+SERVER: Final = "server"
+"""Broker, controller and command-line tools, with all that they need."""
+
+_POM: Final = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>floodmark</groupId><artifactId>kafka-jars</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>
+%s
+  </dependencies>
+</project>
+"""
+_DEPENDENCY: Final = (
+    "    <dependency><groupId>org.apache.kafka</groupId><artifactId>%s</artifactId><version>%s</version></dependency>"
+)
+
+
+class KafkaUnavailableError(Exception):
+    """Kafka cannot be run here; the message names what is missing."""
+
+
+def missing_programs() -> list[str]:
+    """Return the programs among ``mvn``, ``java`` and ``javac`` that are not on the path."""
+    return [name for name in ("mvn", "java", "javac") if shutil.which(name) is None]
+
+
+def cache_directory() -> Path:
+    """Return the directory that holds the jars of every release, which need not exist."""
+    if home := os.environ.get("FLOODMARK_KAFKA_HOME"):
+        return Path(home)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "floodmark" / "kafka"
+
+
+def fetch_jars(release: str, kind: str = SERVER) -> list[Path]:
+    """Return the jars of a release, sorted by name, and download them if the cache does not have them.
+
+    Args:
+        release: a release that Maven Central serves, such as ``4.1.2``.
+        kind: :data:`CLIENTS` or :data:`SERVER`.
+
+    Raises:
+        KafkaUnavailableError: Maven is missing or failed, for example because nobody serves this release.
+
+    """
+    directory = cache_directory() / f"{release}-{kind}"
+    if not directory.exists():
+        _download(release, kind, directory)
+    return sorted(directory.glob("*.jar"))
+
+
+def classpath(release: str, kind: str = SERVER, *before: Path) -> str:
+    """Return a class path of the given directories or jars followed by the jars of a release."""
+    return os.pathsep.join(str(each) for each in (*before, *fetch_jars(release, kind)))
+
+
+def _download(release: str, kind: str, directory: Path) -> None:
+    if missing := missing_programs():
+        message = (
+            f"Kafka {release}: not on the path: {', '.join(missing)}; needed are Maven and a JDK of version 17 or newer"
+        )
+        raise KafkaUnavailableError(message)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent) as name:
+        work = Path(name)
+        dependencies = [_DEPENDENCY % (artifact, release) for artifact in _artifacts(release, kind)]
+        (work / "pom.xml").write_text(_POM % "\n".join(dependencies), encoding="utf-8")
+        copy = ["mvn", "-q", "-B", "-Dstyle.color=never", "dependency:copy-dependencies", "-DincludeScope=runtime"]
+        copy.append(f"-DoutputDirectory={work / 'jars'}")
+        done = subprocess.run(copy, cwd=work, capture_output=True, text=True, check=False)
+        if done.returncode:
+            lines = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no message"]
+            raise KafkaUnavailableError(f"Kafka {release}: Maven cannot fetch {kind} jars: {lines[0].strip()}")
+        try:
+            (work / "jars").rename(directory)
+        except OSError:  # another process was faster
+            if not directory.exists():
+                raise
+
+
+def _artifacts(release: str, kind: str) -> list[str]:
+    """Artifacts of a kind. Scala 2.13 is served since 2.4; tools have a jar of their own since 1.1."""
+    if kind == CLIENTS:
+        return ["kafka-clients"]
+    numbers = [int(part) for part in release.split(".")]
+    scala = "kafka_2.13" if numbers >= [2, 4] else "kafka_2.12"
+    return [scala] if numbers < [1, 1] else [scala, "kafka-tools"]
