@@ -5,6 +5,7 @@ end. The cache is ``FLOODMARK_KAFKA_HOME``, else ``floodmark/kafka`` in the user
 """
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -84,7 +85,8 @@ def _download(release: str, kind: str, directory: Path) -> None:
         done = subprocess.run(copy, cwd=work, capture_output=True, text=True, check=False)
         if done.returncode:
             lines = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no message"]
-            raise KafkaUnavailableError(f"Kafka {release}: Maven cannot fetch {kind} jars: {lines[0].strip()}")
+            reason = re.sub(r"\x1b\[[0-9;]*m", "", lines[0]).strip()
+            raise KafkaUnavailableError(f"Kafka {release}: Maven cannot fetch {kind} jars: {reason}")
         try:
             (work / "jars").rename(directory)
         except OSError:  # another process was faster
