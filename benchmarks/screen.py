@@ -82,9 +82,9 @@ async def _measured(session: Session) -> Spent:
             clock.tick(FRAME_S)
             app.bridge.frame()
             before = app.sent
-            frames.append(await _spent_on(app.main.present, pilot) + cpu_seconds(app.bridge.look) - idle)
+            frames.append(await _spent_on(app.main.present, pilot) + cpu_seconds(app.bridge.refresh_view) - idle)
             sizes.append(app.sent - before)
-        looks = FRAMES * cpu_seconds(app.bridge.look)  # one call per frame belongs to the measurement
+        looks = FRAMES * cpu_seconds(app.bridge.refresh_view)  # one call per frame belongs to the measurement
         share = (time.process_time() - began - looks - FRAMES * idle) / (FRAMES * FRAME_S)
         before = app.sent
         await _spent_on(app.screen.refresh, pilot)

@@ -103,12 +103,12 @@ def _make_letters(context: ClientContext, node: int, group: GroupSpec, consumer:
 
 def _make_output(context: ClientContext, node: int, group: GroupSpec, name: str) -> Output:
     """Create a member's output producer; its transactional id, if it has one, is the member's name."""
-    config = {"acks": "all", **group.to_config}
+    config = {"acks": "all", **group.output_config}
     if group.commit != TRANSACTION:
-        spec = ProducerSpec(name + OUTPUT, group.to, 0, BATCH, config=config)
+        spec = ProducerSpec(name + OUTPUT, group.output_topic, 0, BATCH, config=config)
         return PlainOutput(*_needs(context, node + LETTERS, spec))
     config["transactional.id"] = name
-    spec = ProducerSpec(name + OUTPUT, group.to, 0, BATCH, config=config, transactions=DRIVEN)
+    spec = ProducerSpec(name + OUTPUT, group.output_topic, 0, BATCH, config=config, transactions=DRIVEN)
     return TransactionalOutput(context.parts.profile, *_needs(context, node + LETTERS, spec))
 
 
@@ -129,7 +129,7 @@ def make_consumer(context: ClientContext, node: int, group: GroupSpec, member: i
     if group.racks:
         config = replace(config, rack=group.racks[member])
     share = () if coordinated else _share(context, group, member)
-    consumer = (ReadProcessWrite if group.to else Consumer)(
+    consumer = (ReadProcessWrite if group.output_topic else Consumer)(
         NodeContext(context.network, node), f"{group.name}/{member}", group.name, parts.profile, config, share,
         context.brokers,
         application, parts.epoch_branches, context.emit, context.streams.seed,
@@ -141,7 +141,7 @@ def make_consumer(context: ClientContext, node: int, group: GroupSpec, member: i
         consumer.letters = _make_letters(context, node, group, consumer)
     if coordinated:
         settings = _settings(parts, group, instance or configured_instance(group, member))
-        stream = context.streams.named(f"member:{consumer.name}") if settings.modern else None
+        stream = context.streams.named(f"member:{consumer.name}") if settings.consumer_protocol else None
         consumer.subscribe(settings, group.topics, group.pattern, stream)
     return consumer
 
@@ -199,8 +199,8 @@ def client_settings(spec: ClusterSpec, profile: Profile, outside: ExternalClient
             if configured_instance(group, number):
                 static[member] = None
             producers[member + SUFFIX] = _producer(profile, {"acks": "all"})
-            if group.to:
-                config: dict[str, ConfigValue] = {"acks": "all", **group.to_config}
+            if group.output_topic:
+                config: dict[str, ConfigValue] = {"acks": "all", **group.output_config}
                 if group.commit == TRANSACTION:
                     config["transactional.id"] = member
                     copiers[member] = None
@@ -238,8 +238,8 @@ def service_bounds(spec: ClusterSpec) -> dict[str, int]:
         config = ProducerConfig.of(spec.profile, each.config)
         waits = _transaction_us(each, config) if config.transactional_id else 0
         bounds[each.name] = bounds[each.name + DUPLICATE_SUFFIX] = trips + config.linger_us + waits
-    for group in (group for group in spec.groups if group.to):
-        linger_us = ProducerConfig.of(spec.profile, {"acks": "all", **group.to_config}).linger_us
+    for group in (group for group in spec.groups if group.output_topic):
+        linger_us = ProducerConfig.of(spec.profile, {"acks": "all", **group.output_config}).linger_us
         polled = ConsumerConfig.of(spec.profile, group.config).max_poll_records
         waits = group.processing_us * polled + USUAL_US if group.commit == TRANSACTION else 0
         for number in range(group.members):

@@ -78,7 +78,7 @@ def host_coordinators(
         config = GroupConfig.of(profile, spec.config)
         modern = (ConsumerGroupConfig.of(profile, spec.config), emit, compile_pattern)
         maker = AutoTopicCreationManager(
-            port, profile, spec.config, broker.hosted, partitions, broker.control.told_controller
+            port, profile, spec.config, broker.hosted, partitions, broker.control.known_controller
         )
         coordinator = GroupCoordinator(port, profile, config, broker.hosted, partitions, stream, modern, maker)
         broker.host(coordinator)
@@ -90,8 +90,8 @@ def host_coordinators(
         )  # fmt: skip
         broker.host(host)
         if transactions.verifies:
-            broker.check_writes(host.verifier.holds)
-            coordinator.gate = host.verifier.holds
+            broker.check_writes(host.verifier.verify)
+            coordinator.gate = host.verifier.verify
         coordinators[broker.id] = coordinator
     return coordinators
 
@@ -101,7 +101,7 @@ def _write_continuation(broker: Broker, groups: GroupCoordinator) -> Callable[[i
 
     def continue_write(source: int, write: Write, error: KafkaError) -> None:
         if isinstance(write, ProduceRequest):
-            broker.go_on(source, write, error)
+            broker.continue_produce(source, write, error)
         else:
             groups.commit_in_transaction(source, write, commit_error(error))
 
@@ -144,7 +144,7 @@ def share_metadata_log(plane: ControlPlane, original: ControlPlane) -> None:
     from cluster_model.controller.kraft.control_plane import KraftControlPlane  # noqa: PLC0415 - looking back comes later, if ever
 
     if isinstance(plane, KraftControlPlane) and isinstance(original, KraftControlPlane):
-        plane.read_out_of(original)
+        plane.load_from(original)
 
 
 # The liveness checker of a timed cluster.
@@ -230,28 +230,28 @@ class Cluster:
         self.disks = DiskFaultpoints(self.network, self.brokers, self.disk_loss)
         self.clients = ClientProcesses(ClientContext(spec, parts, self.network, self.emit, self.streams))
         self.producers, self.consumers = self.clients.producers, self.clients.consumers
-        self.wiring = LinkFaultpoints(self.network, self.clients.together, parts.epoch_branches)
+        self.link_faults = LinkFaultpoints(self.network, self.clients.nodes_of_process, parts.epoch_branches)
         self.admin = AdminClient(self._port(ADMIN), AdminConfig.of(parts.profile), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
-        self.outside = ExternalClients(self._port(EXTERNAL_CLIENTS), self.network, self.emit, parts.epoch_branches)
+        self.external_clients = ExternalClients(
+            self._port(EXTERNAL_CLIENTS), self.network, self.emit, self.epoch_branches
+        )
         """The gateway's external clients."""
-        self.lives = ProcessController(self.network, self.brokers, self.plane, self.clients, self.emit)
+        self.processes = ProcessController(self.network, self.brokers, self.plane, self.clients, self.emit)
         """Lifecycle and CPU speed of processes."""
-        self.harm = BrokerFaultpoints(self.brokers, self.network)
+        self.broker_faults = BrokerFaultpoints(self.brokers, self.network)
         self.cluster_state = self._make_state(parts, ids)
-        settings = client_settings(spec, parts.profile, self.outside.manners)
+        settings = client_settings(spec, parts.profile, self.external_clients.settings)
         self.checker = Checker(self.cluster_state, self.emit, self.plane, settings)
         self.checker.liveness = make_liveness_checker(self)
-        self.trace.set_observer(self.checker.observe, self.checker.listeners())
+        self.trace.set_observer(self.checker.observe, self.checker.handlers())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
         # Number of operations under way, and number of active faults of a name (empty: of all); set by their owners.
         self.operations: Callable[[], int] = lambda: 0
         self.faults: Callable[[str], int] = lambda name: 0
         self.group_facts = {spec.name: cluster_overview.facts(self, spec) for spec in self.spec.groups}
-        callbacks = (self._count_operations, self._count_faults, self._client_statistics)
-        self.query = ConditionQuery(
-            self.cluster_state, self.checker, lambda: self.now_us, self._groups, self.plane, *callbacks
-        )
+        facts = (self._groups, self.plane, self._count_operations, self._count_faults, self._client_statistics)
+        self.query = ConditionQuery(self.cluster_state, self.checker, lambda: self.now_us, *facts)
         self._begin()
 
     def _broker(self, number: int, parts: ClusterParts) -> Broker:
@@ -311,7 +311,7 @@ class Cluster:
     def _begin(self) -> None:
         servers = (*self.brokers, *self.plane.controllers())
         unconnected = (EXTERNAL_CLIENTS, *[node for node in self.plane.servers if node not in servers])
-        self.network.stand([node for node in self.network.processes if node not in unconnected], servers)
+        self.network.open_connections([node for node in self.network.processes if node not in unconnected], servers)
         self.plane.begin()
         for broker in self.brokers.values():
             broker.formed()
@@ -372,7 +372,7 @@ class Cluster:
 
     def _control(self, target: int, payload: Payload) -> None:
         if payload:
-            self.lives.exited(target, *payload, again=self.disks.starts_again(target))
+            self.processes.exited(target, *payload, again=self.disks.starts_again(target))
         elif self.on_control is not None:
             self.on_control(target)
 
@@ -391,7 +391,7 @@ class Cluster:
         """
         if seed == self.streams.seed:
             return
-        self.network.rouse()
+        self.network.wake_exchanges()
         self.streams.reseed(seed)
         self.load(self.save())  # rebuilds links and in-flight messages with the new seed
 
@@ -423,17 +423,17 @@ class Cluster:
 
     def crash(self, node: int, *, torn: bool = False) -> None:
         """Kill a process (SIGKILL); see :meth:`ProcessController.crash`."""
-        self.lives.crash(node, torn=torn)
+        self.processes.crash(node, torn=torn)
 
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
         """Cut the power of a process's machine; see :meth:`ProcessController.power_loss`."""
-        self.lives.power_loss(node, keep, tail)
+        self.processes.power_loss(node, keep, tail)
 
     def disk_loss(self, node: int) -> None:
         """Remove a broker's only log directory, checkpoints included: the broker halts and restarts empty."""
         broker = self.brokers[node]
         if self.is_up(node):
-            self.lives.crash(node, "disk_loss")
+            self.processes.crash(node, "disk_loss")
         broker.disk_lost()
 
     def shutdown(self, node: int, timeout_us: int = CLOSE_US) -> None:
@@ -442,47 +442,47 @@ class Cluster:
         Raises:
             ModelError: no such process, or it is not running.
         """
-        self.lives.shutdown(node, timeout_us)
+        self.processes.shutdown(node, timeout_us)
 
     def restart(self, node: int) -> None:
         """Start a process that is down."""
-        self.lives.restart(node)
+        self.processes.restart(node)
 
     def pause(self, node: int) -> None:
         """Pause a process (SIGSTOP); the process does not notice."""
-        for each in self.clients.together(node):
+        for each in self.clients.nodes_of_process(node):
             self.network.pause(each)
         self.emit(NodePaused(self.now_us, self.name_of(node), self._broker_id(node)))
 
     def resume(self, node: int) -> None:
         """Resume a paused process; it then handles everything that waits for it."""
         self.emit(NodeResumed(self.now_us, self.name_of(node), self._broker_id(node)))
-        for each in self.clients.together(node):
+        for each in self.clients.nodes_of_process(node):
             self.network.resume(each)
 
     def add_lag(self, source: int, target: int, fault: int, latency_us: int, jitter_us: int) -> None:
         """Add latency and jitter to one direction of a link, in microseconds."""
-        for one, other in self.wiring.links(source, target):
+        for one, other in self.link_faults.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, (*lag, (fault, latency_us, jitter_us)))
         self._link_changed(source, target)
 
     def remove_lag(self, source: int, target: int, fault: int) -> None:
         """Remove the latency that the fault added by :meth:`add_lag`."""
-        for one, other in self.wiring.links(source, target):
+        for one, other in self.link_faults.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, tuple(entry for entry in lag if entry[0] != fault))
         self._link_changed(source, target)
 
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction of a link until no fault cuts it any more."""
-        for one, other in self.wiring.links(source, target):
+        for one, other in self.link_faults.links(source, target):
             self.network.cut(one, other, fault)
         self._link_changed(source, target)
 
     def heal_cut(self, source: int, target: int, fault: int) -> None:
         """Remove the cut that the fault made by :meth:`cut`."""
-        for one, other in self.wiring.links(source, target):
+        for one, other in self.link_faults.links(source, target):
             self.network.heal_cut(one, other, fault)
         self._link_changed(source, target)
 
@@ -491,14 +491,14 @@ class Cluster:
         if self.checker.liveness is not None:
             self.checker.liveness.sight.disturbances.link_changed(source, target, self.now_us)
 
-    def heed(self, strikes: FaultTargets) -> None:
+    def observe_faults(self, strikes: FaultTargets) -> None:
         """Set which liveness checks active faults disturb, as their owner reports them (:mod:`~.checker.liveness`)."""
         if self.checker.liveness is not None:
-            self.checker.liveness.sight.disturbances.strikes = strikes
+            self.checker.liveness.sight.disturbances.fault_targets = strikes
 
     def nodes(self) -> tuple[int, ...]:
         """Return the node id of every process; a process with two clients is listed once, by its main node."""
-        hidden = [each for node in self.clients.names for each in self.clients.together(node)[1:]]
+        hidden = [each for node in self.clients.names for each in self.clients.nodes_of_process(node)[1:]]
         hidden += self.clients.duplicate_nodes.absent
         return tuple([node for node in self.network.processes if node not in hidden])
 
@@ -523,7 +523,7 @@ class Cluster:
 
     def close(self) -> None:
         """End the session and make the ledger final."""
-        self.outside.close()
+        self.external_clients.close()
         self.checker.close(self.now_us)
 
     def _groups(self) -> dict[str, GroupQueries]:
@@ -556,9 +556,9 @@ class Cluster:
             self.plane.save(),
             tuple(broker.save() for broker in self.brokers.values()),
             self.clients.save(),
-            self.lives.save(),
+            self.processes.save(),
             self.admin.save(),
-            self.outside.save(),
+            self.external_clients.save(),
             self.checker.save(),
             self.trace.save(),
         )
@@ -572,7 +572,7 @@ class Cluster:
         network, streams, topics, committed, plane, brokers, clients, lives, admin, outside, checker, trace = keyframe
         self.streams.load(streams)
         self.clients.prepare(clients)
-        self.outside.prepare(outside)
+        self.external_clients.prepare(outside)
         self.network.load(network)
         self.topics.load(topics)
         self.committed.load(committed)
@@ -580,8 +580,8 @@ class Cluster:
         for node, state in zip(self.brokers.values(), brokers, strict=True):
             node.load(state)
         self.clients.load(clients)
-        self.lives.load(lives)
+        self.processes.load(lives)
         self.admin.load(admin)
-        self.outside.load(outside)
+        self.external_clients.load(outside)
         self.checker.load(checker)
         self.trace.load(trace)

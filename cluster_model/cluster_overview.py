@@ -57,7 +57,7 @@ def known_modern(cluster: "Cluster", group: str) -> ConsumerGroup | None:
     broker = coordinator(cluster, group)
     if broker < 0 or not cluster.is_up(broker):
         return None
-    return cluster.coordinators[broker].modern.groups.get(group)
+    return cluster.coordinators[broker].consumer_groups.groups.get(group)
 
 
 def is_coordinated(cluster: "Cluster", spec: GroupSpec) -> bool:
@@ -107,7 +107,9 @@ class CommittedOffsets:
         count = _partitions_of_offsets(self._cluster.cluster_state.records)
         if not count:
             return {}
-        replica = self._cluster.cluster_state.shown(f"{OFFSETS}-{coordinator_partition(self._spec.name, count)}")
+        replica = self._cluster.cluster_state.representative(
+            f"{OFFSETS}-{coordinator_partition(self._spec.name, count)}"
+        )
         if replica is None:
             return {}
         log = replica.log
@@ -186,7 +188,7 @@ def overview(cluster: "Cluster") -> ClusterView:
         profile=cluster.profile.name,
         controller=_controller(cluster),
         controller_epoch=cluster.plane.controller_epoch(),
-        controllers=cluster.plane.view(),
+        controllers=cluster.plane.member_views(),
         brokers=tuple(
             _broker_view(cluster, each.id, each.rack, led[each.id], stale[each.id]) for each in cluster.spec.brokers
         ),
@@ -233,7 +235,7 @@ def _broker_view(cluster: "Cluster", broker: int, rack: str, leads: int, stale: 
         stale=stale,
         epoch=cluster.brokers[broker].control.broker_epoch,
         shutting_down=plane.is_shutting_down(broker),
-        controller=plane.controller_known_to(broker) if cluster.is_up(broker) else NO_LEADER,
+        controller=plane.known_controller(broker) if cluster.is_up(broker) else NO_LEADER,
     )
 
 

@@ -363,9 +363,9 @@ class ExternalClients:
         "_token",
         "_writing",
         "is_open",
-        "manners",
         "on_answer",
         "on_broken",
+        "settings",
     )  # fmt: skip
 
     def __init__(
@@ -386,7 +386,7 @@ class ExternalClients:
         self._groups: dict[str, str] = {}
         """Client → the group that it last joined."""
         self._writing = ProduceTracker(emit)
-        self.manners = ExternalClientSettings()
+        self.settings = ExternalClientSettings()
         self.is_open = False
         self.on_answer: Callable[[int, Any], None] = _ignore_response
         """Called with a token and the response; also with an unexpected one: a failed acks=0 request."""
@@ -405,13 +405,13 @@ class ExternalClients:
             self._network.add(EXTERNAL_CLIENTS, NAME, self)
             self._network.processes[EXTERNAL_CLIENTS].near = True
 
-    def ask(self, broker: int, client: str, request: Any) -> int:
+    def send_request(self, broker: int, client: str, request: Any) -> int:
         """Send a request in a client's name; returns the token that the response will have."""
         self.open()
         self._token = token = self._token + 1
         now = self._port.now
         if isinstance(request, ProduceRequest):
-            self.manners.wrote(request)
+            self.settings.wrote(request)
             if request.kind != PLAIN and request.version >= FIRST_IMPLICIT:
                 self._writing.begun(request.producer_id)
             message: Any = self._writing.sent(now, token, broker, request)
@@ -421,11 +421,11 @@ class ExternalClients:
         else:
             message = request._replace(correlation=token)
             if isinstance(request, FetchRequest):
-                self.manners.reads(client, committed_only=bool(request.isolation))
+                self.settings.reads(client, committed_only=bool(request.isolation))
             elif isinstance(request, JoinGroupRequest) or _joins(request):
                 self._groups[client] = request.group_id
             elif isinstance(request, InitProducerIdRequest):
-                self.manners.begun(client, request.transactional_id or "")
+                self.settings.begun(client, request.transactional_id or "")
             elif isinstance(request, AddPartitionsToTxnRequest):
                 self._writing.begun(request.producer_id)
             elif isinstance(request, EndTxnRequest) and request.committed:
@@ -491,7 +491,7 @@ class ExternalClients:
         if not self.is_open:
             return ()
         pending, groups = tuple(self._pending.items()), tuple(self._groups.items())
-        return (self._token, pending, groups, self._writing.save(), self.manners.save())
+        return (self._token, pending, groups, self._writing.save(), self.settings.save())
 
     def prepare(self, saved: tuple[Any, ...]) -> None:
         """Add or remove the process, as in a keyframe, before the network's state is loaded."""
@@ -506,7 +506,7 @@ class ExternalClients:
         self._token, pending, groups, writing, manners = saved or (0, (), (), ((),) * 6, ())
         self._pending, self._groups = dict(pending), dict(groups)
         self._writing.load(writing)
-        self.manners.load(manners)
+        self.settings.load(manners)
 
 
 def _joins(request: Any) -> bool:

@@ -48,9 +48,9 @@ class DiskFaultpoints:
 
     def slow(self, node: int, fault: int, throughput: int, latency_us: int) -> None:
         """Slow every write of a broker: ``throughput`` bytes per second, plus ``latency_us`` for each write."""
-        self._network.rouse(node)
+        self._network.wake_exchanges(node)
         self._brokers[node].disk.slow[fault] = DiskSlowdown(throughput, latency_us)
-        self._brokers[node].writes.changed()
+        self._brokers[node].append_queue.changed()
 
     def fill(self, node: int, fault: int, free: int) -> None:
         """Fill a broker's disk up to ``free`` bytes. What the broker deletes later frees space again."""
@@ -70,18 +70,18 @@ class DiskFaultpoints:
             self._lose(node)
             broker.disk.halted = broker.disk.halted or state in (ProcessState.RUNNING, ProcessState.PAUSED)
         elif state is ProcessState.RUNNING:
-            broker.writes.halt(FAILED)
+            broker.append_queue.halt(FAILED)
 
     def _refuse(self, node: int, fault: int, failure: DiskFailure) -> None:
-        self._network.rouse(node)
+        self._network.wake_exchanges(node)
         self._brokers[node].disk.broken[fault] = failure
-        self._brokers[node].writes.changed()
+        self._brokers[node].append_queue.changed()
 
     def heal(self, node: int, fault: int) -> None:
         """Remove what that fault did to the disk."""
-        self._network.rouse(node)
+        self._network.wake_exchanges(node)
         self._brokers[node].disk.heal(fault)
-        self._brokers[node].writes.changed()
+        self._brokers[node].append_queue.changed()
 
     def halted(self, node: int) -> bool:
         """Whether the broker's last process ended, or is about to, because of its disk, and the disk works again."""
@@ -136,25 +136,27 @@ class BrokerFaultpoints:
         """
         replica = self._replica(node, partition)
         damage(replica, offset, kind, self._network.kernel.now)
-        self._brokers[node].settle(replica)
+        self._brokers[node].complete_delayed(replica)
 
     def lose_writes(self, node: int, fault: int) -> None:
         """Lose everything that a broker writes or flushes from here on, although the disk reports success."""
         broker = self._brokers[node]
-        broker.logs.cache.lie(fault, broker.replicas, self._network.kernel.now, marker=broker.logs.marker)
+        broker.logs.cache.start_losing_writes(
+            fault, broker.replicas, self._network.kernel.now, marker=broker.logs.marker
+        )
 
     def keep_writes(self, node: int, fault: int) -> None:
         """Remove that fault's :meth:`lose_writes`."""
-        self._brokers[node].logs.cache.keep(fault, self._network.kernel.now)
+        self._brokers[node].logs.cache.stop_losing_writes(fault, self._network.kernel.now)
 
     def slow_fetchers(self, node: int, fault: int, busy: FetcherDelay) -> None:
         """Delay the handling of every fetch response by a broker's replica fetcher threads."""
-        self._network.rouse(node)
+        self._network.wake_exchanges(node)
         self._brokers[node].slowed[fault] = busy
 
     def quicken_fetchers(self, node: int, fault: int) -> None:
         """Remove that fault's :meth:`slow_fetchers`; a response that is being handled still takes its old time."""
-        self._network.rouse(node)
+        self._network.wake_exchanges(node)
         self._brokers[node].slowed.pop(fault, None)
 
 
@@ -292,26 +294,26 @@ class LinkFaultpoints:
         """Set up message sizes and kinds; ``together`` returns all nodes of the process of a given node."""
         self._network = network
         self._together = together
-        network.troubles.measures = MessageMeasures(lambda message: size_of(message, epoch_branches), kind_of)
+        network.link_faults.measures = MessageMeasures(lambda message: size_of(message, epoch_branches), kind_of)
 
     def shape(self, source: int, target: int, fault: int, shape: LinkCondition) -> None:
         """Apply a fault's link condition to one direction until it is lifted; a process has one network card."""
         if shape.cards:
             shape = shape._replace(sender=source, receiver=target)
         for one, other in self.links(source, target):
-            self._network.troubles.shape(one, other, fault, shape)
+            self._network.link_faults.shape(one, other, fault, shape)
 
     def lift(self, fault: int) -> None:
         """Remove all link conditions of a fault; messages queued by it continue at once."""
-        self._network.troubles.lift(fault)
+        self._network.link_faults.lift(fault)
 
     def sever(self, pairs: Iterable[Pair]) -> int:
         """Break the connections between these processes; returns how many connections existed."""
-        return sum(self._network.troubles.sever(one, other) for one, other in self._between(pairs))
+        return sum(self._network.link_faults.sever(one, other) for one, other in self._between(pairs))
 
     def connected(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Return those of these pairs that have a connection now."""
-        is_used = self._network.standing
+        is_used = self._network.is_connected
         return [
             (source, target)
             for source, target in self._between(pairs)
@@ -349,7 +351,7 @@ class LinkFaultpoints:
 class PendingResponses(Protocol):
     """The part of a producer that lost responses need."""
 
-    def awaits(self, number: int) -> bool:
+    def is_in_flight(self, number: int) -> bool:
         """Whether the response to that message is still pending."""
         ...
 
@@ -368,7 +370,7 @@ class LostResponses:
         if (
             isinstance(message, ProduceResponse)
             and not message.error
-            and self._producer.awaits(message.correlation)
+            and self._producer.is_in_flight(message.correlation)
             and self._loses(message.partition)
         ):
             self._node.on_disconnect(source)
@@ -420,7 +422,7 @@ class ClientFaults:
     def _apply(self, kind: str, node: int, fault: int, *parameters: Any) -> None:
         kept = [each for each in self._active.get((kind, node), ()) if each[0] != fault]
         self._active[kind, node] = (*kept, (fault, *parameters))
-        self.tell(node)
+        self.apply(node)
 
     def _of(self, kind: str, node: int) -> tuple[tuple[Any, ...], ...]:
         return self._active.get((kind, node), ())
@@ -433,7 +435,7 @@ class ClientFaults:
                 self._active[kind, node] = left
             else:
                 self._active.pop((kind, node), None)
-        self.tell(node)
+        self.apply(node)
 
     # -- consumers -------------------------------------------------------------------------------------------------
 
@@ -494,7 +496,7 @@ class ClientFaults:
 
     # -- applying faults to the current processes ---------------------------------------------------------------------
 
-    def tell(self, node: int) -> None:
+    def apply(self, node: int) -> None:
         """Apply all active faults of a client to its current process."""
         name = self._names[node]
         if name in self._consumers:
@@ -510,17 +512,17 @@ class ClientFaults:
         for _fault, _more, each in self._of(SLOW, node):
             factor = factor * each // WHOLE
         handling.factor_ppm = factor
-        handling.troubles = tuple([HandlerFault(*each) for _fault, *each in self._of(TROUBLE, node)])
+        handling.faults = tuple([HandlerFault(*each) for _fault, *each in self._of(TROUBLE, node)])
 
     def _update_producer(self, node: int, producer: Producer) -> None:
         ppm = NORMAL_PPM
         for _fault, each in self._of(PACE, node):
             ppm = ppm * each // NORMAL_PPM
         producer.pace(ppm)
-        producer.heat(tuple([(key, share) for _fault, key, share in self._of(HEAT, node)]))
-        self.guard(node)
+        producer.set_hot_keys(tuple([(key, share) for _fault, key, share in self._of(HEAT, node)]))
+        self.wrap_node(node)
 
-    def guard(self, node: int) -> None:
+    def wrap_node(self, node: int) -> None:
         """Wrap whatever runs on a producer's node if responses to it are to be lost."""
         process = self._context.network.processes[node]
         if self._of(LOST, node) and not isinstance(process.node, LostResponses):
@@ -532,5 +534,5 @@ class ClientFaults:
         return tuple(self._active.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Restore the state returned by :meth:`save`; call :meth:`tell` for each client after it is loaded."""
+        """Restore the state returned by :meth:`save`; call :meth:`apply` for each client after it is loaded."""
         self._active = dict(saved)

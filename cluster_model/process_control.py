@@ -103,7 +103,7 @@ class DuplicateProducers:
         producer = self._create(node)
         network, emit = self._context.network, self._context.emit
         if previous is not None:
-            producer.succeed(previous)
+            producer.take_over(previous)
             network.restart(node + DUPLICATE_NODES)
         emit(NodeUp(network.kernel.now, self._spec(node).name, NO_LEADER))
         producer.begin(())
@@ -120,7 +120,7 @@ class DuplicateProducers:
     def end(self, node: int) -> None:
         """Kill a producer's duplicate instance."""
         network = self._context.network
-        network.rouse(node + DUPLICATE_NODES)
+        network.wake_exchanges(node + DUPLICATE_NODES)
         network.crash(node + DUPLICATE_NODES)
         self._context.emit(NodeDown(network.kernel.now, self._spec(node).name, NO_LEADER, KILLED))
         self._producers[node].died()
@@ -158,7 +158,7 @@ class ClosingProducer:
         self._port = port
         self._producer = producer
 
-    def look(self) -> None:
+    def exit_if_closed(self) -> None:
         """Exit if the producer is closed by now."""
         if self._producer.closed:
             self._port.exit(CLOSE)
@@ -166,17 +166,17 @@ class ClosingProducer:
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
         self._producer.receive(source, message)
-        self.look()
+        self.exit_if_closed()
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer."""
         self._producer.on_timer(timer)
-        self.look()
+        self.exit_if_closed()
 
     def on_disconnect(self, peer: int) -> None:
         """Handle a broken connection."""
         self._producer.on_disconnect(peer)
-        self.look()
+        self.exit_if_closed()
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
         """Handle a change of the machine's clock; batches that are too old by the new time are expired by a timer."""
@@ -239,7 +239,7 @@ class ClientProcesses:
         own = [own_producer(each) for each in self.consumers.values()]
         return tuple([each for each in own if each is not None])
 
-    def together(self, node: int) -> tuple[int, ...]:
+    def nodes_of_process(self, node: int) -> tuple[int, ...]:
         """Return the node, and that of its application's other client: both share one process."""
         processes = self._context.network.processes
         return (node, node + LETTERS) if node in self._members and node + LETTERS in processes else (node,)
@@ -287,12 +287,12 @@ class ClientProcesses:
         if self._producer_specs[node].resends:
             self._unconfirmed[node] = self._unconfirmed.get(node, ()) + unconfirmed
         successor = make_producer(self._context, node, self._producer_specs[node])
-        successor.succeed(previous)
+        successor.take_over(previous)
         if self._stopped:
             successor.stop()
         self._context.network.processes[node].run(successor)
         self._register(self.names[node], successor)
-        self.faults.tell(node)
+        self.faults.apply(node)
 
     def renew(self, node: int) -> None:
         """Prepare the next process of a member that is down, with the current configuration."""
@@ -300,8 +300,8 @@ class ClientProcesses:
         successor.succeed(previous)
         previous_own, next_own = own_producer(previous), own_producer(successor)
         if previous_own is not None and next_own is not None:
-            next_own.succeed(previous_own)
-        self.faults.tell(node)
+            next_own.take_over(previous_own)
+        self.faults.apply(node)
 
     def _recreate(self, node: int, instance: str) -> tuple[Consumer, Consumer]:
         """Create a member anew with that ``group.instance.id``; returns the old and the new consumer."""
@@ -353,8 +353,8 @@ class ClientProcesses:
         process = self._context.network.processes[node]
         leaving = ClosingProducer(NodeContext(self._context.network, node), self.producers[self.names[node]])
         process.run(leaving)
-        self.faults.guard(node)
-        leaving.look()
+        self.faults.wrap_node(node)
+        leaving.exit_if_closed()
 
     def metadata_of(self, node: int) -> tuple[Metadata, ...]:
         """Return the metadata of each client in a process."""
@@ -400,7 +400,7 @@ class ClientProcesses:
         for node in self._members:
             self.consumers[self.names[node]].leaving = node in self._leaving
         for node in self.names:
-            self.faults.tell(node)
+            self.faults.apply(node)
 
 
 def _instance(consumer: Consumer) -> str:
@@ -443,7 +443,7 @@ class ProcessController:
 
         The page cache survives, and peers' connections are reset; a torn batch is truncated at the next start.
         """
-        self._network.rouse(node)
+        self._network.wake_exchanges(node)
         self._stopped(node)
         if torn and node in self._brokers:
             tear([replica.log for replica in self._brokers[node].replicas.values()])
@@ -457,7 +457,7 @@ class ProcessController:
         of records of each log that survive, unless it is -1. Voters and ZooKeeper servers fsync everything they
         acknowledge.
         """
-        self._network.rouse(node)
+        self._network.wake_exchanges(node)
         self._stopped(node)
         self._network.power_off(node)
         self._ended(node, POWER_LOSS, silent=True)
@@ -494,7 +494,7 @@ class ProcessController:
         process = self._network.processes.get(node)
         if process is None or process.state is not ProcessState.RUNNING:
             raise ModelError(f"node {node} is not a running process", code="not_running")
-        self._network.rouse(node)
+        self._network.wake_exchanges(node)
         if node in self._brokers:
             self._leaving[node] = None
             self._brokers[node].shut_down()
@@ -541,11 +541,11 @@ class ProcessController:
 
     def slow(self, node: int, fault: int, cost_us: int) -> None:
         """Let every message and timer of a process take ``cost_us`` of its single CPU; several faults add up."""
-        self._network.slow_cpu(self._clients.together(node), fault, cost_us, _FREE)
+        self._network.slow_cpu(self._clients.nodes_of_process(node), fault, cost_us, _FREE)
 
     def quicken(self, node: int, fault: int) -> None:
         """Remove that fault's :meth:`slow`; after the last one waiting work is handled at once, in order."""
-        self._network.quicken_cpu(self._clients.together(node), fault)
+        self._network.quicken_cpu(self._clients.nodes_of_process(node), fault)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; slow CPUs are saved by the network."""

@@ -92,29 +92,29 @@ class Guardrails:
         Raises:
             GuardError: A limit would be exceeded, or chaos has ended.
         """
-        breach = self.objection(fault, expected)
+        breach = self.refusal(fault, expected)
         if breach is None:
             return
         cluster = self._board.cluster
         cluster.emit(GuardActed(cluster.now_us, breach.guard, "refused", fault.name, target, breach.reason))
         raise GuardError(f"refused by {breach.guard}: {breach.reason}", code=breach.guard)
 
-    def objection(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
+    def refusal(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
         """Return why a fault would be refused now, given its predicted impact; None if it would not."""
         if self.stopped:
             when = exact_duration(self._stopped_us)
             return Breach("stop_when", f"chaos ended at {when}, when {self._stop_text} became true")
         if self.limits.on_breach != REFUSE:
             return None
-        return self.crossing(fault, expected)
+        return self.exceeded_limit(fault, expected)
 
-    def crossing(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
+    def exceeded_limit(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
         """Return the limit that a fault would exceed, whatever the reaction; None if there is none."""
         down = self._down()
         return (
             self._last_replica(down, (*down, *expected.down), expected)
             or self._too_low(down, (*down, *[each for each in expected.down if each not in down]))
-            or self._too_many(len(self._board.active()) + fault.lasting, fault.lasting)
+            or self._too_many(len(self._board.active()) + fault.is_lasting, fault.is_lasting)
         )
 
     def _too_many(self, count: int, lasting: bool) -> Breach | None:
@@ -141,11 +141,11 @@ class Guardrails:
 
     # -- when the state changes ---------------------------------------------------------------------------------------
 
-    def alarm(self) -> bool:
+    def is_triggered(self) -> bool:
         """Return whether a limit is exceeded now, or chaos is to end; nothing changes."""
         return not self.stopped and (self._ends() or self._crossed() is not None)
 
-    def act(self) -> None:
+    def enforce(self) -> None:
         """Heal all faults if a limit is exceeded or chaos is to end, and record why."""
         if self.stopped:
             return
@@ -179,7 +179,7 @@ class Guardrails:
         """Return the brokers that are down now."""
         cluster = self._board.cluster
         net = Reachability(cluster, (), ())
-        counted = [node for node in net.counted(cluster.brokers) if net.runs(node)]
+        counted = [node for node in net.registered_brokers(cluster.brokers) if net.runs(node)]
         return tuple(node for node in cluster.brokers if node not in counted)
 
     def save(self) -> tuple[Any, ...]:

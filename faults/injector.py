@@ -50,19 +50,19 @@ class FaultInjector:
         self._cluster = cluster
         self._active: dict[int, ActiveFault] = {}
         self._next = 1
-        self._holds: dict[int, tuple[int, ...]] = {}
+        self._paused_by: dict[int, tuple[int, ...]] = {}
         """Node → ids of the faults that pause its process."""
-        self._meant: dict[str, tuple[int, ...]] = {}
+        self._resolved: dict[str, tuple[int, ...]] = {}
         """Selector of the fault being injected → the nodes it resolved to."""
-        self.desk = OperationRunner(cluster)
+        self.operation_runner = OperationRunner(cluster)
         """Admin operations of this cluster."""
         self.guards: Guardrails | None = None
         """Guardrails of the session, if any."""
-        self.before: Callable[[Action], None] | None = None
+        self.on_inject: Callable[[Action], None] | None = None
         """Called with every fault right before it is injected or refused."""
         cluster.on_control = self._time_is_over
         cluster.faults = self._count
-        cluster.heed(self._strikes)
+        cluster.observe_faults(self._affected)
 
     @property
     def cluster(self) -> Cluster:
@@ -83,8 +83,8 @@ class FaultInjector:
             GuardError: A guardrail refuses the fault.
         """
         fault = _known(action.name)
-        if self.before is not None:
-            self.before(action)
+        if self.on_inject is not None:
+            self.on_inject(action)
         try:
             aim = self._admitted(fault, action)
         except NoTargetError as error:
@@ -97,12 +97,12 @@ class FaultInjector:
         self._next += 1
         cluster = self._cluster
         until_us = cluster.now_us + aim.for_us if aim.for_us >= 0 else -1
-        detail = details(fault, aim.params, {text: self._names(nodes) for text, nodes in self._meant.items()})
+        detail = details(fault, aim.params, {text: self._names(nodes) for text, nodes in self._resolved.items()})
         injury = ActiveFault(
             number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail
         )
         cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(aim.nodes), until_us, detail))
-        if fault.lasting:
+        if fault.is_lasting:
             self._active[number] = injury
         fault.behaviour.apply(self, injury)
         if until_us >= 0:
@@ -114,7 +114,7 @@ class FaultInjector:
 
         It may advance the random stream; the caller restores the stream if the fault is not injected.
         """
-        self._meant.clear()
+        self._resolved.clear()
         self._refuse_mode(fault)
         action = split_link_target(fault, action)
         params = with_defaults(fault, action)
@@ -130,8 +130,8 @@ class FaultInjector:
                 f"{fault.title} needs at least {fault.at_least} nodes, found {self._names(nodes)}",
                 code="too_few_targets",
             )
-        for_us = action.for_us if fault.lasting else -1
-        aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
+        for_us = action.for_us if fault.is_lasting else -1
+        aim = replace(fault.behaviour.resolve(self, Aim(nodes, params)), for_us=for_us)
         fault.behaviour.check(self, aim)
         return aim
 
@@ -142,7 +142,7 @@ class FaultInjector:
         try:
             aim = self._aim(fault, action)
             if self.guards is not None:
-                self.guards.admit(fault, self._names(aim.nodes), fault.behaviour.expect(self._cluster, aim))
+                self.guards.admit(fault, self._names(aim.nodes), fault.behaviour.predict(self._cluster, aim))
         except FaultError:
             stream.position = position
             raise
@@ -168,45 +168,45 @@ class FaultInjector:
             FaultError: It cannot be parsed, or names something that does not exist.
         """
         try:
-            found = self._meant[text] = tuple(resolve(text, self._cluster))
+            found = self._resolved[text] = tuple(resolve(text, self._cluster))
         except NoMatchError as error:
             raise NoTargetError(str(error), code=error.code) from None
         except SelectorError as error:
             raise FaultError(f"target {text!r}: {error}", code=error.code) from None
         return found
 
-    def wake(self, injury: ActiveFault, after_us: int) -> None:
+    def schedule(self, injury: ActiveFault, after_us: int) -> None:
         """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
         self._cluster.call_at(self._cluster.now_us + after_us, FIRST_WAKE_TOKEN + injury.id)
 
     def pause(self, injury: ActiveFault, node: int) -> None:
         """Pause a process; it stays paused as long as any fault pauses it."""
-        held = self._holds.get(node, ())
-        self._holds[node] = (*held, injury.id)
+        held = self._paused_by.get(node, ())
+        self._paused_by[node] = (*held, injury.id)
         if self._cluster.state_of(node) is ProcessState.RUNNING:
             self._cluster.pause(node)
 
     def unpause(self, injury: ActiveFault, node: int) -> None:
         """Undo :meth:`pause` for this fault."""
-        held = self._holds.get(node, ())
+        held = self._paused_by.get(node, ())
         if injury.id not in held:
             return
         left = tuple(each for each in held if each != injury.id)
         if left:
-            self._holds[node] = left
+            self._paused_by[node] = left
             return
-        del self._holds[node]
+        del self._paused_by[node]
         if self._cluster.state_of(node) is ProcessState.PAUSED:
             self._cluster.resume(node)
 
-    def take_away(self, node: int) -> None:
+    def release_process(self, node: int) -> None:
         """Remove a process that is about to end from the faults that pause or are ending it."""
-        self._holds.pop(node, None)
+        self._paused_by.pop(node, None)
         self._leave(node, lambda behaviour, injury: behaviour.holds(injury))
 
     def restart(self, node: int) -> None:
         """Start a process that is down, and remove it from the faults that had ended it."""
-        self._holds.pop(node, None)
+        self._paused_by.pop(node, None)
         self._leave(node, lambda behaviour, injury: behaviour.ends(injury))
         self._cluster.restart(node)
 
@@ -234,9 +234,9 @@ class FaultInjector:
         if token >= FIRST_WAKE_TOKEN:
             injury = self._active.get(token - FIRST_WAKE_TOKEN)
             if injury is not None:
-                CATALOGUE[injury.fault].behaviour.woken(self, injury)
+                CATALOGUE[injury.fault].behaviour.on_timer(self, injury)
         elif token >= FIRST_OPERATION_TOKEN:
-            self.desk.woken(token)
+            self.operation_runner.on_timer(token)
         elif token in self._active:
             self._heal(token)
 
@@ -269,12 +269,12 @@ class FaultInjector:
         CATALOGUE[injury.fault].behaviour.heal(self, injury)
 
     def admin(self, action: Action, by: str = OPERATOR) -> int:
-        """Start an admin operation and return its number; :attr:`desk` reports its result.
+        """Start an admin operation and return its number; :attr:`operation_runner` reports its result.
 
         Raises:
             FaultError: The operation is unknown, or a parameter is missing or invalid.
         """
-        return self.desk.request(action, by)
+        return self.operation_runner.request(action, by)
 
     def usual(self, name: str, partition: str, broker: int) -> Action:
         """Return an operation with its usual parameters for a partition and a broker."""
@@ -284,7 +284,7 @@ class FaultInjector:
 
     def operations(self) -> tuple[OperationView, ...]:
         """Return operations in progress, oldest first."""
-        return self.desk.active()
+        return self.operation_runner.active()
 
     def active(self) -> tuple[FaultView, ...]:
         """Return lasting faults, oldest first."""
@@ -298,7 +298,7 @@ class FaultInjector:
         """Whether any lasting fault is active."""
         return bool(self._active)
 
-    def _strikes(self) -> Iterator[tuple[int, ...]]:
+    def _affected(self) -> Iterator[tuple[int, ...]]:
         """Yield what active faults affect: each link, or each node if the fault is not about links."""
         for injury in self._active.values():
             yield from injury.links or ((node,) for node in injury.nodes)
@@ -307,16 +307,16 @@ class FaultInjector:
         """Return the names of the faults active on a node."""
         return tuple(each.fault for each in self._active.values() if node in each.nodes)
 
-    def expect(self, action: Action) -> ExpectedImpact:
+    def predict_action(self, action: Action) -> ExpectedImpact:
         """Return the predicted impact of an injection now. Nothing changes, including random streams.
 
         Raises:
             FaultError: The injection would be refused.
         """
-        aim = self.aimed(action)
-        return CATALOGUE[action.name].behaviour.expect(self._cluster, aim)
+        aim = self.aim_of(action)
+        return CATALOGUE[action.name].behaviour.predict(self._cluster, aim)
 
-    def aimed(self, action: Action) -> Aim:
+    def aim_of(self, action: Action) -> Aim:
         """Return what an injection would affect now. Nothing changes, including random streams.
 
         Raises:
@@ -330,14 +330,14 @@ class FaultInjector:
         finally:
             stream.position = position
 
-    def expectation(self, name: str, node: int) -> str:
+    def impact_sentence(self, name: str, node: int) -> str:
         """Return the predicted impact of this fault with its defaults on a node now, in one line."""
-        return self.foreseen(name, node).sentence
+        return self.predict(name, node).sentence
 
-    def foreseen(self, name: str, node: int) -> ExpectedImpact:
+    def predict(self, name: str, node: int) -> ExpectedImpact:
         """Return the predicted impact on a node of this fault as one key injects it. Nothing changes."""
         fault, cluster = CATALOGUE[name], self._cluster
-        own = self.own_target(name, node)
+        own = self.default_target(name, node)
         if not own and not accepts_node(fault.accepts, node, cluster):
             return ExpectedImpact(
                 f"nothing: {fault.title} applies to {ACCEPTS[fault.accepts]}, not to {cluster.name_of(node)}"
@@ -347,45 +347,45 @@ class FaultInjector:
         try:
             self._refuse_mode(fault)
             if own:
-                return fault.behaviour.expect(
-                    cluster, self._aim(fault, Action("inject", name, own, for_us=fault.usual_for_us))
+                return fault.behaviour.predict(
+                    cluster, self._aim(fault, Action("inject", name, own, for_us=fault.default_duration_us))
                 )
             params = with_defaults(fault, Action("inject", name))
-            aim = replace(fault.behaviour.aim(self, Aim((node,), params)), for_us=fault.usual_for_us)
-            return fault.behaviour.expect(cluster, aim)
+            aim = replace(fault.behaviour.resolve(self, Aim((node,), params)), for_us=fault.default_duration_us)
+            return fault.behaviour.predict(cluster, aim)
         except FaultError as error:
             return ExpectedImpact(f"nothing: {error}")
         finally:
             stream.position = position
 
-    def own_target(self, name: str, node: int) -> str:
+    def default_target(self, name: str, node: int) -> str:
         """Return the fault's default target if a key cannot apply the fault to this node; else empty."""
         fault = CATALOGUE[name]
         takes_it = fault.at_least == 1 and accepts_node(fault.accepts, node, self._cluster)
         return "" if takes_it else fault.target
 
-    def fitting(self, node: int) -> tuple[str, ...]:
+    def applicable_faults(self, node: int) -> tuple[str, ...]:
         """Return the names of the faults that can be applied to a node, or that have a default target."""
         mode = "kraft" if self._cluster.profile.kraft else "zookeeper"
         return tuple(
             name
             for name, fault in CATALOGUE.items()
             if fault.mode in ("", mode)
-            and (accepts_node(fault.accepts, node, self._cluster) or self.own_target(name, node))
+            and (accepts_node(fault.accepts, node, self._cluster) or self.default_target(name, node))
         )
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; it is saved and loaded with the cluster's keyframe."""
         injuries = tuple(injury.save() for injury in self._active.values())
         guards = () if self.guards is None else self.guards.save()
-        return (self._next, injuries, tuple(self._holds.items()), self.desk.save(), guards)
+        return (self._next, injuries, tuple(self._paused_by.items()), self.operation_runner.save(), guards)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         self._next, injuries, holds, desk, guards = saved
-        self._active = {injury.id: injury for injury in map(ActiveFault.loaded, injuries)}
-        self._holds = dict(holds)
-        self.desk.load(desk)
+        self._active = {injury.id: injury for injury in map(ActiveFault.load, injuries)}
+        self._paused_by = dict(holds)
+        self.operation_runner.load(desk)
         if self.guards is not None:
             self.guards.load(guards)
 

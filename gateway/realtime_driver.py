@@ -72,7 +72,7 @@ class RealtimeDriver:
         """Called after virtual time has advanced."""
         self.on_broken: Callable[[int], None] = _nobody
         """Called with a broker whose connections were all reset."""
-        self.given_up_us = 0
+        self.permanent_lag_us = 0
         """Total permanent lag behind wall-clock time, in microseconds."""
         self._loop = loop
         self._flows: dict[int, FlowState] = {}
@@ -88,10 +88,10 @@ class RealtimeDriver:
 
     def begin(self) -> None:
         """Connect to the session and start virtual time."""
-        outside = self.session.cluster.outside
+        outside = self.session.cluster.external_clients
         outside.on_answer = lambda token, answer: self._arrived.append((token, answer))
         outside.on_broken = self._broken.append
-        self.session.hand_in(ExternalInput(OPEN))
+        self.session.submit_request(ExternalInput(OPEN))
         self._began = self._loop.time() - self.session.cluster.now_us / 1_000_000
         self.pump()
 
@@ -100,11 +100,11 @@ class RealtimeDriver:
         self.over = True
         if self._timer is not None:
             self._timer.cancel()
-        self.session.cluster.outside.on_answer = lambda token, answer: None
-        self.session.cluster.outside.on_broken = _nobody
+        self.session.cluster.external_clients.on_answer = lambda token, answer: None
+        self.session.cluster.external_clients.on_broken = _nobody
 
     @property
-    def wall_us(self) -> int:
+    def target_us(self) -> int:
         """Current target of virtual time, in microseconds."""
         return int((self._loop.time() - self._began) * 1_000_000)
 
@@ -123,7 +123,7 @@ class RealtimeDriver:
         left = tuple(token for token in running.tokens if self._flows.pop(token, None) is not None)
         running.flow.close()
         if left and not self.over:
-            self.session.hand_in(ExternalInput(DROP, body=left))
+            self.session.submit_request(ExternalInput(DROP, body=left))
 
     def act(self, action: Action) -> str:
         """Perform an operator's action now; raises as :meth:`Session.act` does."""
@@ -145,7 +145,7 @@ class RealtimeDriver:
                 running.owner.refuse(f"{type(error).__name__}: {error}")
                 return
             broker = batch.broker if batch.broker >= 0 else running.broker
-            hand_in, client = self.session.hand_in, running.client
+            hand_in, client = self.session.submit_request, running.client
             tokens = tuple([hand_in(asked(broker, client, request)) for request in batch.requests])
             if batch.waits and tokens:
                 running.tokens = tokens
@@ -199,11 +199,11 @@ class RealtimeDriver:
     def _catch_up(self) -> None:
         session = self.session
         now = session.cluster.now_us
-        lag_us = self.wall_us - now
+        lag_us = self.target_us - now
         if lag_us > LATE_US:
             self._began += (lag_us - LATE_US) / 1_000_000
-            self.given_up_us += lag_us - LATE_US
-        target = min(max(self.wall_us, now), now + SLICE_US)
+            self.permanent_lag_us += lag_us - LATE_US
+        target = min(max(self.target_us, now), now + SLICE_US)
         while True:
             if not session.advance(target):
                 self.over = True
@@ -219,8 +219,8 @@ class RealtimeDriver:
             return
         session = self.session
         times = [at for at in (session.cluster.next_event_us(), session.moment_us()) if at >= 0]
-        left = min(times, default=1 << 62) - self.wall_us
-        if session.cluster.now_us < self.wall_us - SLICE_US:
+        left = min(times, default=1 << 62) - self.target_us
+        if session.cluster.now_us < self.target_us - SLICE_US:
             left = 0
         if self._timer is not None:
             self._timer.cancel()

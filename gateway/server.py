@@ -111,7 +111,7 @@ class ConnectionListener(Protocol):
     broker: int
 
     @property
-    def silent(self) -> bool:
+    def reading_paused(self) -> bool:
         """Whether sockets are not read at the moment."""
 
     @property
@@ -121,13 +121,13 @@ class ConnectionListener(Protocol):
     def unread(self, connection: "KafkaConnection", size: int) -> None:
         """Record the bytes of responses that a client has not read; 0: it has read all of them."""
 
-    def came(self, connection: "KafkaConnection") -> bool:
+    def register(self, connection: "KafkaConnection") -> bool:
         """Register a new connection; return False if there are too many."""
 
-    def gone(self, connection: "KafkaConnection") -> None:
+    def remove(self, connection: "KafkaConnection") -> None:
         """Remove a closed connection."""
 
-    def complain(self, text: str) -> None:
+    def report_error(self, text: str) -> None:
         """Report an invalid request."""
 
 
@@ -160,11 +160,11 @@ class KafkaConnection(asyncio.Protocol):
         """Register the connection, or close it if there are too many."""
         self._transport = transport
         self.received_at = asyncio.get_running_loop().time()
-        if not self._listener.came(self):
+        if not self._listener.register(self):
             transport.abort()  # type: ignore[attr-defined]
             return
         # Not at once: an older Python starts reading after this call, even if reading was paused here.
-        asyncio.get_running_loop().call_soon(self.look)
+        asyncio.get_running_loop().call_soon(self.update_reading)
 
     def data_received(self, data: bytes) -> None:
         """Split the data into requests and answer them."""
@@ -175,7 +175,7 @@ class KafkaConnection(asyncio.Protocol):
             self.refuse(str(error))
             return
         self._answer()
-        self.look()
+        self.update_reading()
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Cancel the current request and remove the connection."""
@@ -184,7 +184,7 @@ class KafkaConnection(asyncio.Protocol):
         running, self._running = self._running, None
         if running is not None:
             self._engine.cancel(running)
-        self._listener.gone(self)
+        self._listener.remove(self)
 
     def pause_writing(self) -> None:
         """Note that the client does not read its responses."""
@@ -196,21 +196,21 @@ class KafkaConnection(asyncio.Protocol):
         self._full = False
         self._listener.unread(self, 0)
         self._answer()
-        self.look()
+        self.update_reading()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Send the held response, answer queued requests, and pause or resume reading, as the state allows."""
-        free = self._listener.has_room and not self._listener.silent
+        free = self._listener.has_room and not self._listener.reading_paused
         if self._held is not None and free and not self._transport.is_closing():
             header, response = self._held
             self._held = None
             self._write(header, response)
         self._answer()
-        self.look()
+        self.update_reading()
 
-    def look(self) -> None:
+    def update_reading(self) -> None:
         """Pause or resume reading, as the state requires."""
-        reads = not self._listener.silent and len(self._waiting) < MAX_QUEUED_REQUESTS and not self._full
+        reads = not self._listener.reading_paused and len(self._waiting) < MAX_QUEUED_REQUESTS and not self._full
         if reads != self._reading and not self._transport.is_closing():
             self._reading = reads
             if reads:
@@ -225,7 +225,7 @@ class KafkaConnection(asyncio.Protocol):
             self._transport.abort()
 
     @property
-    def kept(self) -> int:
+    def queued_bytes(self) -> int:
         """Bytes of queued and incomplete requests."""
         return self._frames.waiting + sum(map(len, self._waiting))
 
@@ -236,14 +236,14 @@ class KafkaConnection(asyncio.Protocol):
         return size
 
     @property
-    def in_the_middle(self) -> bool:
+    def has_partial_request(self) -> bool:
         """Whether an incomplete request has been received."""
         return self._frames.waiting > 0
 
     @property
     def _may_take(self) -> bool:
         """Whether no request is in progress and the client reads its responses."""
-        return self._running is None and self._held is None and not self._full and not self._listener.silent
+        return self._running is None and self._held is None and not self._full and not self._listener.reading_paused
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class KafkaConnection(asyncio.Protocol):
                 if self._transport.is_closing():
                     return
                 if not left:
-                    asyncio.get_running_loop().call_soon(self.go_on)
+                    asyncio.get_running_loop().call_soon(self.resume)
                     return
                 left -= 1
                 self._take(self._waiting.popleft())
@@ -277,7 +277,7 @@ class KafkaConnection(asyncio.Protocol):
         call = ApiCall(self._context, self._listener.broker, header.client, header.api, header.version, request)
         self._header = header
         self._running = None
-        client = self._context.account(header.client)
+        client = self._context.ledger_name(header.client)
         began = self._engine.run(self, self._listener.broker, client, HANDLERS[header.api](call))
         if self._header is header:
             self._running = began
@@ -303,7 +303,7 @@ class KafkaConnection(asyncio.Protocol):
         if response is not None and not self._write(header, response):
             return
         if not self._answering:
-            self.go_on()
+            self.resume()
 
     def _write(self, header: Header, response_fields: Mapping[str, Any]) -> bool:
         """Send a response; return whether it could be encoded."""
@@ -323,7 +323,7 @@ class KafkaConnection(asyncio.Protocol):
 
     def refuse(self, reason: str) -> None:
         """Report an invalid request and reset the connection."""
-        self._listener.complain(reason)
+        self._listener.report_error(reason)
         self._waiting.clear()
         self._transport.abort()
 
@@ -351,7 +351,7 @@ class BrokerPort:
         """Bound, and not listened on."""
         self._servers: list[asyncio.Server] = []
 
-    async def take(self, host: str, port: int) -> None:
+    async def reserve(self, host: str, port: int) -> None:
         """Reserve the port without listening; 0: any free port.
 
         Raises:
@@ -366,7 +366,7 @@ class BrokerPort:
                 held = _bound(*address_of_family)
             except OSError as error:
                 if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
-                    self.give_back()
+                    self.release()
                     raise
                 missing = error
                 continue
@@ -411,7 +411,7 @@ class BrokerPort:
         for address in self._addresses[len(self._held) :]:
             self._held.append(_bound(*address))
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the port."""
         self.close()
         for each in self._held:
@@ -452,7 +452,7 @@ class BrokerListener:
     def __init__(self, listeners: "BrokerListeners", broker: int) -> None:
         self.broker = broker
         self.paused = False
-        self.dark = False
+        self.powered_off = False
         self.listening = ListenerState.CLOSED
         """State of the modelled listener, while the broker is neither paused nor without power."""
         self.connections: dict[KafkaConnection, None] = {}
@@ -460,9 +460,9 @@ class BrokerListener:
         self._listeners = listeners
 
     @property
-    def silent(self) -> bool:
+    def reading_paused(self) -> bool:
         """Whether sockets are not read at the moment."""
-        return self.paused or self.dark or self.listening is ListenerState.SILENT
+        return self.paused or self.powered_off or self.listening is ListenerState.SILENT
 
     @property
     def has_room(self) -> bool:
@@ -473,27 +473,27 @@ class BrokerListener:
         """Record the bytes of responses that a client has not read; 0: it has read all of them."""
         self._listeners.unread.note(connection, size)
 
-    def came(self, connection: KafkaConnection) -> bool:
+    def register(self, connection: KafkaConnection) -> bool:
         """Register a new connection; return False if there are too many."""
         if self._listeners.count >= MAX_CONNECTIONS:
-            self.complain(f"found more than {MAX_CONNECTIONS} connections")
+            self.report_error(f"found more than {MAX_CONNECTIONS} connections")
             return False
         self.connections[connection] = None
         return True
 
-    def gone(self, connection: KafkaConnection) -> None:
+    def remove(self, connection: KafkaConnection) -> None:
         """Remove a closed connection."""
         self.connections.pop(connection, None)
         self._listeners.unread.note(connection, 0)
 
-    def complain(self, text: str) -> None:
+    def report_error(self, text: str) -> None:
         """Report an invalid request."""
-        self._listeners.on_complaint(self.broker, text)
+        self._listeners.on_error(self.broker, text)
 
-    def look(self) -> None:
+    def resume_connections(self) -> None:
         """Let every connection continue if it may."""
         for connection in tuple(self.connections):
-            connection.go_on()
+            connection.resume()
 
     def reset(self) -> None:
         """Reset every connection."""
@@ -549,7 +549,7 @@ class BrokerListeners:
         largest: int = MAX_REQUEST_BYTES,
         most_unread: int = MOST_UNREAD,
     ) -> None:
-        self.on_complaint: Callable[[int, str], None] = lambda broker, text: None
+        self.on_error: Callable[[int, str], None] = lambda broker, text: None
         self._engine = engine
         self._context = context
         self._host = host
@@ -563,7 +563,7 @@ class BrokerListeners:
 
     def _go_on(self) -> None:
         for listener in self._listeners.values():
-            listener.look()
+            listener.resume_connections()
 
     @property
     def count(self) -> int:
@@ -571,9 +571,11 @@ class BrokerListeners:
         return sum(len(listener.connections) for listener in self._listeners.values())
 
     @property
-    def kept(self) -> int:
+    def queued_bytes(self) -> int:
         """Total bytes of queued and incomplete requests."""
-        return sum(connection.kept for listener in self._listeners.values() for connection in listener.connections)
+        return sum(
+            connection.queued_bytes for listener in self._listeners.values() for connection in listener.connections
+        )
 
     async def open(self, port: int) -> None:
         """Listen on consecutive ports from ``port`` on, or on free ports if it is 0.
@@ -582,9 +584,9 @@ class BrokerListeners:
             OSError: A port is in use.
         """
         for index, (broker, listener) in enumerate(self._listeners.items()):
-            await listener.port.take(self._host, port + index if port else 0)
+            await listener.port.reserve(self._host, port + index if port else 0)
             self._context.addresses[broker] = (self._host, listener.port.number)
-        self.look_in()
+        self.update_starting()
         await asyncio.gather(*self._tasks)
         self._look()
 
@@ -592,7 +594,7 @@ class BrokerListeners:
         """Return the protocol of a new connection."""
         return KafkaConnection(listener, self._engine, self._context, largest=self._largest)
 
-    def happened(self, events: Iterable[Event]) -> None:
+    def handle_events(self, events: Iterable[Event]) -> None:
         """Apply process events of the model to the sockets."""
         for event in events:
             if isinstance(event, NodeDown | NodeUp | NodePaused | NodeResumed) and event.broker in self._listeners:
@@ -601,17 +603,17 @@ class BrokerListeners:
     def _apply(self, listener: BrokerListener, event: Event) -> None:
         if isinstance(event, NodePaused | NodeResumed):
             listener.paused = isinstance(event, NodePaused)
-            listener.look()
+            listener.resume_connections()
         elif isinstance(event, NodeUp):
             listener.port.close()
             listener.reset()
-            listener.dark = listener.paused = False
+            listener.powered_off = listener.paused = False
             listener.listening = ListenerState.CLOSED
             self._starting[listener.broker] = None
         elif event.detail == _POWER:  # type: ignore[attr-defined]
             self._starting.pop(listener.broker, None)
-            listener.dark = True
-            listener.look()
+            listener.powered_off = True
+            listener.resume_connections()
         else:
             self._starting.pop(listener.broker, None)
             listener.paused = False
@@ -619,7 +621,7 @@ class BrokerListeners:
             listener.port.close()
             listener.reset()
 
-    def look_in(self) -> None:
+    def update_starting(self) -> None:
         """Update the listeners of brokers that are starting."""
         for broker in tuple(self._starting):
             listener = self._listeners[broker]
@@ -627,7 +629,7 @@ class BrokerListeners:
             if listening is not listener.listening:
                 listener.listening = listening
                 self._do(self._listen(listener))
-                listener.look()
+                listener.resume_connections()
             if listening is ListenerState.OPEN:
                 del self._starting[broker]
 
@@ -636,7 +638,7 @@ class BrokerListeners:
             try:
                 await listener.port.open()
             except OSError as error:
-                listener.complain(str(error))
+                listener.report_error(str(error))
                 await asyncio.sleep(LOOK_S)
 
     def _do(self, work: Any) -> None:
@@ -646,7 +648,7 @@ class BrokerListeners:
 
     def broken(self, broker: int) -> None:
         """Reset every connection to a broker, as the modelled network did."""
-        if not self._listeners[broker].dark:
+        if not self._listeners[broker].powered_off:
             self._listeners[broker].reset()
 
     def _look(self) -> None:
@@ -656,12 +658,12 @@ class BrokerListeners:
         kept = 0
         for listener in self._listeners.values():
             for connection in tuple(listener.connections):
-                patience = STALL_TIMEOUT_S if connection.in_the_middle else IDLE_S
-                kept += connection.kept
-                if not listener.silent and now - connection.received_at > patience:
+                patience = STALL_TIMEOUT_S if connection.has_partial_request else IDLE_S
+                kept += connection.queued_bytes
+                if not listener.reading_paused and now - connection.received_at > patience:
                     connection.abort()
                 elif kept > MAX_QUEUED_BYTES:
-                    listener.complain(f"found more than {MAX_QUEUED_BYTES} bytes of queued requests")
+                    listener.report_error(f"found more than {MAX_QUEUED_BYTES} bytes of queued requests")
                     connection.abort()
         for connection in self.unread.oldest(now, STALL_TIMEOUT_S):
             connection.refuse(f"found responses unread for {STALL_TIMEOUT_S:.0f} s, and their buffer full")
@@ -674,7 +676,7 @@ class BrokerListeners:
         for task in self._tasks:
             task.cancel()
         for listener in self._listeners.values():
-            listener.port.give_back()
+            listener.port.release()
             listener.reset()
         await asyncio.sleep(0)
 
@@ -715,8 +717,8 @@ class Gateway:
         ranges = offered(profile.number, kraft=profile.kraft)
         self.context = GatewayCluster(session.cluster, began_ms, ranges=ranges, creates_topics=creates_topics)
         self.engine = RealtimeDriver(session, asyncio.get_running_loop())
-        self.doors = BrokerListeners(self.engine, self.context, host, largest=largest, most_unread=most_unread)
-        self.engine.on_broken = self.doors.broken
+        self.listeners = BrokerListeners(self.engine, self.context, host, largest=largest, most_unread=most_unread)
+        self.engine.on_broken = self.listeners.broken
 
     async def open(self, port: int) -> None:
         """Start listening, and let virtual time pass.
@@ -724,13 +726,13 @@ class Gateway:
         Raises:
             OSError: A port is in use.
         """
-        await self.doors.open(port)
+        await self.listeners.open(port)
         self.engine.on_events = self._happened
-        self.engine.on_time = self.doors.look_in
+        self.engine.on_time = self.listeners.update_starting
         self.engine.begin()
 
     def _happened(self, events: list[Event]) -> None:
-        self.doors.happened(events)
+        self.listeners.handle_events(events)
         self.on_events(events)
 
     @property
@@ -748,5 +750,5 @@ class Gateway:
 
     async def close(self) -> None:
         """Close all connections and stop virtual time; the session can be finished then."""
-        await self.doors.close()
+        await self.listeners.close()
         self.engine.end()

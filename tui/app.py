@@ -171,13 +171,13 @@ class FloodmarkApp(App[None]):
         self.failure: BaseException | None = None
         self.request: Destination | None = None
         """Next destination, after the session is sealed."""
-        self.back: Destination | None = None
+        self.previous_destination: Destination | None = None
         """Previous destination."""
         self.sessions: Path | None = None
         """Directory of recorded sessions; None: the default."""
         self.guide: Guide | None = None
         """Guide of the tour, None without a tour."""
-        self.kept: list[SettingUndo] = []
+        self.undoable_settings: list[SettingUndo] = []
         """Settings that were changed and written to the file, the latest last."""
         self.frames = 0
         """Number of frames painted."""
@@ -252,13 +252,13 @@ class FloodmarkApp(App[None]):
 
     def frame(self) -> float | None:
         """Run one frame; return seconds until the next one, None while paused."""
-        if not self.bridge.rough:
+        if not self.bridge.is_approximate:
             self.main.scrubbing.forget()
         dragged = self.main.scrubbing.frame()
         done = self.bridge.frame()
-        for text, good in self.bridge.fired:
+        for text, good in self.bridge.queued_results:
             self.main.toast(text, "information" if good else "warning")
-        self.bridge.fired.clear()
+        self.bridge.queued_results.clear()
         stands = done.delay is None
         if done.paint or (stands and self._moves_on()):
             self._paint()
@@ -266,7 +266,7 @@ class FloodmarkApp(App[None]):
             self.bridge.ran_out = False
             self.main.toast("no notable event in the next two minutes", "warning")
         if self.bridge.news:
-            self.main.branches.tell_news()
+            self.main.branches.report_news()
         if self.bridge.stopped_at_loss:
             self.bridge.stopped_at_loss = False
             self.main.toast(
@@ -281,7 +281,7 @@ class FloodmarkApp(App[None]):
         if self.guide is not None:
             self.guide.look()
         self._update_title()
-        delay = FRAME_S if stands and not self.main.motion.resting(self._painted_s) else done.delay
+        delay = FRAME_S if stands and not self.main.motion.idle(self._painted_s) else done.delay
         return delay if dragged is None else min(dragged, delay or dragged)
 
     def _paint(self) -> None:
@@ -296,7 +296,7 @@ class FloodmarkApp(App[None]):
     def _moves_on(self) -> bool:
         """Return whether a frame is due for an animation while time is paused."""
         due = self.bridge.clock.now() - self._painted_s >= FRAME_S / 2
-        return due and not self.bridge.away and not self.main.motion.resting(self._painted_s)
+        return due and not self.bridge.unfocused and not self.main.motion.idle(self._painted_s)
 
     def _update_title(self) -> None:
         """Update the title of the terminal."""
@@ -308,11 +308,11 @@ class FloodmarkApp(App[None]):
 
     def on_app_blur(self) -> None:
         """Paint fewer frames while the terminal is not focused."""
-        self.bridge.away = True
+        self.bridge.unfocused = True
 
     def on_app_focus(self) -> None:
         """Paint at the normal rate again."""
-        self.bridge.away = False
+        self.bridge.unfocused = False
         self._wake.set()
 
     def on_unmount(self) -> None:
@@ -369,7 +369,7 @@ class FloodmarkApp(App[None]):
         elif message := self.guide.toggle():
             self.main.toast(message)
 
-    def leave_for(self, request: Destination) -> None:
+    def exit_to(self, request: Destination) -> None:
         """Quit for another destination."""
         self.request = request
         self.exit(return_code=0)

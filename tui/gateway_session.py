@@ -33,7 +33,7 @@ class GatewaySessionController(SessionController):
         self._gateway = gateway
         self._heard = heard
         self._complaints = 0
-        gateway.doors.on_complaint = self._complain
+        gateway.listeners.on_error = self._complain
         super().__init__(Branches(session), clock, frame_s=frame_s)
 
     def frame(self) -> FrameResult:
@@ -43,13 +43,13 @@ class GatewaySessionController(SessionController):
             raise self._gateway.engine.failure
         self._now.ended = self._gateway.engine.over
         if self._now.ended:
-            self.look()
+            self.refresh_view()
             return FrameResult(True, None)
         now = self.clock.now()
         if now - self._painted < self._rest_s():
             return FrameResult(False, self.frame_s)
         self._painted = now
-        self.look()
+        self.refresh_view()
         return FrameResult(True, self.frame_s)
 
     def _listen(self) -> None:
@@ -61,20 +61,20 @@ class GatewaySessionController(SessionController):
     def _complain(self, broker: int, text: str) -> None:
         self._complaints += 1
         if self._complaints <= COMPLAINTS:
-            self.fired.append((f"broker {broker} closed a connection: {text}"[:300], False))
+            self.queued_results.append((f"broker {broker} closed a connection: {text}"[:300], False))
 
     def act(self, action: Action) -> str:
         """Perform an operator's action now. Raises :class:`FaultError` as the session does."""
         try:
             return self._gateway.act(action)
         finally:
-            self.look()
+            self.refresh_view()
 
     # -- not available with real clients ----------------------------------------------------------------------------
 
     def _say_why(self) -> None:
-        if not any(text == WALL_CLOCK_ONLY for text, _good in self.fired):
-            self.fired.append((WALL_CLOCK_ONLY, False))
+        if not any(text == WALL_CLOCK_ONLY for text, _good in self.queued_results):
+            self.queued_results.append((WALL_CLOCK_ONLY, False))
 
     def pause(self, paused: bool) -> None:
         """Show that time cannot be paused."""
@@ -112,7 +112,7 @@ class GatewaySessionController(SessionController):
         self._say_why()
         return True
 
-    def by(self, span_us: int) -> bool:
+    def move_time(self, span_us: int) -> bool:
         """Show that moving time is not available."""
         self._say_why()
         return True
@@ -121,7 +121,7 @@ class GatewaySessionController(SessionController):
         """Raise :class:`FaultError`: branches are not available, as real clients cannot be in them."""
         raise FaultError(WALL_CLOCK_ONLY, code="wall_clock")
 
-    def otherwise(self, name: str, settings: Mapping[str, str]) -> str:
+    def branch_with_settings(self, name: str, settings: Mapping[str, str]) -> str:
         """Raise :class:`FaultError`, as :meth:`fork`."""
         raise FaultError(WALL_CLOCK_ONLY, code="wall_clock")
 
@@ -157,7 +157,7 @@ async def _show(session: Session, screen: ScreenChoice, host: str, port: int) ->
     await gateway.open(port)
     bridge = GatewaySessionController(session, gateway, heard, MonotonicClock(), frame_s=frame_s(screen.settings.fps))
     app = app_over(bridge, session, screen, name=session.playbook.name)
-    bridge.fired.append((f"bootstrap.servers={gateway.bootstrap}", True))
+    bridge.queued_results.append((f"bootstrap.servers={gateway.bootstrap}", True))
     try:
         await app.run_async()
     finally:

@@ -56,9 +56,9 @@ def open_recording(request: Destination, asked: ProgramOptions, back: Destinatio
     beside = Recorder(asked.parent, live=True, settings=start.settings, fsync=asked.fsync, root=start.session_id)
     branches = Branches(reopened, beside)
     app = recording_app(reopened, chosen, branches)
-    app.back, app.sessions = back, asked.parent
+    app.previous_destination, app.sessions = back, asked.parent
     app.run()
-    branches.give_up()
+    branches.discard()
     if app.failure is not None:
         for branch in branches:
             close_unsealed(branch)
@@ -174,11 +174,11 @@ def open_playbook(request: Destination, asked: ProgramOptions, back: Destination
         return ScreenExit(BAD_INPUT)
     branches = Branches(session)
     app = live_app(session, screen, branches)
-    app.back, app.sessions = back, asked.parent
+    app.previous_destination, app.sessions = back, asked.parent
     if session.playbook.name == TOUR:
         app.begin_tour()
     app.run()
-    branches.give_up()
+    branches.discard()
     if app.failure is None:
         code = seal_all(branches)
         looked_at = branches.current.recorder

@@ -224,19 +224,19 @@ class FaultProvider(Provider):
 
     def _offers(self, screen: Sheets) -> Iterator[tuple[str, str, int, str]]:
         """Yield the faults that apply to each target."""
-        if not screen.bridge.view.brokers or screen.nothing():
+        if not screen.bridge.view.brokers or screen.no_target():
             return
         for node, short in sorted(screen.main.operator.targets(), key=lambda each: each[0] != screen.target):
-            for name in screen.bridge.session.board.fitting(node):
+            for name in screen.bridge.session.board.applicable_faults(node):
                 fault = CATALOGUE[name]
                 yield f"{fault.title} {short}", name, node, fault.summary
 
     def _do(self, name: str, node: int) -> None:
         screen = self.screen
         if isinstance(screen, Sheets):
-            screen.arrive()
+            screen.go_to_selected_time()
             screen.main.operator.inject(name, node)
-            screen.done()
+            screen.action_performed()
 
 
 class KeyProvider(Provider):
@@ -246,10 +246,10 @@ class KeyProvider(Provider):
         """Yield the keys whose description matches."""
         matcher = self.matcher(query)
         for key in self._keys():
-            score = matcher.match(key.words)
+            score = matcher.match(key.description)
             if score > 0 and key.id != "palette":
                 run = lambda key=key: self._press(key)  # noqa: E731
-                yield Hit(score, matcher.highlight(key.words), run, help=f"key {key.shown}")
+                yield Hit(score, matcher.highlight(key.description), run, help=f"key {key.shown}")
 
     def _keys(self) -> tuple[KeyBinding, ...]:
         """Return the keys of the main screen and of the current mode."""
@@ -349,7 +349,7 @@ class ViolationProvider(Offers):
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Return the first violation per invariant and partition."""
         bridge = main.bridge
-        for each in bridge.chronicle.all_broken(bridge.session.present_us):
+        for each in bridge.chronicle.all_violations(bridge.session.present_us):
             where = f" of {each.partition}" if each.partition else ""
             yield PaletteEntry(
                 f"go {clock(each.at_us)} violation: {each.name}{where}", each.detail,
@@ -380,7 +380,7 @@ class PlaybookProvider(Offers):
         except DestinationError as error:
             main.toast(str(error), "warning")
         else:
-            cast("FloodmarkApp", self.app).leave_for(request)
+            cast("FloodmarkApp", self.app).exit_to(request)
 
 
 # Times: ``go 00:44``, and the bookmarks.
@@ -517,8 +517,8 @@ class ViewProvider(Offers):
                     yield PaletteEntry(
                         f"view {option.name} {choice}", option.words, partial(self._keep, option, choice)
                     )
-        if app.kept:
-            last = app.kept[-1]
+        if app.undoable_settings:
+            last = app.undoable_settings[-1]
             words = f"undo TUI setting: {last.name} = {text_of(last.before)}"
             yield PaletteEntry(words, "also in the settings file", lambda: main.toast(settings_changes.undo(app)))
 

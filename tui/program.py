@@ -51,4 +51,4 @@ def run_destinations(request: Destination, asked: ProgramOptions) -> int:
             left = cast("Opener", getattr(import_module(module), name))(request, asked, back)
         if left.request is None:
             return left.code
-        request, back = left.request, left.back
+        request, back = left.request, left.previous_destination

@@ -40,10 +40,10 @@ class TourContext:
     missing: int
     """Acknowledged records that are missing on the leader, or lost."""
     autopsy: bool
-    asked: bool
+    prevention_requested: bool
     """Whether the autopsy is computing, or shows, what would have prevented the loss."""
     in_past: bool
-    amiss: str = ""
+    unexpected: str = ""
     """Brokers that are down or paused although the tour did not request it, as text; empty for none."""
 
 
@@ -54,7 +54,7 @@ class TourTask:
     text: str
     keys: str
     done: Callable[[TourContext], bool]
-    again: Callable[[TourContext], bool] = lambda sight: False
+    missed: Callable[[TourContext], bool] = lambda sight: False
     """Whether the task can no longer be done, so that the tour returns to :data:`PAUSE_TASK`."""
     stops_time: bool = False
     """Whether time is paused once the task is done."""
@@ -118,7 +118,7 @@ STOPS: Final = (
         "The frames show which replicas had the records at each event, and where the last copy was dropped. Find out"
         " what would have prevented it.",
         "s",
-        lambda sight: sight.asked,
+        lambda sight: sight.prevention_requested,
     ),
     TourTask(
         f"The session is run again with one setting changed per run; this takes about a minute. {glyphs.OK} prevents"
@@ -162,13 +162,13 @@ class Tour:
         """Whether the tour is at its last task."""
         return self.at == len(STOPS) - 1
 
-    def look(self, sight: TourContext) -> bool:
+    def advance(self, sight: TourContext) -> bool:
         """Advance past all tasks that are done; return whether time has to be paused for the next one."""
         halt = False
-        self.amiss = "" if sight.in_past or self.over else sight.amiss
+        self.amiss = "" if sight.in_past or self.over else sight.unexpected
         if sight.in_past and not self.stop.past:
             return False
-        if self.stop.again(sight):
+        if self.stop.missed(sight):
             self.at = PAUSE_TASK
         while self.stop.done(sight):
             halt = self.stop.stops_time
@@ -181,16 +181,16 @@ class Tour:
 
     def rows(self, width: int) -> tuple[Row, ...]:
         """Return the text of the task, and the keys below it."""
-        lines = [Row(((line, "text"),)) for line in wrap(self.told(self.stop.text), width)]
+        lines = [Row(((line, "text"),)) for line in wrap(self.filled(self.stop.text), width)]
         if self.amiss:
             warning = UNEXPECTED.format(broker=self.amiss, heal=self._names["heal"])
             lines += [Row(((line, "warning"),)) for line in wrap(warning, width)]
         return (
             *lines,
-            Row((("press ", "quiet"), (self.told(self.stop.keys), "key")), (f"{self.told(LEAVE)} ", "quiet")),
+            Row((("press ", "quiet"), (self.filled(self.stop.keys), "key")), (f"{self.filled(LEAVE)} ", "quiet")),
         )
 
-    def told(self, text: str) -> str:
+    def filled(self, text: str) -> str:
         """Return a text with the current keys and the brokers filled in."""
         brokers = {"tour_leader": f"b{self.leader}", "tour_follower": f"b{self.follower}"}
         return text.format_map(self._names | brokers)
@@ -235,7 +235,7 @@ class Guide:
     def look(self) -> None:
         """Advance past tasks that are done, and show the current one."""
         screen = self._app.screen
-        if not self.hidden and self.tour.look(self._sight()):
+        if not self.hidden and self.tour.advance(self._sight()):
             self._app.bridge.pause(True)
             self._app.main.present()
         found = screen.query(CoachPane)
@@ -286,7 +286,7 @@ class Guide:
             leader_down=states.get(tour.leader) == "down",
             missing=view.ledger.missing + view.ledger.acked_lost,
             autopsy=autopsy is not None,
-            asked=autopsy is not None and (autopsy.busy or autopsy.answered),
+            prevention_requested=autopsy is not None and (autopsy.busy or autopsy.answered),
             in_past=bridge.session.in_past,
-            amiss=", ".join(amiss),
+            unexpected=", ".join(amiss),
         )

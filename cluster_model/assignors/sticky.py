@@ -127,7 +127,7 @@ class RackInfo:
         """Return whether racks matter."""
         return bool(self._members)
 
-    def apart(self, member: str, partition: TopicPartition) -> bool:
+    def is_in_other_rack(self, member: str, partition: TopicPartition) -> bool:
         """Return whether a member has a rack without a replica of the partition."""
         rack = self._members.get(member)
         return rack is not None and rack not in self._partitions.get(partition, ())
@@ -187,7 +187,7 @@ class ConstrainedAssignment:
         for member, owned in self._claims.owned.items():
             near = []
             for partition in sorted(owned, key=lambda partition: (partition.partition, partition.topic)):
-                if self._racks.apart(member, partition):
+                if self._racks.is_in_other_rack(member, partition):
                     self._revoked[partition] = member
                 else:
                     near.append(partition)
@@ -309,7 +309,7 @@ class GeneralAssignment:
     def _keep(self, claims: PreviousAssignment) -> None:
         for member, owned in claims.owned.items():
             for partition in owned:
-                if partition.topic in self._topics[member] and not self._racks.apart(member, partition):
+                if partition.topic in self._topics[member] and not self._racks.is_in_other_rack(member, partition):
                     self.shares[member][partition] = None
                     self._owner[partition] = member
                 else:
@@ -330,7 +330,9 @@ class GeneralAssignment:
     def _given(self, partition: TopicPartition, *, near: bool) -> bool:
         """Assign a partition to the eligible member with the fewest, with ``near`` only in its racks; False if none."""
         for _size, member in self._by_size:
-            if partition.topic in self._topics[member] and not (near and self._racks.apart(member, partition)):
+            if partition.topic in self._topics[member] and not (
+                near and self._racks.is_in_other_rack(member, partition)
+            ):
                 self._put(partition, member)
                 return True
         return False

@@ -101,8 +101,8 @@ class AppendQueue:
         "_threads",
         "_waiting",
         "_wrapped",
-        "spared",
-        "stands",
+        "active",
+        "exempt",
     )  # fmt: skip
 
     def __init__(
@@ -129,9 +129,9 @@ class AppendQueue:
         self._fetched = fetched
         self._logs = logs
         self._threads = threads
-        self.spared: tuple[type[Any], ...] = ()
+        self.exempt: tuple[type[Any], ...] = ()
         """Requests to a KRaft controller in this process, which has threads of its own."""
-        self.stands = False
+        self.active = False
         """Whether the queue wraps the handlers."""
         self._queue: list[PendingAppend] = []
         """Pending appends; the first one is being written."""
@@ -146,12 +146,12 @@ class AppendQueue:
 
     def _wrap(self, *, stands: bool) -> None:
         """Wrap or unwrap the handlers of all messages that need a handler thread or are written to the log."""
-        if stands == self.stands:
+        if stands == self.active:
             return
-        self.stands = stands
+        self.active = stands
         if stands:
             self._wrapped = dict(self._handlers)
-            requests = [kind for kind in self._wrapped if kind.__name__.endswith("Request") and kind not in self.spared]
+            requests = [kind for kind in self._wrapped if kind.__name__.endswith("Request") and kind not in self.exempt]
             self._handlers.update(dict.fromkeys(requests, self._on_request))
             self._handlers[FetchResponse] = self._on_fetch_response
         else:
@@ -250,7 +250,7 @@ class AppendQueue:
     # -- appends of coordinators
     # ----------------------------------------------------------------------------------------
 
-    def holds(self, topic: str, request: ProduceRequest, token: int) -> bool:
+    def take_append(self, topic: str, request: ProduceRequest, token: int) -> bool:
         """Queue a coordinator's append; False if it would not reach the log and may be handled at once."""
         if not self._will_write(request):
             return False
@@ -258,7 +258,7 @@ class AppendQueue:
         self._enqueue(PendingAppend(_BY_COORDINATOR, request.size, self._handling, -1, request, topic, token, epoch))
         return True
 
-    def spends(self, size: int) -> bool:
+    def count_append(self, size: int) -> bool:
         """Count an append whose result nothing waits for; False if it fails."""
         if self._fails(size):
             return False
@@ -266,7 +266,7 @@ class AppendQueue:
             self._enqueue(PendingAppend(_UNAWAITED, size, self._handling))
         return True
 
-    def lost(self, partition: str, leader_epoch: int) -> None:
+    def fail_stale(self, partition: str, leader_epoch: int) -> None:
         """Fail coordinators' pending appends of earlier leader epochs, before the coordinators resign."""
         stale = [
             write
@@ -309,7 +309,7 @@ class AppendQueue:
         self._begun, self._duration = now, new_rest
         self._set_timer(new_rest)
 
-    def rang(self, serial: int) -> None:
+    def on_write_done(self, serial: int) -> None:
         """Handle the end of a write: append it to the log, and begin the next one."""
         if serial != self._serial or not self._queue:
             return
@@ -385,7 +385,7 @@ class AppendQueue:
         """Return all state; an idle queue is saved as empty."""
         waiting = (tuple(map(tuple, self._queue)), tuple(self._waiting)) if not self.idle else ()
         blocked = tuple(self._fetchers.blocked.items())
-        return (self.stands, waiting, blocked, self._serial, self._begun, self._duration)
+        return (self.active, waiting, blocked, self._serial, self._begun, self._duration)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""

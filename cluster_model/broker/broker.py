@@ -67,6 +67,7 @@ class Broker:
         "_profile",
         "_service",
         "_touched",
+        "append_queue",
         "clock_stepped",
         "connections",
         "control",
@@ -87,7 +88,6 @@ class Broker:
         "slowed",
         "states",
         "strays",
-        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -130,7 +130,7 @@ class Broker:
         self.slowed = self._fetchers.busy
         """Fault number → delay of the replica fetchers."""
         self._service = RequestHandler(
-            port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
+            port, profile, self.replicas, self.purgatory, self.complete_delayed, self._touched.fresh, self.sessions,
             self.leader_quota, self.states, config.fetch_max_bytes,
         )  # fmt: skip
         self._hosting = ReplicaManager(
@@ -142,11 +142,11 @@ class Broker:
         fresh = self._touched.fresh
         self.purgatory.deletions = DelayedDeletions(port, self.replicas, self.metadata, fresh, self.states)
         self.hosted = self.purgatory.hosted = CoordinatorHost(
-            port, self.replicas, self.purgatory, self.settle, self.states, metadata
+            port, self.replicas, self.purgatory, self.complete_delayed, self.states, metadata
         )
         self._handlers = self._make_handlers()
         self.disk = Disk()
-        self.writes = AppendQueue(
+        self.append_queue = AppendQueue(
             port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.hosted),
             self._fetched, self.logs, lambda: self._config.io_threads,
         )  # fmt: skip
@@ -162,14 +162,14 @@ class Broker:
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
-            InitProducerIdRequest: self.producer_ids.asked,
+            InitProducerIdRequest: self.producer_ids.handle_init_producer_id,
             EpochEndRequest: self._service.epoch_ends,
             EpochEndResponse: self._fetchers.epochs_ended,
             ListOffsetsRequest: self._service.list_offsets,
             ListOffsetsResponse: self._fetchers.offset_listed,
             ApiVersionsRequest: self._handle_api_versions,
             MetadataRequest: self._handle_metadata,
-            DeleteRecordsRequest: self.purgatory.deletions.asked,
+            DeleteRecordsRequest: self.purgatory.deletions.handle_request,
             **self.connections.handlers,
         }
 
@@ -178,7 +178,7 @@ class Broker:
         self.control = control
         self._handlers.update(control.handlers)
         if self._profile.kraft:
-            self.writes.spared = tuple(control.handlers)
+            self.append_queue.exempt = tuple(control.handlers)
 
     def formed(self) -> None:
         """Mark the cluster as formed: threads that start from here on have no connections yet."""
@@ -193,12 +193,12 @@ class Broker:
         """Set the verification of transactional writes, once; if ``gate`` returns True a write waits for ``go_on``."""
         self._service.gate = gate
 
-    def go_on(self, source: int, request: ProduceRequest, error: KafkaError) -> None:
+    def continue_produce(self, source: int, request: ProduceRequest, error: KafkaError) -> None:
         """Append a write that was verified, or reject it."""
         if error:
             self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
-        elif self.writes.stands:
-            self.writes.go_on(source, request)
+        elif self.append_queue.active:
+            self.append_queue.go_on(source, request)
         else:
             self._service.produce(source, request, checked=True)
 
@@ -228,7 +228,7 @@ class Broker:
         self.metadata.racks.clear()
         self.control.stopped()
         self.hosted.stopped()
-        self.writes.stopped()
+        self.append_queue.stopped()
 
     def disk_lost(self) -> None:
         """Discard the log directory, whether the process has just died of it or was down."""
@@ -238,7 +238,7 @@ class Broker:
     def started(self) -> None:
         """Start the process again: it recovers its logs, then registers."""
         self._touched.everything()
-        if self.writes.start():
+        if self.append_queue.start():
             self.control.started(self.logs.start(self.disk.reading_us))
 
     def shut_down(self) -> None:
@@ -260,7 +260,7 @@ class Broker:
         if name == "fetcher":
             self._complete_consumer_fetches(self._fetchers.rang(timer[1], timer[2]))
         elif name == "fetch wait":
-            self._service.waited(*timer[1:])
+            self._service.on_fetch_wait(*timer[1:])
         elif name == "purgatory":
             self._service.expire()
         elif name == "shrink":
@@ -268,11 +268,11 @@ class Broker:
         elif name == "checkpoint":
             self._checkpoint()
         elif name == TIMER:
-            self.writes.rang(timer[1])
+            self.append_queue.on_write_done(timer[1])
         elif name == CONNECTIONS:
-            self.connections.rang(timer[1])
+            self.connections.on_timer(timer[1])
         elif not self.control.on_timer(timer) and not self.hosted.on_timer(timer):
-            changed = {} if self.disk.broken and self.writes.task_fails(name) else self.logs.on_timer(name)
+            changed = {} if self.disk.broken and self.append_queue.task_fails(name) else self.logs.on_timer(name)
             if changed:
                 self._touched.fresh.update(changed)
                 self._fetchers.report_log_starts(changed)
@@ -289,16 +289,16 @@ class Broker:
         for partition, replica in self.replicas.items() if suspects else ():
             if partition in suspects and replica.leadership is not None:
                 replica.leadership.shrink(self._port.now)
-                self.settle(replica)
+                self.complete_delayed(replica)
         self._port.timer(self._config.shrink_period_us, "shrink")
 
     def _checkpoint(self) -> None:
-        if self.disk.broken and self.writes.task_fails("checkpoint"):
+        if self.disk.broken and self.append_queue.task_fails("checkpoint"):
             return
         self._touched.checkpoint(self._port.now)
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
-    def take(self, decisions: MetadataUpdate, *, act: bool = True, know: bool = True) -> None:
+    def apply_metadata(self, decisions: MetadataUpdate, *, act: bool = True, know: bool = True) -> None:
         """Apply a metadata update: lead, follow and cache. States older than the known ones are ignored.
 
         In ZooKeeper mode LeaderAndIsr only makes the broker ``act``, and UpdateMetadata only lets it ``know``.
@@ -313,7 +313,7 @@ class Broker:
                 self.states[state.partition] = state
             if act and (replica := self._hosting.host(state)) and replica.apply(state, self._port.now):
                 self._fetchers.follow_or_lead(replica)
-                self.settle(replica)
+                self.complete_delayed(replica)
                 self.hosted.applied(replica)
         self._fetchers.start_waiting()
         self._fetchers.end_idle()
@@ -342,8 +342,8 @@ class Broker:
         self._hosting.configure_topic(topic, overrides)
 
     def update_config(self, overrides: Mapping[str, ConfigValue]) -> KafkaError:
-        """Set all dynamic broker configs (KIP-226); returns an error as :meth:`ReplicaManager.judge`."""
-        error = self._hosting.judge(overrides, self._config)
+        """Set all dynamic broker configs (KIP-226); returns an error as :meth:`ReplicaManager.validate_config`."""
+        error = self._hosting.validate_config(overrides, self._config)
         if error is not KafkaError.NONE:
             return error
         before = self._config
@@ -351,7 +351,7 @@ class Broker:
         self._reconfigured(self._hosting.reconfigure(overrides))
         self._invalidate()
         if before.fetchers != self._config.fetchers:
-            self._fetchers.share_anew()
+            self._fetchers.redistribute()
         self._emit(BrokerConfigChanged(self._port.now, self.id, format_configs(overrides)))
         return KafkaError.NONE
 
@@ -365,10 +365,10 @@ class Broker:
     def _invalidate(self) -> None:
         """Invalidate what idle fetches and checkpoints rely on, before or after a change."""
         self._touched.everything()
-        self._service.disturb()
+        self._service.end_idle()
         self._fetchers.disturb()
 
-    def settle(self, replica: Replica) -> None:
+    def complete_delayed(self, replica: Replica) -> None:
         """Complete delayed requests and send ISR proposals after a possible change of a leader's state."""
         self._touched.fresh[replica.partition] = None
         self._service.answer_waiting(replica)
@@ -383,7 +383,7 @@ class Broker:
         if replica is None or replica.leadership is None:
             return False
         retry = replica.leadership.confirmed(self._port.now, response)
-        self.settle(replica)
+        self.complete_delayed(replica)
         return retry
 
     def propose_again(self, partition: str) -> None:
@@ -392,7 +392,7 @@ class Broker:
         leadership = None if replica is None else replica.leadership
         if replica is not None and leadership is not None and leadership.pending is not None:
             leadership.propose(leadership.pending)
-            self.settle(replica)
+            self.complete_delayed(replica)
 
     def pending(self) -> list[str]:
         """Return the partitions whose proposed ISR change has no response yet."""
@@ -429,7 +429,7 @@ class Broker:
         self._port.send(source, ApiVersionsResponse(request.correlation))
 
     def _handle_metadata(self, source: int, request: MetadataRequest) -> None:
-        brokers, controller = tuple(self.metadata.live), self.control.told_controller()
+        brokers, controller = tuple(self.metadata.live), self.control.known_controller()
         states = tuple(self.states.values())
         racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()
         self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
@@ -441,7 +441,7 @@ class Broker:
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
             self._fetchers.save(), self._touched.save(), self.logs.save(), self.sessions.save(),
             self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
-            self.hosted.save(), self.disk.save(), self.writes.save(), self.connections.save(),
+            self.hosted.save(), self.disk.save(), self.append_queue.save(), self.connections.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -468,5 +468,5 @@ class Broker:
         self.logs.load(logs)
         self.hosted.load(hosted)
         self.disk.load(disk)
-        self.writes.load(writes)
+        self.append_queue.load(writes)
         self.connections.load(connections)

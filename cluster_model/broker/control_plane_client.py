@@ -55,7 +55,7 @@ class ControlPlaneClient(Protocol):
     def listening(self) -> ListenerState:
         """State of the listener for clients, as far as the process has started; also while it is paused."""
 
-    def told_controller(self) -> int:
+    def known_controller(self) -> int:
         """Return the node for administrators' requests, as this broker knows it; NOBODY while it is unknown."""
 
     def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:

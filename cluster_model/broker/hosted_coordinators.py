@@ -36,7 +36,7 @@ _RECORD_OVERHEAD: Final = 9
 def batches_in(log: ReplicaLog) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:
     """Yield every batch of a log, markers included, with its remaining records as (offset, record)."""
     for _epoch_branch, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
-        parts = log.left(start, end) if batch.name else ()  # Markers have no records.
+        parts = log.remaining(start, end) if batch.name else ()  # Markers have no records.
         yield batch, [(at, batch.name[at - batch.base]) for low, high in parts for at in range(low, high)]
 
 
@@ -99,13 +99,13 @@ class HostedCoordinator(Protocol):
 class AppendGate(Protocol):
     """Interposer of coordinators' appends while a disk is slow or failing."""
 
-    def holds(self, topic: str, request: ProduceRequest, token: int) -> bool:
+    def take_append(self, topic: str, request: ProduceRequest, token: int) -> bool:
         """Queue an append for ``append_now`` or ``settled`` of :class:`CoordinatorHost`; False if it need not wait."""
 
-    def spends(self, size: int) -> bool:
+    def count_append(self, size: int) -> bool:
         """Count an append of that size whose result nothing waits for; False if it fails."""
 
-    def lost(self, partition: str, leader_epoch: int) -> None:
+    def fail_stale(self, partition: str, leader_epoch: int) -> None:
         """Fail queued appends of other leader epochs of a partition; -1 stands for no leadership."""
 
 
@@ -175,7 +175,7 @@ class CoordinatorHost:
 
     def submit(self, topic: str, request: ProduceRequest, token: int) -> None:
         """Append a prepared batch in the same way: a marker, or a batch of a transaction."""
-        if self.gate is None or not self.gate.holds(topic, request, token):
+        if self.gate is None or not self.gate.take_append(topic, request, token):
             self.append_now(topic, request, token)
 
     def append_now(self, topic: str, request: ProduceRequest, token: int) -> None:
@@ -195,7 +195,7 @@ class CoordinatorHost:
         if written.waits:
             place, epoch = self._all.index(hosted_coordinator), replica.leader_epoch
             delayed_request = DelayedProduce(LOCAL, token, partition, written.base, epoch, place, now + timeout_us)
-            leadership.wait(written.required, self._purgatory.park_produce(delayed_request))
+            leadership.wait(written.required, self._purgatory.delay_produce(delayed_request))
         self._settle(replica)
         if not written.waits:
             hosted_coordinator.appended(token, written.error, written.base)
@@ -212,7 +212,7 @@ class CoordinatorHost:
             return False
         # acks=1, because clients' statistics count acks=0 batches as acknowledged, and this is no client's record.
         request = self._request(partition, names, 1, 0)
-        if self.gate is not None and not self.gate.spends(request.size):
+        if self.gate is not None and not self.gate.count_append(request.size):
             return False
         written = leadership.append(self._port.now, request)
         self._settle(replica)
@@ -273,7 +273,7 @@ class CoordinatorHost:
     def applied(self, replica: Replica) -> None:
         """Notify the partition's coordinator of an applied leadership change."""
         if self.gate is not None:
-            self.gate.lost(replica.partition, -1 if replica.leadership is None else replica.leader_epoch)
+            self.gate.fail_stale(replica.partition, -1 if replica.leadership is None else replica.leader_epoch)
         hosted_coordinator = self._of_topic.get(topic_of(replica.partition))
         if hosted_coordinator is not None:
             if replica.leadership is None:
@@ -284,7 +284,7 @@ class CoordinatorHost:
     def retired(self, partition: str) -> None:
         """Notify the partition's coordinator that the replica leads no more and may be deleted."""
         if self.gate is not None:
-            self.gate.lost(partition, -1)
+            self.gate.fail_stale(partition, -1)
         hosted_coordinator = self._of_topic.get(topic_of(partition))
         if hosted_coordinator is not None:
             hosted_coordinator.resigned(partition)
@@ -356,7 +356,7 @@ class ProducerIdManager:
         """Discard the rest of the block of a process that died."""
         self._left = 0
 
-    def asked(self, source: int, request: InitProducerIdRequest) -> None:
+    def handle_init_producer_id(self, source: int, request: InitProducerIdRequest) -> None:
         """Handle InitProducerId without a transactional id: respond with a new id and epoch 0."""
         producer_id = self.generate()
         if producer_id < 0:

@@ -57,7 +57,7 @@ class DelayedDeletions:
         self._touched = touched
         self._alarm = Alarm(port, "purgatory")
 
-    def asked(self, source: int, request: DeleteRecordsRequest) -> None:
+    def handle_request(self, source: int, request: DeleteRecordsRequest) -> None:
         """Advance the log start, and respond once all live replicas have followed."""
         partition, now = request.partition, self._port.now
         replica = self._replicas.get(partition)
@@ -185,7 +185,7 @@ class Purgatory:
         """Coordinators whose appends may be delayed; set by the broker."""
         self.fetches: dict[int, DelayedFetch] = {}
         self.produces: dict[int, DelayedProduce] = {}
-        self.sessions = FetchSessions(port.asked, cache)
+        self.sessions = FetchSessions(port.incoming_exchange, cache)
         self.readers: dict[str, list[int]] = {}
         """Partition → tokens of the consumers' delayed fetches of it, oldest first."""
         self._fetches_due: list[tuple[int, int]] = []
@@ -198,7 +198,7 @@ class Purgatory:
         self._alarm.want(deadline)
         return self._token
 
-    def park_fetch(self, fetch: DelayedFetch) -> int:
+    def delay_fetch(self, fetch: DelayedFetch) -> int:
         """Delay a consumer's fetch until its deadline at the latest; returns its token."""
         token = self._wait(fetch.deadline)
         self.fetches[token] = fetch
@@ -207,7 +207,7 @@ class Purgatory:
             self.readers.setdefault(requested.partition, []).append(token)
         return token
 
-    def park_produce(self, produce: DelayedProduce) -> int:
+    def delay_produce(self, produce: DelayedProduce) -> int:
         """Delay a produce until its deadline at the latest; returns its token."""
         token = self._wait(produce.deadline)
         self.produces[token] = produce

@@ -27,7 +27,7 @@ from cluster_model.protocol.versions import Profile
 class DirtyReplicas:
     """Tracker of changed replicas: changes go to ``fresh``, each reader has a list of what is new to it."""
 
-    __slots__ = ("_replicas", "_saved", "fresh", "moved", "restless")
+    __slots__ = ("_replicas", "_saved", "fresh", "may_have_laggards", "moved")
 
     def __init__(self, replicas: dict[str, Replica]) -> None:
         self._replicas = replicas
@@ -36,7 +36,7 @@ class DirtyReplicas:
         self.fresh: dict[str, None] = {}
         self.moved: dict[str, None] = {}
         """Replicas that may have changed since the last checkpoint."""
-        self.restless: dict[str, None] = {}
+        self.may_have_laggards: dict[str, None] = {}
         """Replicas that lead and may have a follower that is not idle."""
 
     def collect(self) -> None:
@@ -45,17 +45,17 @@ class DirtyReplicas:
             self._saved.pop(partition, None)
             if partition in self._replicas:
                 self.moved[partition] = None
-                self.restless[partition] = None
+                self.may_have_laggards[partition] = None
         self.fresh.clear()
 
     def forget(self, partition: str) -> None:
         """Forget a deleted replica."""
-        for table in (self._saved, self.fresh, self.moved, self.restless):
+        for table in (self._saved, self.fresh, self.moved, self.may_have_laggards):
             table.pop(partition, None)
 
     def forget_all(self) -> None:
         """Forget all replicas, before another set replaces them."""
-        for table in (self._saved, self.fresh, self.moved, self.restless):
+        for table in (self._saved, self.fresh, self.moved, self.may_have_laggards):
             table.clear()
 
     def everything(self) -> None:
@@ -69,17 +69,17 @@ class DirtyReplicas:
             replica = self._replicas[partition]
             replica.checkpoint(now)
             self._saved.pop(partition, None)
-            if not replica.log.ages:
+            if not replica.log.has_dirty_marks:
                 del self.moved[partition]
 
     def may_lag(self) -> dict[str, None]:
         """Return the partitions led here whose followers are not all idle, which the ISR task has to check."""
         self.collect()
-        for partition in tuple(self.restless):
+        for partition in tuple(self.may_have_laggards):
             leadership = self._replicas[partition].leadership
             if leadership is None or leadership.rests:
-                del self.restless[partition]
-        return self.restless
+                del self.may_have_laggards[partition]
+        return self.may_have_laggards
 
     def save(self) -> tuple[tuple[Any, ...], ...]:
         """Return the state of all replicas."""
@@ -97,13 +97,13 @@ Overrides = Mapping[str, ConfigValue]
 class ReplicaSource(Protocol):
     """Factory of replicas, which also registers them with the observers."""
 
-    def make(self, broker: int, state: PartitionState, topic: TopicConfig) -> Replica:
+    def create_replica(self, broker: int, state: PartitionState, topic: TopicConfig) -> Replica:
         """Create a new, empty replica."""
 
-    def find(self, broker: int, partition: str) -> Replica:
+    def replica(self, broker: int, partition: str) -> Replica:
         """Return the replica that a keyframe refers to."""
 
-    def drop(self, broker: int, partition: str) -> None:
+    def remove_replica(self, broker: int, partition: str) -> None:
         """Unregister a deleted replica."""
 
 
@@ -178,7 +178,7 @@ class ReplicaManager:
         return True
 
     def _make(self, state: PartitionState) -> Replica:
-        replica = self._source.make(self._port.node_id, state, self._settings.of(topic_of(state.partition)))
+        replica = self._source.create_replica(self._port.node_id, state, self._settings.of(topic_of(state.partition)))
         self._replicas[state.partition] = replica
         self._touched.fresh[state.partition] = None
         self._logs.wake_cleaner((replica,))
@@ -188,7 +188,7 @@ class ReplicaManager:
         """Handle a change of the machine's clock, whether the process runs or not."""
         del runs
         self._touched.everything()
-        self._service.disturb()
+        self._service.end_idle()
         for replica in self._replicas.values():
             replica.clock_stepped(by)
 
@@ -209,7 +209,7 @@ class ReplicaManager:
             log = replica.log
             event = ReplicaDeleted(self._port.now, partition, replica.broker, log.log_start, log.leo, by)
             self._emit(event)
-            self._source.drop(replica.broker, partition)
+            self._source.remove_replica(replica.broker, partition)
         self._service.retired(replica)
 
     def strays(self, assigned: Mapping[str, int]) -> list[str]:
@@ -242,7 +242,7 @@ class ReplicaManager:
                 quota.forget(replica.partition)
         self._logs.wake_cleaner(replicas)
 
-    def judge(self, overrides: Overrides, config: BrokerConfig) -> KafkaError:
+    def validate_config(self, overrides: Overrides, config: BrokerConfig) -> KafkaError:
         """Validate dynamic broker configs (``DynamicBrokerConfig.validate``).
 
         INVALID_REQUEST: one is read-only, the version does not have it, or a number of threads is more than doubled or
@@ -285,7 +285,7 @@ class ReplicaManager:
         self._settings.load(settings)
         self._replicas.clear()
         for name in names:
-            replica = self._replicas[name] = self._source.find(self._port.node_id, name)
+            replica = self._replicas[name] = self._source.replica(self._port.node_id, name)
             topic = self._settings.of(topic_of(name))
             if replica.topic is not topic and replica.topic != topic:
                 replica.configure(topic)

@@ -262,7 +262,7 @@ class RequestHandler:
             delayed = DelayedProduce(
                 source, request.correlation, partition, base, replica.leader_epoch, branch, deadline
             )
-            leadership.wait(required, self._purgatory.park_produce(delayed))
+            leadership.wait(required, self._purgatory.delay_produce(delayed))
         elif request.acks or error:
             epoch, begins = (replica.leader_epoch, -1) if base >= 0 else (-1, replica.log.log_start)
             self._port.send(source, ProduceResponse(request.correlation, partition, error, base, epoch, branch, begins))
@@ -284,7 +284,7 @@ class RequestHandler:
             self._respond_to_consumer(source, request, found)
         else:
             deadline = self._port.clock.now + request.max_wait_us
-            self._purgatory.park_fetch(DelayedFetch(source, request, deadline))
+            self._purgatory.delay_fetch(DelayedFetch(source, request, deadline))
 
     def _satisfies(self, request: FetchRequest, found: list[FetchData]) -> bool:
         """Whether a consumer's fetch completes at once: by enough bytes, or by other news such as an error."""
@@ -304,7 +304,7 @@ class RequestHandler:
             self._port.send(source, response)
         else:
             is_empty = not response.partitions and not response.error
-            self._port.asked(source, request.fetcher).answer(request.correlation, response, idle=is_empty)
+            self._port.incoming_exchange(source, request.fetcher).answer(request.correlation, response, idle=is_empty)
 
     def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
         """Send a response; for a full fetch of ``size`` partitions it names a new session if the cache has room."""
@@ -334,7 +334,7 @@ class RequestHandler:
         changed: list[Replica] = []
         waited_for = self._purgatory.deletions.waiting
         for slot in slots:
-            requested = session.asked[slot]
+            requested = session.partitions[slot]
             partition = requested.partition
             self._touched[partition] = None
             replica = self._replicas.get(partition)
@@ -369,7 +369,7 @@ class RequestHandler:
         """Return responses for all slots, including those that were counted without one."""
         answers: list[FetchData] = []
         for slot, old_hw, data in zip(slots, old_hws, found, strict=True):
-            requested = session.asked[slot]
+            requested = session.partitions[slot]
             answers.append(data or caught_up_answer(self._replicas[requested.partition], requested, old_hw))
         return answers
 
@@ -383,18 +383,18 @@ class RequestHandler:
                 self._wake_all(request.replica, session)
             return sessions.open(source, request.partitions)
         for changed in request.partitions:
-            slot = session.places[changed.partition]
-            session.asked[slot] = changed
+            slot = session.slot_of[changed.partition]
+            session.partitions[slot] = changed
             session.dirty[slot] = None
         return session
 
     def _wake_all(self, follower: int, session: FetchSession) -> None:
         """End the idle state of all partitions of a closed session."""
-        for requested in session.asked:
+        for requested in session.partitions:
             replica = self._replicas.get(requested.partition)
             if replica is not None and replica.leadership is not None:
                 remote = replica.leadership.remotes.get(follower)
-                if remote is not None and remote.rests:
+                if remote is not None and remote.idle:
                     self._touched[requested.partition] = None
                     remote.disturb()
 
@@ -413,14 +413,14 @@ class RequestHandler:
         return self._throttled(replica) and self._throttle.exceeded(self._port.clock.now)
 
     def _throttled(self, replica: Replica) -> bool:
-        return self._throttle.concerns(replica.partition, replica.topic.leader_throttled, replica.broker)
+        return self._throttle.applies_to(replica.partition, replica.topic.leader_throttled, replica.broker)
 
     def _answer(self, session: FetchSession, request: FetchRequest, slots: list[int], found: list[FetchData]) -> None:
         """Send a follower its response, and mark partitions without news as idle."""
         follower = session.source[0]
         if not fits(request, len(found)):
             found = limit_to_response_size(request, self._replicas, found)
-        self._respond(follower, request, found, len(session.asked))
+        self._respond(follower, request, found, len(session.partitions))
         if self._profile.hw_push or self._throttle.active:
             self._note_sent(follower, found)
         for slot, data in zip(slots, found, strict=True):
@@ -467,7 +467,7 @@ class RequestHandler:
                     self._answer_consumer(token)
 
     def _wakes_follower(self, replica: Replica, session: FetchSession) -> bool:
-        requested = session.asked[session.places[replica.partition]]
+        requested = session.partitions[session.slot_of[replica.partition]]
         follower = session.source[0]
         if replica.log.leo != requested.offset and not (
             self._throttle.active and self._withholds(replica, follower, requested.offset)
@@ -513,14 +513,14 @@ class RequestHandler:
         now = self._port.clock.now
         found: list[FetchData] = []
         for slot in session.dirty:
-            requested = session.asked[slot]
+            requested = session.partitions[slot]
             data = serve_fetch(
                 self._replicas.get(requested.partition), request, requested, now, self._known, book=False
             )
             found.append(self._throttled_data(request, requested, data) if self._throttle.active else data)
         return found
 
-    def waited(self, follower: int, fetcher: int, serial: int) -> None:
+    def on_fetch_wait(self, follower: int, fetcher: int, serial: int) -> None:
         """Handle the timer of a follower's delayed fetch, which may have reached its maximum wait."""
         session = self._purgatory.sessions.of((follower, fetcher))
         if session is not None and session.serial == serial and session.rang(self._port.clock.now):
@@ -535,13 +535,13 @@ class RequestHandler:
         for token, _error in done:
             self._answer_produce(token, error)
         for session in self._purgatory.sessions.watching(partition):
-            session.mark(session.places[partition])
+            session.mark(session.slot_of[partition])
             self._answer_follower(session)
         for token in tuple(self._purgatory.readers.get(partition, ())):
             self._answer_consumer(token)
         self._purgatory.hosted.retired(partition)
 
-    def disturb(self) -> None:
+    def end_idle(self) -> None:
         """End the idle state of all fetches before a change of roles or live brokers."""
         for replica in self._replicas.values():
             if replica.leadership is not None:
@@ -581,7 +581,7 @@ class RequestHandler:
         if request.replica == CONSUMER:
             self._port.send(source, response)
             return
-        exchange = self._port.asked(source, fetcher_of(request.correlation))
+        exchange = self._port.incoming_exchange(source, fetcher_of(request.correlation))
         exchange.answer(request.correlation, response, idle=False)
 
     def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
@@ -595,4 +595,6 @@ class RequestHandler:
         if request.replica == CONSUMER:
             self._port.send(source, response)
         else:
-            self._port.asked(source, fetcher_of(request.correlation)).answer(request.correlation, response, idle=False)
+            self._port.incoming_exchange(source, fetcher_of(request.correlation)).answer(
+                request.correlation, response, idle=False
+            )

@@ -46,8 +46,17 @@ class Checker:
     """All checks of one cluster: invariants, liveness, anomalies, ledger and findings. ``emit`` adds events."""
 
     __slots__ = (
-        "_has_clients", "casebook", "deleting", "history", "invariants", "ledger", "liveness", "readings", "transacted",
-        "waits", "witness",
+        "_has_clients",
+        "anomalies",
+        "deleting",
+        "findings",
+        "history",
+        "invariants",
+        "ledger",
+        "liveness",
+        "readings",
+        "transacted",
+        "waits",
     )  # fmt: skip
 
     def __init__(
@@ -70,13 +79,13 @@ class Checker:
         self.transacted = TransactionOutcomes(cluster_state, self.ledger.acked_in)
         self.invariants = InvariantChecker(cluster_state, emit, plane)
         excuses, undone = self.invariants.excuses, self.transacted.undone
-        self.witness = AnomalyChecker(cluster_state, clients or NO_CLIENTS, excuses, undone)
-        self.readings = DeliveredRecords(self.witness.empty)
-        self.casebook = FindingCollector(cluster_state, self.history, self.ledger, self.readings, self.transacted)
+        self.anomalies = AnomalyChecker(cluster_state, clients or NO_CLIENTS, excuses, undone)
+        self.readings = DeliveredRecords(self.anomalies.empty)
+        self.findings = FindingCollector(cluster_state, self.history, self.ledger, self.readings, self.transacted)
         self.liveness: LivenessChecker | None = None
         """The liveness checker; None where virtual time does not pass."""
 
-    def listeners(self) -> dict[type[TraceEvent], Callable[[Any], None]]:
+    def handlers(self) -> dict[type[TraceEvent], Callable[[Any], None]]:
         """Return the handlers of frequent event types; :meth:`observe` handles all others."""
         handlers: dict[type[TraceEvent], Callable[[Any], None]] = {
             RecordsSent: self._sent,
@@ -93,35 +102,35 @@ class Checker:
         return handlers
 
     def _sent(self, event: RecordsSent) -> None:
-        self.ledger.books.sent(event.client, event.partition, event.sequence, event.count)
+        self.ledger.deliveries.sent(event.client, event.partition, event.sequence, event.count)
         liveness = self.liveness
         if liveness is not None and event.at_us >= liveness.next_us:
-            liveness.look(event.at_us)
+            liveness.check(event.at_us)
         if self._has_clients:
-            self.witness.listening.sent(event)
+            self.anomalies.history.sent(event)
 
     def _refused(self, event: ProduceRefused) -> None:
-        self.casebook.attempts.refused(event)
+        self.findings.attempts.refused(event)
         self._check_liveness(event.at_us)
 
     def _offsets_committed(self, event: OffsetsCommitted) -> None:
-        self.casebook.readers.committed(event)
+        self.findings.readers.committed(event)
         self._check_liveness(event.at_us)
         if self._has_clients:
-            self.witness.listening.committed(event)
+            self.anomalies.history.committed(event)
 
     def _check_liveness(self, now: int) -> None:
         """Check liveness if an obligation may be overdue at ``now``."""
         liveness = self.liveness
         if liveness is not None and now >= liveness.next_us:
-            liveness.look(now)
+            liveness.check(now)
 
     def _aborted(self, event: RecordsAborted) -> None:
         self.ledger.aborted(event)
         self.transacted.aborted(event)
         self.transacted.changes += 1
         if self._has_clients:
-            self.witness.listening.aborted(event)
+            self.anomalies.history.aborted(event)
 
     def _acked(self, event: RecordsAcked) -> None:
         self.ledger.acked(event)
@@ -129,20 +138,20 @@ class Checker:
         if event.acks < 0:
             self.invariants.min_isr.acked(event)
         if self._has_clients:
-            self.witness.listening.acked(event)
+            self.anomalies.history.acked(event)
 
     def _read(self, event: RecordsRead) -> None:
-        self.readings.handed(event)
-        self.casebook.readers.read(event)
+        self.readings.records_read(event)
+        self.findings.readers.read(event)
         self.invariants.read(event)
         if self._has_clients:
-            self.witness.listening.read(event)
+            self.anomalies.history.read(event)
 
     def _abandoned(self, event: RecordsAbandoned) -> None:
-        self.readings.left_behind(event)
-        self.casebook.readers.left_behind(event)
+        self.readings.records_abandoned(event)
+        self.findings.readers.records_abandoned(event)
         if self._has_clients:
-            self.witness.listening.abandoned(event)
+            self.anomalies.history.abandoned(event)
 
     def _appended(self, event: Appended) -> None:
         if event.acks == 0:
@@ -167,24 +176,24 @@ class Checker:
             self.deleting = True
             self.ledger.deleted(event)
             self.deleting = False
-            self.casebook.deleted(event.partition)
+            self.findings.deleted(event.partition)
             self.transacted.deleted(event)
             self.readings.deleted(event.partition)
         if self._has_clients:
-            self.witness.observe(event)
+            self.anomalies.observe(event)
         self.history.observe(event)
         if isinstance(event, RecordsLost):
             self._explain_loss(event)
         outer, self.history.trigger = self.history.trigger, event
         self._dispatch(event)
-        self.casebook.readers.observe(event)
+        self.findings.readers.observe(event)
         self.history.trigger = outer
 
     def _explain_loss(self, event: RecordsLost) -> None:
         if self.deleting:
-            self.casebook.buried(event)
+            self.findings.explain_lost_with_topic(event)
         else:
-            self.casebook.lost(event)
+            self.findings.explain_lost(event)
 
     def _dispatch(self, event: TraceEvent) -> None:
         self.invariants.observe(event)
@@ -213,26 +222,26 @@ class Checker:
         if self.liveness is not None:
             self.liveness.close(now)
         if self._has_clients:
-            self.witness.close(now)
+            self.anomalies.close(now)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
             self.history.save(), self.ledger.save(), self.invariants.save(), self.readings.save(),
-            self.transacted.save(), self.casebook.save(), self.witness.save(),
+            self.transacted.save(), self.findings.save(), self.anomalies.save(),
             () if self.liveness is None else self.liveness.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         history, ledger, invariants, readings, transacted, casebook, witness, liveness = saved
-        self.witness.load(witness)
+        self.anomalies.load(witness)
         self.history.load(history)
         self.ledger.load(ledger)
         self.invariants.load(invariants)
         self.readings.load(readings)
         self.transacted.load(transacted)
-        self.casebook.load(casebook)
+        self.findings.load(casebook)
         if self.liveness is not None:
             self.liveness.load(liveness)
 

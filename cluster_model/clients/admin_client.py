@@ -358,7 +358,7 @@ class AdminClient:
     def __init__(self, port: NodeContext, config: AdminConfig, brokers: tuple[int, ...], stream: RandomStream) -> None:
         """Make a client; ``brokers`` are the ``bootstrap.servers``, of which ``stream`` chooses one at random."""
         port = NetworkClient(port, config.connections, config.request_timeout_us, stream)
-        port.start_cold()
+        port.start_disconnected()
         self.on_answer: Callable[[int, Answer], None] = _ignore_answer
         self._port = port
         self._config = config
@@ -390,10 +390,10 @@ class AdminClient:
     def receive(self, source: int, message: Message | AdminResponse | GroupResponse) -> None:
         """Handle a message; responses to requests that are no longer open are ignored."""
         was_open = source in self._port.open
-        if self._port.heard(source, message):
+        if self._port.handle(source, message):
             if not was_open and source in self._port.open:
                 self._opened(source)
-        elif self._port.refused(source, message):
+        elif self._port.handle_refused(source, message):
             self._lost(source, sent=False)
         elif isinstance(message, MetadataResponse):
             self._metadata_answered(message)

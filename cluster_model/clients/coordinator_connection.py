@@ -91,7 +91,7 @@ class CoordinatorConnection:
         else:
             self._metadata.refresh()
 
-    def ask(self, kind: str, request: Any, timeout_us: int = 0) -> int:
+    def send(self, kind: str, request: Any, timeout_us: int = 0) -> int:
         """Send a request to the coordinator; return the correlation that it was given."""
         correlation = self._register(kind, self.node, timeout_us or self._timeout_us)
         self._port.send(self.node, request._replace(correlation=correlation))
@@ -102,7 +102,7 @@ class CoordinatorConnection:
         self._in_flight[self._correlation] = (kind, broker, self._port.now + timeout_us)
         return self._correlation
 
-    def take(self, correlation: int) -> bool:
+    def complete(self, correlation: int) -> bool:
         """Handle a response; return False if its request is no longer in flight."""
         return self._in_flight.pop(correlation, None) is not None
 
@@ -120,7 +120,7 @@ class CoordinatorConnection:
             self.unknown()
         return [(kind, number) for kind, number in failed if kind != _FIND]
 
-    def overdue(self, now: int) -> list[int]:
+    def timed_out(self, now: int) -> list[int]:
         """Return the brokers of requests that timed out."""
         return [broker for _kind, broker, deadline in self._in_flight.values() if deadline <= now]
 

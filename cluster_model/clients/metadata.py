@@ -39,15 +39,15 @@ class StaleMetadataResponses:
         if not self._delays:
             self._answers.clear()
 
-    def know(self, answer: MetadataResponse, now: int) -> None:
+    def record(self, answer: MetadataResponse, now: int) -> None:
         """Record the current response."""
         if not self._answers or self._answers[-1][1][1:] != answer[1:]:
             self._answers.append((now, answer))
 
-    def instead_of(self, answer: MetadataResponse, now: int) -> MetadataResponse:
+    def stale_response(self, answer: MetadataResponse, now: int) -> MetadataResponse:
         """Return the stale response to deliver in place of ``answer``: that of the delay ago, or the oldest known."""
         if answer.brokers:
-            self.know(answer, now)
+            self.record(answer, now)
         if not self._answers:
             return answer
         known = self._answers
@@ -130,14 +130,14 @@ class Metadata:
         """Responses kept stale by faults; the next process of the client takes it over."""
 
     def delay_metadata(self, fault: int, delay_us: int) -> None:
-        """Make responses stale by ``delay_us`` from now on, 0: without any news until :meth:`hear`."""
+        """Make responses stale by ``delay_us`` from now on, 0: without any news until :meth:`stop_delay`."""
         if not self.old.any and self.states:
             racks = tuple([self.racks.get(broker, "") for broker in self._online]) if self.racks else ()
             known = MetadataResponse(0, tuple(self.states.values()), self._online, NO_LEADER, racks)
-            self.old.know(known, self._port.now)
+            self.old.record(known, self._port.now)
         self.old.hold(fault, delay_us)
 
-    def hear(self, fault: int) -> None:
+    def stop_delay(self, fault: int) -> None:
         """Undo :meth:`delay_metadata` by that fault."""
         self.old.release(fault)
 
@@ -161,7 +161,7 @@ class Metadata:
         state = self.states.get(partition)
         return -1 if state is None else state.leader_epoch
 
-    def holds(self, partition: str, broker: int) -> bool:
+    def has_online_replica(self, partition: str, broker: int) -> bool:
         """Return whether a broker is live and has a replica of a partition (``Cluster.nodeIfOnline``)."""
         state = self.states.get(partition)
         return state is not None and broker in state.replicas and broker in self._online
@@ -222,13 +222,13 @@ class Metadata:
         state, tried = self._port.rank(broker)
         return (state, self._busy(broker), tried)
 
-    def answered(self, response: MetadataResponse) -> bool:
+    def handle_response(self, response: MetadataResponse) -> bool:
         """Handle a response; return True if it was expected and has metadata."""
         if self._node == NO_LEADER or response.correlation != self._correlation:
             return False
         self._node = NO_LEADER
         if self.old.any:
-            response = self.old.instead_of(response, self._port.now)
+            response = self.old.stale_response(response, self._port.now)
         if not response.brokers:  # The broker has just started and has no metadata yet.
             self.refresh()
             return False

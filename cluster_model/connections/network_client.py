@@ -47,7 +47,7 @@ class ConnectionState(IntEnum):
     READY = 3
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The state as it is printed."""
         return self.name.lower().replace("_", " ").replace("api", "API")
 
@@ -132,7 +132,7 @@ class NetworkClient(NodeContext):
         self.opened: Callable[[int], None] | None = None
         """Called with a broker when a connection to it is ready, for requests sent by exchanges of their own."""
 
-    def start_cold(self) -> None:
+    def start_disconnected(self) -> None:
         """Mark the process as started during the session: it has no connections yet."""
         self._cold = True
 
@@ -232,7 +232,7 @@ class NetworkClient(NodeContext):
         connection = self._unready.get(peer)
         return connection is not None and connection.state is CONNECTING and connection.attempt == message.attempt
 
-    def heard(self, source: int, message: Any) -> bool:
+    def handle(self, source: int, message: Any) -> bool:
         """Handle a message about a connection that is not a failure; False for any other message."""
         connection = self._unready.get(source)
         if isinstance(message, Connected):
@@ -245,7 +245,7 @@ class NetworkClient(NodeContext):
             self._opened(source, connection)
         return True
 
-    def refused(self, peer: int, message: Any) -> bool:
+    def handle_refused(self, peer: int, message: Any) -> bool:
         """Handle the failure of the current attempt; False for any other message."""
         if not isinstance(message, ConnectionRefused) or not self.awaits(peer, message):
             return False

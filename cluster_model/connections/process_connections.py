@@ -103,7 +103,7 @@ class BlockingConnection:
 class ConnectionHandler(Protocol):
     """Handler of the connections of one purpose."""
 
-    def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
+    def connection_result(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is not of this purpose."""
 
     def disconnected(self, peer: int) -> None:
@@ -120,14 +120,14 @@ class RequestChannel:
         self.failed: Callable[[int], None]
         """Called with a process to which a connection was lost or could not be made; set by the owner."""
 
-    def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
+    def connection_result(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is not of this purpose."""
         if not self.client.awaits(peer, message):
             return False
-        if self.client.refused(peer, message):
+        if self.client.handle_refused(peer, message):
             self.failed(peer)
         else:
-            self.client.heard(peer, message)
+            self.client.handle(peer, message)
         return True
 
     def disconnected(self, peer: int) -> None:
@@ -180,14 +180,14 @@ class ProcessConnections:
 
     def _answered(self, source: int, message: Connected | ConnectionRefused) -> None:
         for channel in self._channels:
-            if channel.answered(source, message):
+            if channel.connection_result(source, message):
                 return
 
     def _handle_api_versions(self, source: int, message: ApiVersionsResponse) -> None:
         for channel in self._requests:
-            channel.client.heard(source, message)
+            channel.client.handle(source, message)
 
-    def rang(self, number: int) -> None:
+    def on_timer(self, number: int) -> None:
         """Handle a timer of a channel: attempts or requests may have failed."""
         self._requests[number - 1].rang()
 

@@ -106,7 +106,7 @@ def build_parts(
 
     registry = TopicRegistry(profile, config, settings, committed, metadata, emit, keys, streams.seed, whole)
     for topic in spec.topics:
-        registry.begin(topic.name, assign_replicas(topic, spec, streams), topic.config, live)
+        registry.create_initial(topic.name, assign_replicas(topic, spec, streams), topic.config, live)
     return ClusterParts(
         profile, config, committed, metadata, registry.replicas, registry.epoch_branches, registry, producer_keys
     )
@@ -199,7 +199,7 @@ class ControlPlane(Protocol):
     def controller_epoch(self) -> int:
         """Epoch of the newest controller."""
 
-    def view(self) -> tuple[ControllerView, ...]:
+    def member_views(self) -> tuple[ControllerView, ...]:
         """Every node of the control plane as it sees itself; in ZooKeeper mode the servers, then the controller.
 
         ``role`` is ``down`` where the process is not running. A new controller also emits :class:`ControllerChanged`.
@@ -217,10 +217,10 @@ class ControlPlane(Protocol):
     def being_deleted(self, topic: str) -> bool:
         """Whether a topic's deletion is committed while its partitions still exist."""
 
-    def obeyed_epoch(self, broker: int) -> int:
+    def accepted_controller_epoch(self, broker: int) -> int:
         """The newest controller epoch that a broker's process has seen."""
 
-    def controller_known_to(self, broker: int) -> int:
+    def known_controller(self, broker: int) -> int:
         """The node that a running broker believes to be the active controller, NOBODY while it knows none."""
 
     @property
@@ -233,21 +233,21 @@ class ControlPlane(Protocol):
         The ZooKeeper ensemble or the active KRaft controller does it. The broker is not notified.
         """
 
-    def depose_controller(self) -> bool:
+    def resign_controller(self) -> bool:
         """Make the active controller, whose process keeps running, lose its role; False if there is none or it cannot.
 
         In ZooKeeper mode an operator deletes /controller, in KRaft mode the leader of the quorum resigns its epoch.
         """
 
-    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
-        """Delay the effect of metadata updates on a broker by ``delay_us``; 0: until :meth:`pass_metadata`.
+    def delay_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+        """Delay the effect of metadata updates on a broker by ``delay_us``; 0: until :meth:`stop_delaying_metadata`.
 
         ``cache_only``: in ZooKeeper mode delay UpdateMetadata alone, so that the broker still becomes leader and
         follower in time.
         """
 
-    def pass_metadata(self, broker: int, fault: int) -> None:
-        """Undo :meth:`hold_metadata` of that fault."""
+    def stop_delaying_metadata(self, broker: int, fault: int) -> None:
+        """Undo :meth:`delay_metadata` of that fault."""
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """Run a leader election that an administrator requests."""

@@ -54,7 +54,7 @@ class CommittedPartition:
 
     state: PartitionState
     """The state that is sent to brokers."""
-    topic: TopicConfig
+    topic_config: TopicConfig
 
     @property
     def name(self) -> str:
@@ -132,7 +132,7 @@ class CommittedState:
 
     def configure(self, name: str, topic: TopicConfig) -> None:
         """Replace the settings of a partition's topic."""
-        self.records[name].topic = topic
+        self.records[name].topic_config = topic
 
     def commit(self, change: PartitionChange, now: int) -> bool:
         """Apply a committed change and emit events for what differs.
@@ -178,8 +178,8 @@ class CommittedState:
         for name, record in self.records.items():
             state, index = record.state, self._places.get(name, -1)
             rest = () if state[_PLAIN:] == _NOTHING else tuple(state[_PLAIN:])
-            known = index >= 0 and record.topic is self._at_first[index][1]
-            rows.append((index if known else (name, record.topic), *state[1:_PLAIN], rest))
+            known = index >= 0 and record.topic_config is self._at_first[index][1]
+            rows.append((index if known else (name, record.topic_config), *state[1:_PLAIN], rest))
         return tuple(rows)
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -192,7 +192,7 @@ class CommittedState:
             record = current.get(name)
             if record is None:
                 record = CommittedPartition(state, topic)
-            record.state, record.topic = state, topic
+            record.state, record.topic_config = state, topic
             self.records[name] = record
 
 
@@ -272,7 +272,7 @@ class TopicRegistry:
         states = tuple(
             first_state(f"{topic}-{index}", assignment, live, topic_id) for index, assignment in enumerate(placement)
         )
-        self.created(states, overrides, now)
+        self.record_created(states, overrides, now)
         return states
 
     def add_partitions(
@@ -291,10 +291,10 @@ class TopicRegistry:
             first_state(f"{topic}-{index}", assignment, live, topic_id)
             for index, assignment in enumerate(placement, len(known))
         )
-        self.created(states, None, now)
+        self.record_created(states, None, now)
         return states
 
-    def created(self, states: tuple[PartitionState, ...], overrides: Overrides | None, now: int) -> None:
+    def record_created(self, states: tuple[PartitionState, ...], overrides: Overrides | None, now: int) -> None:
         """Record committed partitions; ``overrides`` are their topic's, None if the topic existed before."""
         for state in states:
             self._add(state, overrides)
@@ -311,7 +311,7 @@ class TopicRegistry:
         self.replicas.setdefault(state.partition, {})
         self.committed.add(state, self._settings.of(topic))
 
-    def begin(
+    def create_initial(
         self, topic: str, placement: tuple[tuple[int, ...], ...], overrides: Overrides, live: Collection[int]
     ) -> None:
         """Create a topic that exists from the start: no event, and every broker has its replicas."""
@@ -320,7 +320,7 @@ class TopicRegistry:
             state = first_state(f"{topic}-{index}", assignment, live, topic_id)
             self._add(state, overrides)
             for broker in assignment:
-                self.make(broker, state, self._settings.of(topic))
+                self.create_replica(broker, state, self._settings.of(topic))
 
     def delete(self, topic: str, now: int) -> tuple[str, ...]:
         """Delete a topic whose deletion was committed; return its former partitions.
@@ -358,11 +358,11 @@ class TopicRegistry:
 
     def _refresh(self, partitions: tuple[str, ...]) -> None:
         for partition in partitions:
-            self.committed.records[partition].topic = self._settings.of(topic_of(partition))
+            self.committed.records[partition].topic_config = self._settings.of(topic_of(partition))
 
     # -- replicas on brokers ----------------------------------------------------------------------------------------
 
-    def make(self, broker: int, state: PartitionState, topic: TopicConfig) -> Replica:
+    def create_replica(self, broker: int, state: PartitionState, topic: TopicConfig) -> Replica:
         """Create an empty replica on a broker: a new log directory."""
         partition = state.partition
         epoch_branches = self._branches_of(partition)
@@ -371,15 +371,15 @@ class TopicRegistry:
             self._metadata[broker], self._emit, state.topic_id,
         )  # fmt: skip
         replica.observer = self.observer
-        replica.log.segments.draw_from(number_of(f"{self._seed}/segment-jitter:{broker}:{partition}"))
+        replica.log.segments.set_jitter_seed(number_of(f"{self._seed}/segment-jitter:{broker}:{partition}"))
         self.replicas.setdefault(partition, {})[broker] = replica
         return replica
 
-    def find(self, broker: int, partition: str) -> Replica:
+    def replica(self, broker: int, partition: str) -> Replica:
         """Return the replica that a snapshot refers to."""
         return self.replicas[partition][broker]
 
-    def drop(self, broker: int, partition: str) -> None:
+    def remove_replica(self, broker: int, partition: str) -> None:
         """Remove a replica whose broker deleted its log directory."""
         self.replicas[partition].pop(broker, None)
         self._forget_empty(partition)
@@ -426,7 +426,7 @@ class TopicRegistry:
         for name, topic_id in records:
             topic = self._settings.of(topic_of(name))
             record = known.get(name) or self.committed.add(first_state(name, (), (), topic_id), topic)
-            record.topic = topic
+            record.topic_config = topic
             self.committed.records[name] = record
         former = dict(self.replicas)
         self.replicas.clear()
@@ -438,7 +438,7 @@ class TopicRegistry:
                 if replica is not None and replica.log.epoch_branches is self.epoch_branches[name]:
                     self.replicas[name][broker] = replica
                 else:
-                    self.make(broker, first_state(name, (), ()), self._settings.of(topic_of(name)))
+                    self.create_replica(broker, first_state(name, (), ()), self._settings.of(topic_of(name)))
 
     def _load_branches(self, names: tuple[str, ...], lengths: tuple[Any, ...]) -> None:
         known = dict(self.epoch_branches)
@@ -472,21 +472,21 @@ class DelayedUpdates:
         """(time received in µs, update)."""
 
     @property
-    def holds(self) -> bool:
+    def delaying(self) -> bool:
         """Whether a new update has to wait."""
         return bool(self._delays)
 
     @property
-    def waits(self) -> bool:
+    def nonempty(self) -> bool:
         """Whether any update waits, perhaps only until the process handles it: a new one must not overtake it."""
         return bool(self._waiting)
 
-    def hold(self, fault: int, delay_us: int) -> None:
+    def delay(self, fault: int, delay_us: int) -> None:
         """Delay each update by ``delay_us`` from its arrival; 0: until :meth:`release`."""
         self._delays[fault] = delay_us
 
     def release(self, fault: int) -> None:
-        """Undo :meth:`hold`; :meth:`due` then returns the updates that are due."""
+        """Undo :meth:`delay`; :meth:`due` then returns the updates that are due."""
         self._delays.pop(fault, None)
 
     def put(self, what: Any, now: int) -> None:

@@ -37,14 +37,14 @@ class ImmediateController:
         """A broker was unfenced: elect leaders for partitions that have none."""
         return self._all(lambda record: self._after_unfencing(record, broker, live), now)
 
-    def came_back_short(self, broker: int, live: Live, now: int) -> list[CommittedPartition]:
+    def handle_unclean_shutdown(self, broker: int, live: Live, now: int) -> list[CommittedPartition]:
         """A broker registered after an unclean shutdown: with KIP-966 it leaves every ISR and ELR."""
         if not self.elr:
             return []
 
         def change(record: CommittedPartition) -> PartitionChange | None:
             return kraft_partition_changes.unclean_shutdown(
-                record.state, broker, active=live.__contains__, profile=self.profile, topic=record.topic,
+                record.state, broker, active=live.__contains__, profile=self.profile, topic=record.topic_config,
                 by=f"broker {broker} had not shut down cleanly", elr=True,
             )  # fmt: skip
 
@@ -59,7 +59,7 @@ class ImmediateController:
         return change is not None and self.committed.commit(change, now)
 
     def _after_fencing(self, record: CommittedPartition, broker: int, live: Live, by: str) -> PartitionChange | None:
-        state, topic, profile = record.state, record.topic, self.profile
+        state, topic, profile = record.state, record.topic_config, self.profile
         if profile.kraft:
             return kraft_partition_changes.broker_fenced(
                 state, broker, active=live.__contains__, profile=profile, topic=topic, by=by, elr=self.elr
@@ -72,7 +72,7 @@ class ImmediateController:
         return elected or partition_change.remove_from_isr(state, broker, profile=profile, topic=topic, by=by)
 
     def _after_unfencing(self, record: CommittedPartition, broker: int, live: Live) -> PartitionChange | None:
-        state, topic, profile, by = record.state, record.topic, self.profile, f"broker {broker} unfenced"
+        state, topic, profile, by = record.state, record.topic_config, self.profile, f"broker {broker} unfenced"
         if profile.kraft:
             return kraft_partition_changes.broker_unfenced(
                 state, broker, active=live.__contains__, profile=profile, topic=topic, by=by, elr=self.elr
@@ -110,13 +110,18 @@ class ImmediateController:
         if not self.profile.kraft:
             return alter_partition.accept_zk(record.state, request)
         return alter_partition.accept_kraft(
-            record.state, request, active=live.__contains__, profile=self.profile, topic=record.topic, elr=self.elr
+            record.state,
+            request,
+            active=live.__contains__,
+            profile=self.profile,
+            topic=record.topic_config,
+            elr=self.elr,
         )
 
     def elect_leaders(self, partition: str, live: Live, now: int, *, unclean: bool) -> KafkaError:
         """Run an administrator's election (KIP-460): of the preferred replica, or of any live one if ``unclean``."""
         record = self.committed.records[partition]
-        state, topic, profile, by = record.state, record.topic, self.profile, "administrator"
+        state, topic, profile, by = record.state, record.topic_config, self.profile, "administrator"
         active = live.__contains__
         if profile.kraft:
             change = elect_requested_kraft(
@@ -129,7 +134,7 @@ class ImmediateController:
         self._commit(change, now)
         return KafkaError.NONE
 
-    def elect_by_hand(self, partition: str, leader: int, now: int, *, unclean: bool, live: Live) -> KafkaError:
+    def elect_manually(self, partition: str, leader: int, now: int, *, unclean: bool, live: Live) -> KafkaError:
         """Elect a given leader in a manual step; any replica if ``unclean``. ISR members must be alive."""
         record = self.committed.records[partition]
         if leader not in record.assignment:
@@ -144,7 +149,7 @@ class ImmediateController:
         self, record: CommittedPartition, leader: int, live: Live, *, unclean: bool
     ) -> PartitionChange | None:
         """Apply the rules of the mode as if the wanted leader were the only live replica."""
-        topic, profile, by = record.topic, self.profile, "step"
+        topic, profile, by = record.topic_config, self.profile, "step"
         isr = tuple(broker for broker in record.isr if broker in live or broker == leader)
         if profile.kraft:
             return build_change(
@@ -160,7 +165,7 @@ class ImmediateController:
             record.state, live=leader.__eq__, profile=profile, topic=topic, by=by, unclean=unclean
         )
 
-    def drop_by_hand(self, partition: str, broker: int, now: int, *, live: Live) -> KafkaError:
+    def remove_from_isr_manually(self, partition: str, broker: int, now: int, *, live: Live) -> KafkaError:
         """Remove a broker from the ISR in a manual step, as the controller does for a broker that it fences."""
         record = self.committed.records[partition]
         changed = broker in record.isr and self._commit(

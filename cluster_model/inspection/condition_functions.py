@@ -134,7 +134,9 @@ class ConditionQuery:
     def _replica(self, partition: str, broker: int | None) -> Replica | None:
         """Return a replica, None while no broker has created one: queries on its log are then 0."""
         return (
-            self._cluster_state.shown(partition) if broker is None else self._cluster_state.replica(partition, broker)
+            self._cluster_state.representative(partition)
+            if broker is None
+            else self._cluster_state.replica(partition, broker)
         )
 
     def leader(self, partition: str) -> int:
@@ -180,7 +182,7 @@ class ConditionQuery:
         found: list[list[int | str]] = []
         log = self._cluster_state.replica(partition, broker).log
         for epoch_branch, batch, start, end in log.batches():
-            for low, high in log.left(start, end):
+            for low, high in log.remaining(start, end):
                 for index in range(low - batch.base, high - batch.base):
                     name: int | str = batch.name[index] if batch.name else batch.sequence + index
                     found.append([epoch_branch.epoch, name])
@@ -254,7 +256,7 @@ class ConditionQuery:
         """
         if anomaly is not None and anomaly not in KINDS:
             raise ModelError(f"no anomaly {anomaly!r}; there are {', '.join(KINDS)}", code="no_anomaly")
-        return self._checker.witness.count(self._now(), anomaly or "")
+        return self._checker.anomalies.count(self._now(), anomaly or "")
 
     def read(self, group: str) -> int:
         """Return the number of records delivered to a group's applications, counting every delivery."""
@@ -269,7 +271,7 @@ class ConditionQuery:
     def skipped(self, group: str) -> int:
         """Return the number of records that a group skipped: never delivered, and below its positions."""
         self._group(group)
-        return self._checker.casebook.passed_over(group)
+        return self._checker.findings.skipped_records(group)
 
     def abandoned(self, group: str) -> int:
         """Return the records that were fetched but unprocessed when an application ended, and not delivered since."""
@@ -360,7 +362,7 @@ class ConditionQuery:
         return groups[group]
 
     def _record_count(self, column: int, producer: str | None) -> int:
-        totals = self._checker.ledger.books.totals
+        totals = self._checker.ledger.deliveries.totals
         if producer is None:
             return sum(entries[column] for entries in totals.values())
         return totals[producer][column] if producer in totals else 0
@@ -467,7 +469,7 @@ class ConditionQuery:
 
     def findings(self, cause: str | None = None) -> int:
         """Return the number of findings so far, of one cause or of all."""
-        return self._checker.casebook.count(self._now(), cause)
+        return self._checker.findings.count(self._now(), cause)
 
     def now(self) -> int:
         """Return the virtual time in microseconds."""

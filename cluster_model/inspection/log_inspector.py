@@ -176,7 +176,7 @@ def _holders(
         if offset < log.log_start:
             gone = DELETED if gone == TRUNCATED else gone
         elif offset < log.leo and log.branch_at(offset) is epoch_branch:
-            if log.left(offset, offset + 1):
+            if log.remaining(offset, offset + 1):
                 holders.append(broker)
             else:
                 gone = COMPACTED
@@ -245,7 +245,7 @@ def _inspected(
     partition = record.partition
     batch = branch.batch_at(offset)
     numbered = batch.producer_id >= 0 and batch.kind < ABORT
-    committed = checker.ledger.books_of(partition).committed_in(branch.id)
+    committed = checker.ledger.acked_records_of(partition).committed_in(branch.id)
     return RecordInspection(
         record=record,
         log_branch=branch.id,
@@ -277,7 +277,7 @@ def _holding(log: ReplicaLog, offset: int, branch: int) -> CopyStatus:
         return "behind"
     if offset < log.log_start:
         return "below"
-    if not log.left(offset, offset + 1):
+    if not log.remaining(offset, offset + 1):
         return "compacted"
     return "holds" if log.branch_at(offset).id == branch else "other"
 
@@ -288,7 +288,7 @@ def _transaction_state(
     """Return the state of a transaction by the leader's log if it holds the record, else by any that does."""
     if batch.kind != TRANSACTIONAL:
         return ""
-    leader = cluster_state.true_leader(partition)
+    leader = cluster_state.committed_leader(partition)
     other_replicas = [each for each in cluster_state.replicas[partition].values() if each is not leader]
     for replica in [*([] if leader is None else [leader]), *other_replicas]:
         log = replica.log

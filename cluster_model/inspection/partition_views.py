@@ -33,7 +33,11 @@ def _partition_view(
     cluster_state: ClusterState, checker: Checker, name: str, outdated: tuple[CachedMetadataView, ...]
 ) -> PartitionView:
     record, replicas_by_broker = cluster_state.record(name), cluster_state.replicas[name]
-    leader, shown, assignment = cluster_state.true_leader(name), cluster_state.shown(name), record.assignment
+    leader, shown, assignment = (
+        cluster_state.committed_leader(name),
+        cluster_state.representative(name),
+        record.assignment,
+    )
     replicas = tuple(
         _replica_view(cluster_state, record, replicas_by_broker[each], leader, shown)
         for each in assignment
@@ -86,7 +90,10 @@ def _replica_view(
 def status_of(cluster_state: ClusterState, name: str, broker: int) -> ReplicaStatus:
     """Return a replica's status, the worst one that applies."""
     return _status(
-        cluster_state, cluster_state.record(name), cluster_state.replicas[name][broker], cluster_state.true_leader(name)
+        cluster_state,
+        cluster_state.record(name),
+        cluster_state.replicas[name][broker],
+        cluster_state.committed_leader(name),
     )
 
 
@@ -108,7 +115,7 @@ def _status(
 def log_view(cluster_state: ClusterState, checker: Checker, name: str, start: int, end: int) -> LogView:
     """Return the logs of a partition side by side over ``[start, end)``."""
     record = cluster_state.record(name)
-    leader = cluster_state.true_leader(name)
+    leader = cluster_state.committed_leader(name)
     lanes = tuple(_lane(cluster_state, checker, name, broker, (start, end)) for broker in cluster_state.replicas[name])
     return LogView(name, start, end, record.leader, -1 if leader is None else leader.hw, lanes)
 
@@ -116,7 +123,7 @@ def log_view(cluster_state: ClusterState, checker: Checker, name: str, start: in
 def _lane(cluster_state: ClusterState, checker: Checker, name: str, broker: int, window: Range) -> ReplicaLogView:
     replica = cluster_state.replicas[name][broker]
     log = replica.log
-    leader = cluster_state.true_leader(name)
+    leader = cluster_state.committed_leader(name)
     diverged = [] if leader is None or leader is replica else differing(leader.log, log)
     if leader is not None and leader is not replica and log.leo > leader.log.leo:
         diverged.append((max(leader.log.leo, log.log_start), log.leo))
@@ -155,7 +162,7 @@ def _inside(offset: int, ranges: list[Range]) -> bool:
 def ledger_view(checker: Checker) -> LedgerView:
     """Return the record counts of all producers together."""
     ledger = checker.ledger
-    books = zip((0, 0, 0, 0, 0), *ledger.books.totals.values(), strict=True)
+    books = zip((0, 0, 0, 0, 0), *ledger.deliveries.totals.values(), strict=True)
     sent, acked, failed, unknown, aborted = (sum(column) for column in books)
     return LedgerView(
         sent=sent,

@@ -95,8 +95,17 @@ class LinkFaultState:
     """All link conditions of one direction, and their remaining effects."""
 
     __slots__ = (
-        "answer_jitter_us", "answer_us", "answers_at", "believes", "carry", "close_us", "doomed", "lines", "loss",
-        "repeats", "shapes",
+        "answer_jitter_us",
+        "answer_us",
+        "answers_at",
+        "breaking",
+        "carry",
+        "close_us",
+        "late_close",
+        "loss",
+        "queues",
+        "repeats",
+        "shapes",
     )  # fmt: skip
 
     def __init__(self, carry: MessageCarrier) -> None:
@@ -105,9 +114,9 @@ class LinkFaultState:
         """(fault, link condition), oldest first."""
         self.answers_at: dict[int, int] = {}
         """Wire → arrival of its last late response, which no other overtakes."""
-        self.doomed: dict[int, int] = {}
+        self.breaking: dict[int, int] = {}
         """Wire → number of a pending break: a segment was lost too often, and nothing of this connection arrives."""
-        self.believes = 0
+        self.late_close = 0
         """Number of the late close notification of the sender's connection, 0 for none: its requests are dropped."""
         self.shaped(0, 0, ())
 
@@ -120,28 +129,28 @@ class LinkFaultState:
         self.answer_us = sum(shape.answer_us for shape in conditions)
         self.answer_jitter_us = sum(shape.answer_jitter_us for shape in conditions)
         self.close_us = max((shape.close_us for shape in conditions), default=0)
-        self.lines = queues_of(source, target, shapes)
+        self.queues = queues_of(source, target, shapes)
 
     def over(self, now: int) -> bool:
         """Whether no effect remains."""
-        gone = not self.shapes and not self.doomed and not self.believes
+        gone = not self.shapes and not self.breaking and not self.late_close
         return gone and all(at <= now for at in self.answers_at.values())
 
     def reset(self) -> None:
         """Reset the state for new connections in this direction."""
         self.answers_at.clear()
-        self.doomed.clear()
-        self.believes = 0
+        self.breaking.clear()
+        self.late_close = 0
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
-        return (self.shapes, tuple(self.answers_at.items()), tuple(self.doomed.items()), self.believes)
+        return (self.shapes, tuple(self.answers_at.items()), tuple(self.breaking.items()), self.late_close)
 
     def load(self, source: int, target: int, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        shapes, answers_at, doomed, self.believes = saved
+        shapes, answers_at, doomed, self.late_close = saved
         self.shaped(source, target, tuple([(fault, LinkCondition(*shape)) for fault, shape in shapes]))
-        self.answers_at, self.doomed = dict(answers_at), dict(doomed)
+        self.answers_at, self.breaking = dict(answers_at), dict(doomed)
 
 
 def queues_of(source: int, target: int, shapes: tuple[tuple[int, LinkCondition], ...]) -> dict[LinkQueueKey, int]:
@@ -286,8 +295,21 @@ class Link:
     """One direction between two processes, with the wires of all their connections."""
 
     __slots__ = (
-        "_jitter", "_latency", "_seed", "again_us", "cuts", "held", "lag", "name", "ready", "source", "target",
-        "trouble", "used", "wire", "wires",
+        "_jitter",
+        "_latency",
+        "_seed",
+        "again_us",
+        "cuts",
+        "fault_state",
+        "held",
+        "lag",
+        "name",
+        "ready",
+        "source",
+        "target",
+        "used",
+        "wire",
+        "wires",
     )  # fmt: skip
 
     def __init__(self, seed: int, source: Process, target: Process, latency: int, jitter: int) -> None:
@@ -300,7 +322,7 @@ class Link:
         """Whether a connection exists: a message has passed since the last reset."""
         self.ready = False
         """Whether it is used and neither cut nor disturbed: all that a sender must check."""
-        self.trouble: LinkFaultState | None = None
+        self.fault_state: LinkFaultState | None = None
         """Other effects of faults, managed by :mod:`cluster_model.kernel.link_faults`."""
         self.cuts: tuple[int, ...] = ()
         """Faults that cut it; while there is one, nothing passes."""
@@ -334,7 +356,7 @@ class Link:
     def use(self) -> bool:
         """Mark the link as used by a message; returns whether it is neither cut nor disturbed."""
         self.used = True
-        self.ready = not self.cuts and self.trouble is None
+        self.ready = not self.cuts and self.fault_state is None
         return self.ready
 
     def close(self) -> None:
@@ -352,13 +374,13 @@ class Link:
         self.cuts = tuple(other for other in self.cuts if other != fault)
         if self.cuts:
             return
-        self.ready = self.used and self.trouble is None
+        self.ready = self.used and self.fault_state is None
         held, self.held = self.held, []
         if held:
             self.again_us = kernel.now + RETRANSMIT_US
         for message in held:
-            if self.trouble is not None:
-                self.trouble.carry(message.wire, message.order, message.payload, RETRANSMIT_US)
+            if self.fault_state is not None:
+                self.fault_state.carry(message.wire, message.order, message.payload, RETRANSMIT_US)
                 continue
             at = self.wires[message.wire].arrival(kernel.now + RETRANSMIT_US)
             if message.order:
@@ -368,8 +390,8 @@ class Link:
 
     def hold(self, kernel: EventLoop, wire: Channel, order: int, payload: Payload) -> None:
         """Hold a message until the cut is healed, or for :data:`GIVEN_UP_US`; on a disturbed link, carry it."""
-        if self.trouble is not None and not self.cuts:
-            self.trouble.carry(self.wires.index(wire), order, payload)
+        if self.fault_state is not None and not self.cuts:
+            self.fault_state.carry(self.wires.index(wire), order, payload)
             return
         self.held.append(HeldMessage(kernel.now, self.wires.index(wire), order, payload))
         if len(self.held) == 1:
@@ -407,4 +429,4 @@ class Link:
         cuts, held, self.again_us = cut or ((), (), 0)
         self.cuts = cuts
         self.held = list(held)
-        self.ready = self.used and not cuts and self.trouble is None
+        self.ready = self.used and not cuts and self.fault_state is None

@@ -150,10 +150,10 @@ class NetworkAccess(Protocol):
     def link(self, source: int, target: int) -> Link:
         """Return the link from one process to another."""
 
-    def rouse(self, *nodes: int) -> None:
+    def wake_exchanges(self, *nodes: int) -> None:
         """Wake the idle exchanges of these processes."""
 
-    def tell(self, node: int, peer: int, life: int) -> None:
+    def notify_disconnect(self, node: int, peer: int, life: int) -> None:
         """Notify a process of this incarnation that its connection to ``peer`` is broken."""
 
 
@@ -183,7 +183,7 @@ class LinkFaults:
 
     def shape(self, source: int, target: int, fault: int, shape: LinkCondition) -> None:
         """Set a fault's condition of one direction, replacing its previous one."""
-        self._net.rouse(source, target)
+        self._net.wake_exchanges(source, target)
         trouble = self._trouble(self._net.link(source, target))
         kept = tuple([each for each in trouble.shapes if each[0] != fault])
         trouble.shaped(source, target, (*kept, (fault, shape)))
@@ -191,7 +191,9 @@ class LinkFaults:
 
     def lift(self, fault: int) -> None:
         """Remove all conditions of a fault."""
-        pairs = [pair for pair, link in self._links.items() if link.trouble and fault in dict(link.trouble.shapes)]
+        pairs = [
+            pair for pair, link in self._links.items() if link.fault_state and fault in dict(link.fault_state.shapes)
+        ]
         for pair in pairs:
             trouble = self._trouble(self._net.link(*pair))
             trouble.shaped(*pair, tuple([each for each in trouble.shapes if each[0] != fault]))
@@ -200,23 +202,23 @@ class LinkFaults:
         self._settle(pairs)
 
     def _trouble(self, link: Link) -> LinkFaultState:
-        if link.trouble is None:
+        if link.fault_state is None:
 
             def carry(wire: int, order: int, payload: Payload, wait_us: int = 0) -> None:
                 self._carry(link, wire, order, payload, wait_us)
 
-            link.trouble = LinkFaultState(carry)
+            link.fault_state = LinkFaultState(carry)
             link.ready = False
             self._links[link.source.id, link.target.id] = link
-        return link.trouble
+        return link.fault_state
 
     def _settle(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Adjust the queues after limits have changed; messages in a removed queue continue."""
         now = self._net.kernel.now
         wanted: dict[LinkQueueKey, int] = {}
         for link in self._links.values():
-            if link.trouble is not None:
-                wanted |= {line: min(rate, wanted.get(line, rate)) for line, rate in link.trouble.lines.items()}
+            if link.fault_state is not None:
+                wanted |= {line: min(rate, wanted.get(line, rate)) for line, rate in link.fault_state.queues.items()}
         for line, pipe in self._pipes.items():
             if line in wanted and wanted[line] != pipe.rate:
                 pipe.limit(wanted[line], now)
@@ -232,12 +234,12 @@ class LinkFaults:
 
     def _forget(self, link: Link) -> bool:
         """Remove the fault state of a link without remaining effects; returns whether it has none."""
-        trouble = link.trouble
+        trouble = link.fault_state
         if trouble is None:
             return True
         if not trouble.over(self._net.kernel.now):
             return False
-        link.trouble = None
+        link.fault_state = None
         link.ready = link.used and not link.cuts
         del self._links[link.source.id, link.target.id]
         return True
@@ -255,7 +257,7 @@ class LinkFaults:
     def _forward(self, message: QueuedMessage, after: LinkQueueKey | None) -> None:
         """Add a message to the next queue, or send it after the last one."""
         link = self._net.link(message.source, message.target)
-        for line in () if link.trouble is None else link.trouble.lines:
+        for line in () if link.fault_state is None else link.fault_state.queues:
             if after is None or line > after:
                 pipe = self._pipes[line]
                 if pipe.enter(message, self._net.kernel.now):
@@ -269,13 +271,13 @@ class LinkFaults:
 
     def _leave(self, link: Link, message: QueuedMessage) -> None:
         """Send a message: apply loss, delay and duplication."""
-        trouble, now = link.trouble, self._net.kernel.now + message.wait_us
+        trouble, now = link.fault_state, self._net.kernel.now + message.wait_us
         wire = link.wires[message.wire]
         if trouble is None:
             self._put(wire.arrival(now), message)
             return
         kind = self.measures.kind(message.payload[3])
-        if message.wire in trouble.doomed or (trouble.believes and kind == REQUEST):
+        if message.wire in trouble.breaking or (trouble.late_close and kind == REQUEST):
             return
         if trouble.loss:
             retransmission_us = self._retransmission_us(wire, message.size, trouble.loss)
@@ -345,14 +347,14 @@ class LinkFaults:
 
     def _schedule_break(self, link: Link, trouble: LinkFaultState, wire: int) -> None:
         """Drop everything after a segment that is lost too often, and schedule the break of the connection."""
-        trouble.doomed[wire] = serial = self._next()
+        trouble.breaking[wire] = serial = self._next()
         kernel = self._net.kernel
         kernel.schedule(kernel.now + GIVEN_UP_US, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
 
     def _break_doomed(self, source: int, target: int, trouble: LinkFaultState) -> None:
         """Break connections with a lost segment when the sender would retransmit it, as the loss has ended."""
         kernel = self._net.kernel
-        for serial in trouble.doomed.values():
+        for serial in trouble.breaking.values():
             kernel.schedule(kernel.now + RETRANSMIT_US, TROUBLE, source, (BREAK, target, serial))
 
     def never_sent_again(self, link: Link) -> None:
@@ -375,7 +377,7 @@ class LinkFaults:
 
     def sever(self, one: int, other: int) -> bool:
         """Break all connections between two processes; False if there was none."""
-        self._net.rouse(one, other)
+        self._net.wake_exchanges(one, other)
         forward, reverse = self._net.link(one, other), self._net.link(other, one)
         if not forward.used and not reverse.used:
             return False
@@ -386,15 +388,15 @@ class LinkFaults:
             link.close()
             for wire in link.wires:
                 wire.arrives = 0
-            if link.trouble is not None:
-                link.trouble.reset()
+            if link.fault_state is not None:
+                link.fault_state.reset()
                 self._forget(link)
         for link in (forward, reverse):
             opposite = reverse if link is forward else forward
-            if opposite.trouble is not None and opposite.trouble.close_us:
-                self._delay_close(link, opposite.trouble.close_us)
+            if opposite.fault_state is not None and opposite.fault_state.close_us:
+                self._delay_close(link, opposite.fault_state.close_us)
             else:
-                self._net.tell(link.source.id, link.target.id, link.source.incarnation)
+                self._net.notify_disconnect(link.source.id, link.target.id, link.source.incarnation)
         return True
 
     def closed(self, link: Link, payload: Payload) -> None:
@@ -408,9 +410,9 @@ class LinkFaults:
     def _delay_close(self, link: Link, close_us: int) -> None:
         """Delay the close notification of this link's source; it may time out by itself before."""
         trouble = self._trouble(link)
-        if trouble.believes:
+        if trouble.late_close:
             return
-        trouble.believes = serial = self._next()
+        trouble.late_close = serial = self._next()
         kernel = self._net.kernel
         kernel.schedule(kernel.now + close_us, TROUBLE, link.source.id, (NEWS, link.target.id, serial))
 
@@ -420,23 +422,23 @@ class LinkFaults:
         Messages sent on it may still arrive, after messages sent later.
         """
         for link, wire in ((there, asks), (back, answers)):
-            trouble = link.trouble
+            trouble = link.fault_state
             if trouble is None:
                 continue
             wire.arrives = 0
             trouble.answers_at.pop(link.wires.index(wire), None)
-            trouble.believes = 0 if link is there else trouble.believes
-            serial = trouble.doomed.get(link.wires.index(wire))
+            trouble.late_close = 0 if link is there else trouble.late_close
+            serial = trouble.breaking.get(link.wires.index(wire))
             if serial is not None:
                 kernel = self._net.kernel
                 kernel.schedule(kernel.now, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
 
     def taken(self, link: Link) -> list[QueuedMessage]:
         """Remove and return the messages queued for this link, oldest first."""
-        if link.trouble is None:
+        if link.fault_state is None:
             return []
         taken: list[QueuedMessage] = []
-        for line in reversed(link.trouble.lines):
+        for line in reversed(link.fault_state.queues):
             pipe = self._pipes[line]
             taken += pipe.take(link.source.id, link.target.id, self._net.kernel.now)
             self._schedule_done(line, pipe)
@@ -445,17 +447,17 @@ class LinkFaults:
     def queued(self, link: Link) -> list[QueuedMessage]:
         """Return the messages queued for this link, for observers."""
         pair = (link.source.id, link.target.id)
-        lines = () if link.trouble is None else link.trouble.lines
+        lines = () if link.fault_state is None else link.fault_state.queues
         return [each for line in lines for each in self._pipes[line].queue if (each.source, each.target) == pair]
 
     def stopped(self, node: int, *, dark: bool) -> None:
         """Forget the connections of a process that has ended; ``dark``: also messages its system had still to send."""
         for (source, target), link in self._links.items():
-            if node not in (source, target) or link.trouble is None:
+            if node not in (source, target) or link.fault_state is None:
                 continue
-            link.trouble.doomed.clear()
+            link.fault_state.breaking.clear()
             if node == source:
-                link.trouble.believes = 0
+                link.fault_state.late_close = 0
                 if dark:
                     self.taken(link)
 
@@ -473,15 +475,15 @@ class LinkFaults:
         else:
             _what, peer, serial = payload
             link = self._net.link(target, peer)
-            if link.trouble is None:
+            if link.fault_state is None:
                 return
-            if what == BREAK and serial in link.trouble.doomed.values():
+            if what == BREAK and serial in link.fault_state.breaking.values():
                 self.sever(target, peer)
-            elif what == NEWS and serial == link.trouble.believes:
-                link.trouble.believes = 0
+            elif what == NEWS and serial == link.fault_state.late_close:
+                link.fault_state.late_close = 0
                 self._forget(link)
                 link.close()
-                self._net.tell(target, peer, link.source.incarnation)
+                self._net.notify_disconnect(target, peer, link.source.incarnation)
 
     def _done(self, line: LinkQueueKey) -> None:
         pipe, now = self._pipes.get(line), self._net.kernel.now
@@ -503,7 +505,7 @@ class LinkFaults:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
-        troubles = tuple([(pair, link.trouble.save()) for pair, link in self._links.items() if link.trouble])
+        troubles = tuple([(pair, link.fault_state.save()) for pair, link in self._links.items() if link.fault_state])
         pipes = tuple([(tuple(line), pipe.save()) for line, pipe in self._pipes.items()])
         drawn = tuple([(name, stream.position) for name, stream in self._streams.items()])
         return (troubles, pipes, self._serial, drawn)

@@ -10,7 +10,7 @@ to either side it is *woken*, which restores exactly the state and events of tha
 - Events of exchanges have lanes in the kernel's order: what is scheduled late still gets its position.
 
 With ``naive`` no exchange ever sleeps, and everything observable is the same. Anything else that can stop, delay or
-lose a message between two processes must wake their exchanges first (:meth:`Network.rouse`).
+lose a message between two processes must wake their exchanges first (:meth:`Network.wake_exchanges`).
 """
 
 from bisect import bisect_right
@@ -48,10 +48,10 @@ class Requester(Protocol):
 class Responder(Protocol):
     """Responding side of an exchange; it may delay its responses."""
 
-    def nothing(self, number: int) -> Any:
+    def empty_response(self, number: int) -> Any:
         """Return the empty response to request ``number``."""
 
-    def came(self, request: Any, arrived: int) -> None:
+    def account_skipped(self, request: Any, arrived: int) -> None:
         """Account for skipped requests: ``request`` arrived last, at that time, and got an empty response."""
 
     def woken(self, request: Any, arrived: int) -> None:
@@ -211,8 +211,8 @@ class LongPoll:
         if (
             self._forward_link.cuts
             or self._reverse_link.cuts
-            or self._forward_link.trouble
-            or self._reverse_link.trouble
+            or self._forward_link.fault_state
+            or self._reverse_link.fault_state
         ):
             return False
         if self._responder.wakeful or self._requester.cpu is not None or self._responder.cpu is not None:
@@ -292,9 +292,9 @@ class LongPoll:
             return
         self._idle_responses += 1
         self._response_wire.arrives = answer_at
-        self.answering.came(last, phase.arrived)
+        self.answering.account_skipped(last, phase.arrived)
         if phase.answering:
-            self._put(answer_at, number, self._responder, self._requester, self.answering.nothing(number))
+            self._put(answer_at, number, self._responder, self._requester, self.answering.empty_response(number))
             return
         self.asking.skipped(number + 1)
         at = answer_at + self._request_wire.pattern[self._idle_requests % BLOCK]

@@ -66,8 +66,21 @@ class Network:
     """All processes and the links between them."""
 
     __slots__ = (
-        "_attempts", "_cpus", "_exchanges", "_jitter", "_lasting", "_latency", "_links", "_naive", "_outgoing",
-        "_serial", "_streams", "clocks", "kernel", "processes", "troubles",
+        "_attempts",
+        "_cpus",
+        "_exchanges",
+        "_jitter",
+        "_lasting",
+        "_latency",
+        "_links",
+        "_naive",
+        "_outgoing",
+        "_serial",
+        "_streams",
+        "clocks",
+        "kernel",
+        "link_faults",
+        "processes",
     )  # fmt: skip
 
     def __init__(
@@ -90,7 +103,7 @@ class Network:
         self._outgoing: dict[int, dict[int, Link]] = {}
         self._cpus: dict[int, Cpu] = {}
         """Slow CPUs, by their first node."""
-        self.troubles = LinkFaults(self, streams)
+        self.link_faults = LinkFaults(self, streams)
         """Effects of faults on links besides latency and cuts."""
         self._attempts: dict[int, tuple[int, int]] = {}
         """Number of a connection request without a response → (source, target)."""
@@ -114,12 +127,12 @@ class Network:
             self._links[source, target] = self.outgoing(source)[target] = link
         return link
 
-    def standing(self, source: int, target: int) -> bool:
+    def is_connected(self, source: int, target: int) -> bool:
         """Whether a used connection exists between the two."""
         link = self._links.get((source, target))
         return link is not None and link.used
 
-    def stand(self, sources: Iterable[int], targets: Iterable[int]) -> None:
+    def open_connections(self, sources: Iterable[int], targets: Iterable[int]) -> None:
         """Open connections from each source to each target at the start of the session, used or not."""
         self._lasting = (dict.fromkeys(sources), dict.fromkeys(targets))
 
@@ -151,7 +164,7 @@ class Network:
             self._exchanges[asker, answerer, index] = exchange
         return exchange
 
-    def rouse(self, *nodes: int) -> None:
+    def wake_exchanges(self, *nodes: int) -> None:
         """Wake every idle exchange of any of these processes, or of all, before something happens to them."""
         for (asker, answerer, _index), exchange in self._exchanges.items():
             if exchange.asleep and (not nodes or asker in nodes or answerer in nodes):
@@ -159,20 +172,20 @@ class Network:
 
     def slow_down(self, source: int, target: int, lag: tuple[tuple[int, int, int], ...]) -> None:
         """Set the latency that faults add to one link: (fault, latency, jitter) each."""
-        self.rouse(source, target)
+        self.wake_exchanges(source, target)
         self.link(source, target).slow_down(lag)
 
     def skew(self, node: int, fault: int, ahead_us: int) -> None:
         """Set a machine's clock ahead, or behind, by a fault; 0 removes it (:class:`WallClocks`)."""
-        self.rouse(node)
+        self.wake_exchanges(node)
         self.clocks.skew(node, fault, ahead_us)
 
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction until no fault cuts it any more."""
-        self.rouse(source, target)
+        self.wake_exchanges(source, target)
         link = self.link(source, target)
         link.cut(fault)
-        for each in self.troubles.taken(link):
+        for each in self.link_faults.taken(link):
             link.hold(self.kernel, link.wires[each.wire], each.order, each.payload)
 
     def heal_cut(self, source: int, target: int, fault: int) -> None:
@@ -186,16 +199,16 @@ class Network:
 
     def disturbed_links(self) -> list[tuple[int, int]]:
         """Return the links that faults affect now."""
-        return [pair for pair, link in self._links.items() if link.cuts or link.lag or link.trouble is not None]
+        return [pair for pair, link in self._links.items() if link.cuts or link.lag or link.fault_state is not None]
 
     def is_slowed(self, node: int) -> bool:
         """Whether a process runs on a slow CPU."""
         return any(node in cpu.nodes and cpu.costs for cpu in self._cpus.values())
 
     def _trouble(self, target: int, payload: Payload) -> None:
-        self.troubles.fire(target, payload)
+        self.link_faults.fire(target, payload)
 
-    def tell(self, node: int, peer: int, life: int) -> None:
+    def notify_disconnect(self, node: int, peer: int, life: int) -> None:
         """Notify a process of this incarnation that its connection to ``peer`` is broken."""
         self._deliver(node, (peer, self.processes[peer].incarnation, life, DISCONNECTED))
 
@@ -203,7 +216,7 @@ class Network:
         source, sent_at = payload
         incarnation = self.link(source, target).give_up(sent_at, self.kernel)
         if incarnation >= 0:
-            self.tell(source, target, incarnation)
+            self.notify_disconnect(source, target, incarnation)
 
     def _deliver(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
@@ -231,12 +244,12 @@ class Network:
         link.close()
         if not back.cuts:
             link.held.clear()
-            self.troubles.taken(link)
+            self.link_faults.taken(link)
             payload = (dead, self.processes[dead].incarnation, self.processes[peer].incarnation, DISCONNECTED)
-            if back.trouble is None:
+            if back.fault_state is None:
                 self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
             else:
-                self.troubles.closed(back, payload)
+                self.link_faults.closed(back, payload)
 
     # -- requested connections ----------------------------------------------------------------------------------------
 
@@ -297,7 +310,7 @@ class Network:
 
     def crash(self, node: int) -> None:
         """Kill a process; its peers' connections break after the latency of a packet."""
-        self.rouse(node)
+        self.wake_exchanges(node)
         unused = self._unused(node)
         self._stop(node, ProcessState.DOWN)
         for source, target in tuple(self._links):
@@ -314,7 +327,7 @@ class Network:
 
     def power_off(self, node: int) -> None:
         """Power a machine off; no peer is notified."""
-        self.rouse(node)
+        self.wake_exchanges(node)
         self._stop(node, ProcessState.OFF)
 
     def _stop(self, node: int, state: ProcessState) -> None:
@@ -326,13 +339,13 @@ class Network:
             process.cpu.forget(node)
         for attempt in [number for number, (source, _target) in self._attempts.items() if source == node]:
             del self._attempts[attempt]
-        self.troubles.stopped(node, dark=state is ProcessState.OFF)
+        self.link_faults.stopped(node, dark=state is ProcessState.OFF)
         for (source, _target), link in self._links.items():
             if source == node:
                 link.close()
                 if state is ProcessState.OFF:
                     link.held.clear()
-                    self.troubles.never_sent_again(link)
+                    self.link_faults.never_sent_again(link)
 
     def restart(self, node: int) -> None:
         """Start a new incarnation; timers and messages of the old one are gone."""
@@ -340,11 +353,11 @@ class Network:
 
     def pause(self, node: int) -> None:
         """Pause a process: messages and timers for it wait."""
-        self.rouse(node)
+        self.wake_exchanges(node)
         process = self.processes[node]
         process.state = ProcessState.PAUSED
         if process.cpu is not None:
-            process.cpu.stand_still()
+            process.cpu.pause()
 
     def resume(self, node: int) -> None:
         """Resume a process: it handles waiting messages and timers now, in order of arrival."""
@@ -352,7 +365,7 @@ class Network:
         process.state = RUNNING
         held, process.held = process.held, []
         if process.cpu is not None:
-            process.cpu.go_on()
+            process.cpu.continue_work()
         for kind, payload in held:
             self.kernel.schedule(self.kernel.now, kind, node, payload)
 
@@ -361,7 +374,7 @@ class Network:
 
         ``free`` are names of timers that take no time.
         """
-        self.rouse(*nodes)
+        self.wake_exchanges(*nodes)
         cpu = self._cpus.get(nodes[0])
         if cpu is None:
             cpu = self._cpus[nodes[0]] = Cpu(self.kernel, nodes, free)
@@ -393,7 +406,7 @@ class Network:
         if cpu is not None and entry is not None:
             kind, target, event, _free = entry
             self.processes[target].handle(kind, event)
-            cpu.go_on()
+            cpu.continue_work()
 
     def save(self) -> tuple[Any, ...]:
         """Return kernel, processes, links, exchanges and slow CPUs; nodes save themselves."""
@@ -403,7 +416,8 @@ class Network:
         cpus = tuple([cpu.save() for cpu in self._cpus.values()])
         attempts = (self._serial, tuple(self._attempts.items()))
         return (
-            self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save(), self.clocks.save(), attempts,
+            self.kernel.save(), processes, links, exchanges, cpus, self.link_faults.save(), self.clocks.save(),
+            attempts,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -427,7 +441,7 @@ class Network:
         owners = {node: cpu for cpu in self._cpus.values() for node in cpu.nodes}
         for process in self.processes.values():
             process.run_on(owners.get(process.id))
-        self.troubles.load(troubles)
+        self.link_faults.load(troubles)
 
 
 # Messages in flight from one process to another, for observers, without side effects.
@@ -462,7 +476,7 @@ def in_flight_messages(network: Network, source: int, target: int) -> Iterator[I
         for held in link.held:
             if _alive(held.payload, sender, receiver):
                 yield InFlightMessage("cut", -1, held.payload[3])
-        for queued in network.troubles.queued(link):
+        for queued in network.link_faults.queued(link):
             if _alive(queued.payload, sender, receiver):
                 yield InFlightMessage("line", -1, queued.payload[3])
     for kind, payload in receiver.held:

@@ -79,10 +79,10 @@ class NodeContext:
         Messages sent on it may still arrive. This matters only while faults other than latency affect its link.
         """
         network = self._network
-        if network.troubles.any:
+        if network.link_faults.any:
             forward, reverse = network.link(self.node_id, target), network.link(target, self.node_id)
             asks, answers = (forward.wire, reverse.wire) if exchange is None else exchange.wires
-            network.troubles.abandon(forward, reverse, asks, answers)
+            network.link_faults.abandon(forward, reverse, asks, answers)
 
     def timer(self, delay: int, *timer: Any) -> None:
         """Schedule a call of ``on_timer(timer)`` after ``delay``; it dies with the process."""
@@ -102,11 +102,11 @@ class NodeContext:
         payload = (self._processes[node_id].incarnation, timer)
         self.clock.schedule_in_lane(at, lane(node_id, node_id, index), TIMER, node_id, payload)
 
-    def asking(self, answerer: int, index: int) -> LongPoll:
+    def outgoing_exchange(self, answerer: int, index: int) -> LongPoll:
         """Return the node's exchange of that number with another node, for one long poll."""
         return self._network.exchange(self.node_id, answerer, index)
 
-    def asked(self, asker: int, index: int) -> LongPoll:
+    def incoming_exchange(self, asker: int, index: int) -> LongPoll:
         """Return another node's exchange of that number with this node."""
         return self._network.exchange(asker, self.node_id, index)
 

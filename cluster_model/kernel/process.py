@@ -49,9 +49,9 @@ class Cpu:
         """Queue an event; ``free``: it takes no time when its turn comes."""
         self.queue.append((kind, node, payload, free))
         if len(self.queue) == 1:
-            self.go_on()
+            self.continue_work()
 
-    def go_on(self) -> None:
+    def continue_work(self) -> None:
         """Work on the first event, unless it is being worked on."""
         if self._due_at >= 0 or not self.queue:
             return
@@ -61,7 +61,7 @@ class Cpu:
         self._serial += 1
         self._kernel.schedule(self._due_at, WORK, self.nodes[0], (self._serial,))
 
-    def stand_still(self) -> None:
+    def pause(self) -> None:
         """Stop working, as the process is paused."""
         if self._due_at >= 0:
             self._left_us = self._due_at - self._kernel.now
@@ -83,7 +83,7 @@ class Cpu:
             self._due_at = self._left_us = -1
             self._serial += 1
         self.queue = [entry for entry in self.queue if entry[1] != node]
-        self.go_on()
+        self.continue_work()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""

@@ -92,7 +92,7 @@ class EpochBranch:
             self._shared_fields.append(shared)
         self._field_indexes.append(index)
 
-    def keep(self, payload: bytes) -> None:
+    def set_payload(self, payload: bytes) -> None:
         """Store the bytes of the last batch."""
         self._payloads[self.length - 1] = payload
 
@@ -122,14 +122,14 @@ class EpochBranch:
         self._names = {index: name for index, name in self._names.items() if index < length}
         self._payloads = {index: payload for index, payload in self._payloads.items() if index < length}
 
-    def stand_at(self, whole: "EpochBranch", length: int) -> None:
+    def set_length(self, whole: "EpochBranch", length: int) -> None:
         """Expose the first ``length`` batches of the branch whose columns are shared."""
         self.length = length
         self.end = whole._bases[length] if length < whole.length else whole.end
         self._written_so_far = self._written[length - 1] if length else 0
         self._newest_so_far = self._newest[length - 1] if length else _LONG_AGO
 
-    def cut(self, length: int) -> None:
+    def truncate(self, length: int) -> None:
         """Drop all but the first ``length`` batches."""
         if length < self.length:
             self.end = self._bases[length]
@@ -313,7 +313,7 @@ class BatchStore:
         self.check(saved)
         del self.by_id[len(saved) :]
         for epoch_branch, length in zip(self.by_id, saved, strict=True):
-            epoch_branch.cut(length)
+            epoch_branch.truncate(length)
 
 
 # Read-only views of logs at an earlier time, without copies.
@@ -333,7 +333,7 @@ class EpochBranchView(EpochBranch):
         self._original: EpochBranch | None = whole
         """The original whose columns are shared, None after the divergence."""
         self.share(whole)
-        self.stand_at(whole, length)
+        self.set_length(whole, length)
 
     def append(self, batch: Batch) -> None:
         """Append a batch, which is stored already unless the view diverges here."""
@@ -341,7 +341,7 @@ class EpochBranchView(EpochBranch):
         if whole is not None:
             if self.length < whole.length and whole.batch(self.length) == batch:
                 self.transactional = whole.transactional
-                self.stand_at(whole, self.length + 1)
+                self.set_length(whole, self.length + 1)
                 return
             self._original = None
             self.unshare()

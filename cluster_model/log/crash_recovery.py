@@ -50,7 +50,7 @@ def wipe(log: ReplicaLog, now: int) -> None:
     removed = tuple(log.pieces(log.log_start, log.leo))
     log.restart_at(0, now)
     log.unlink()
-    log.cut = removed
+    log.last_truncated = removed
 
 
 def _half(log: ReplicaLog, offset: int) -> int:

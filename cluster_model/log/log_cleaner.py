@@ -182,7 +182,7 @@ def clean(
 def _records(log: ReplicaLog, start: int, end: int) -> Iterator[tuple[Batch, list[Range]]]:
     """Yield every batch with its remaining ranges in ``[start, end)``."""
     for _epoch_branch, batch, _size, low, high in log.kept_between(start, end):
-        yield batch, log.left(low, high)
+        yield batch, log.remaining(low, high)
 
 
 def _offset_map(log: ReplicaLog, work: LogToClean, room: int) -> tuple[dict[Key, int], int]:

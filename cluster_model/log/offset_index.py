@@ -80,7 +80,7 @@ def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> TimestampAndOffs
         begin = times[index].offset if index >= 0 else segment.base
         for _epoch_branch, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
             if end > begin and batch.timestamp_us >= timestamp_us:
-                left = log.left(max(start, log.log_start), end)
+                left = log.remaining(max(start, log.log_start), end)
                 if left:
                     return TimestampAndOffset(left[0][0], batch.timestamp_us)
     return None
@@ -91,7 +91,7 @@ def largest_timestamp(log: ReplicaLog) -> TimestampAndOffset | None:
     newest: TimestampAndOffset | None = None
     segment = max(log.segments.all, key=lambda known: known.newest_us)
     for _epoch_branch, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
-        left = log.left(max(start, log.log_start), end)
+        left = log.remaining(max(start, log.log_start), end)
         if left and batch.timestamp_us > (NO_TIMESTAMP if newest is None else newest.timestamp_us):
             newest = TimestampAndOffset(left[-1][1] - 1, batch.timestamp_us)
     return newest

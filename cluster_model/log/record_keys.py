@@ -36,7 +36,7 @@ class Weights(NamedTuple):
     """First key of each group, and the end of the last one."""
     sums: tuple[int, ...]
 
-    def drawn(self, draw: int) -> int:
+    def key_for(self, draw: int) -> int:
         """Return the key that a uniform 64-bit random number selects."""
         begins, sums = self
         point = draw * sums[-1] >> 64
@@ -50,7 +50,7 @@ def rank(skew: KeySkew | None, distinct: int, draw: int) -> int:
     """Return the key of a uniform 64-bit random number, from 0, the most frequent, to ``distinct`` - 1."""
     if skew is None:
         return draw * distinct >> 64
-    return weights(skew, distinct).drawn(draw)
+    return weights(skew, distinct).key_for(draw)
 
 
 @lru_cache(maxsize=64)
@@ -122,7 +122,7 @@ class KeyPool:
 
     def key(self, partition: int, draw: int) -> int:
         """Return the key of a record in a partition, by another random number."""
-        return self._keys[partition][self._weights[partition].drawn(draw)]
+        return self._keys[partition][self._weights[partition].key_for(draw)]
 
     def keys(self, partition: int) -> tuple[int, ...]:
         """Return all keys of a partition, the most frequent first."""
@@ -260,7 +260,7 @@ class KeyModel(NamedTuple):
 
     seed: int
     number: int
-    of: ProducerKeys
+    producer: ProducerKeys
 
 
 class BatchKeys(NamedTuple):
@@ -278,7 +278,7 @@ def key_model(client: str, topic: str, number: int, of: ProducerKeys) -> KeyMode
 
 def keys_of_numbers(model: KeyModel, sequence: int, count: int) -> BatchKeys:
     """Return the keys of ``count`` records from number ``sequence`` on."""
-    of, number = model.of, model.number
+    of, number = model.producer, model.number
     end = sequence + count
     totals = [(_start(starts, number), total) for total, starts in of.placed]
     hots = [(_start(starts, number), hot) for starts, hot in of.heated]

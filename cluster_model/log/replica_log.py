@@ -26,14 +26,14 @@ class ReplicaLog:
         "_marks",
         "_unlinked",
         "cleaned",
-        "cut",
-        "dropped",
         "durable",
         "epoch_branches",
         "epochs",
         "extents",
         "flush_aged_us",
         "flushed_us",
+        "last_deleted",
+        "last_truncated",
         "leo",
         "log_start",
         "on_roll",
@@ -70,9 +70,9 @@ class ReplicaLog:
         """Bytes of a torn batch after the log's end, until a start truncates it."""
         self.on_roll: Callable[[int, int, str], None] | None = None
         """Called with the time, the new segment's base and the rule after a roll."""
-        self.cut: tuple[tuple[int, int, int], ...] = ()
+        self.last_truncated: tuple[tuple[int, int, int], ...] = ()
         """What the last truncation removed: (branch id, start, end) each."""
-        self.dropped: tuple[tuple[int, int, int], ...] = ()
+        self.last_deleted: tuple[tuple[int, int, int], ...] = ()
         """What the last move of the log start removed: (branch id, start, end) each; for the observer."""
         self._marks: list[tuple[int, int]] = []
         self._unlinked: list[tuple[int, int]] = []
@@ -91,7 +91,7 @@ class ReplicaLog:
         """Return the log branch that covers ``offset``, which must be in the log."""
         return self.epoch_branches.by_id[self.extents[self.extent_index(offset)][1]]
 
-    def held(self, branch_id: int) -> list[tuple[int, int]]:
+    def ranges_of(self, branch_id: int) -> list[tuple[int, int]]:
         """Return the ranges ``[start, end)`` of a log branch that this log holds, ascending, ignoring compaction.
 
         Usually one range or none. An unfenced follower of an old version can have another branch's records in between:
@@ -111,7 +111,7 @@ class ReplicaLog:
         """Whether this log holds ``[start, end)`` of a log branch; fast for the newest one."""
         if self.extents and self.extents[-1][1] == branch_id and self.extents[-1][0] <= start and end <= self.leo:
             return start >= self.log_start
-        return any(first <= start and end <= last for first, last in self.held(branch_id))
+        return any(first <= start and end <= last for first, last in self.ranges_of(branch_id))
 
     def append_batch(self, epoch_branch: EpochBranch, batch: Batch) -> None:
         """Append a batch as leader."""
@@ -120,7 +120,7 @@ class ReplicaLog:
         rule = self.segments.admit(base + records, size, stamp, stamp, now)
         if rule:
             self._roll(base, now, rule)
-            self.segments.book(size, stamp, stamp, now)
+            self.segments.count_append(size, stamp, stamp, now)
         extents = self.extents
         if not extents or extents[-1][1] != epoch_branch.id:
             extents.append((base, epoch_branch.id))
@@ -140,7 +140,7 @@ class ReplicaLog:
         rule = self.segments.admit(end, size, first_us, newest_us, now)
         if rule:
             self._roll(start, now, rule)
-            self.segments.book(size, first_us, newest_us, now)
+            self.segments.count_append(size, first_us, newest_us, now)
 
     def _roll(self, base: int, now: int, rule: str) -> None:
         """Roll a new segment (``UnifiedLog.roll``); the flush, which is asynchronous in Kafka, is done at once."""
@@ -268,7 +268,7 @@ class ReplicaLog:
 
     def truncate(self, offset: int, now: int = 0) -> None:
         """Truncate the log to ``offset`` (``UnifiedLog.truncateTo``); at or after the end only the epoch cache."""
-        self.cut = tuple(self.pieces(max(offset, self.log_start), self.leo))
+        self.last_truncated = tuple(self.pieces(max(offset, self.log_start), self.leo))
         if offset < self.segments.first_base:
             self.restart_at(offset, now)
             return
@@ -282,7 +282,7 @@ class ReplicaLog:
             self.cleaned = self.cleaned and self.cleaned.clip(0, offset)
             base = self.segments.reopen(offset, now)
             for _epoch_branch, batch, size, _start, _end in self.kept_between(base, offset):
-                self.segments.book(size, batch.timestamp_us, batch.timestamp_us, now)
+                self.segments.count_append(size, batch.timestamp_us, batch.timestamp_us, now)
             self.transactions.clear()
             if self.epoch_branches.any_transactional(self.extents):
                 self.transactions.read(self.kept_between(self.segments.first_base, offset))
@@ -291,7 +291,7 @@ class ReplicaLog:
     def restart_at(self, offset: int, now: int = 0) -> None:
         """Drop everything and restart at ``offset`` (``UnifiedLog.truncateFullyAndStartAt``)."""
         self.extents.clear()
-        self.dropped = ()
+        self.last_deleted = ()
         self.cleaned = None
         self.torn = 0
         self.leo = self.log_start = self.durable = self.recovery_point = offset
@@ -317,7 +317,7 @@ class ReplicaLog:
         before = self.log_start
         if offset <= before:
             return False
-        self.dropped = tuple(self.pieces(before, offset))
+        self.last_deleted = tuple(self.pieces(before, offset))
         self.log_start = offset
         self.epochs.truncate_from_start(offset)
         return True
@@ -355,19 +355,19 @@ class ReplicaLog:
         """Bytes of all files, including renamed ones that are not unlinked yet and a torn batch."""
         return self.segments.total + self.torn + sum(size for _at, size in self._unlinked)
 
-    def age(self, now: int) -> None:
+    def update_durable(self, now: int) -> None:
         """Count as durable what has been dirty for ``writeback_us``."""
         while self._marks and now - self._marks[0][0] >= self.rules.writeback_us:
             self.durable = max(self.durable, self._marks.pop(0)[1])
 
-    def mark(self, now: int) -> None:
+    def record_dirty_end(self, now: int) -> None:
         """Record the current end, for the age of dirty pages; called every few seconds."""
-        self.age(now)
+        self.update_durable(now)
         if self.leo != (self._marks[-1][1] if self._marks else self.durable):
             self._marks.append((now, self.leo))
 
     @property
-    def ages(self) -> bool:
+    def has_dirty_marks(self) -> bool:
         """Whether a recorded end is not known to be durable yet."""
         return bool(self._marks)
 
@@ -408,7 +408,7 @@ class ReplicaLog:
             elif not cleaned.gone(batch):
                 yield epoch_branch, batch, cleaned.size_of(batch), low, high
 
-    def left(self, start: int, end: int) -> list[tuple[int, int]]:
+    def remaining(self, start: int, end: int) -> list[tuple[int, int]]:
         """Return the parts of ``[start, end)`` that compaction has not removed."""
         if self.cleaned is None:
             return [(start, end)] if start < end else []

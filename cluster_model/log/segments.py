@@ -75,7 +75,7 @@ class Segments:
         """Return how much earlier than ``segment.ms`` a segment rolls (``LogConfig.randomSegmentJitter``)."""
         return mix64(self._jitter_seed + base) * min(self._rules.jitter_us, self._rules.roll_us) >> 64
 
-    def draw_from(self, salt: int) -> None:
+    def set_jitter_seed(self, salt: int) -> None:
         """Set the seed of the roll jitter of an empty log."""
         self._jitter_seed = salt
         self._open(0, 0)
@@ -132,7 +132,7 @@ class Segments:
         return BY_OFFSETS if end - 1 - self.base > INT32_MAX else ""
 
     def admit(self, end: int, size: int, first_us: int, newest_us: int, now: int) -> str:
-        """Count an append up to ``end`` by :meth:`book`; if a roll is due, return its rule and count nothing."""
+        """Count an append up to ``end`` by :meth:`count_append`; if a roll is due, return its rule instead."""
         grown = self.size + size
         if (
             grown > self._safe_bytes
@@ -142,7 +142,7 @@ class Segments:
         ):
             rule = self.due(end, size, newest_us, now)
             if not rule:
-                self.book(size, first_us, newest_us, now)
+                self.count_append(size, first_us, newest_us, now)
                 self._update_safe_limits()
             return rule
         if newest_us > self.newest_us:
@@ -179,7 +179,7 @@ class Segments:
         if self._full:
             self._safe_bytes = -1
 
-    def book(self, size: int, first_us: int, newest_us: int, now: int) -> None:
+    def count_append(self, size: int, first_us: int, newest_us: int, now: int) -> None:
         """Count an append in the active segment (``LogSegment.append``), with its index entries."""
         if not self.size:
             self.first_us = first_us

@@ -122,7 +122,7 @@ class BrokerProcesses:
         if broker in context.live:
             context.live[broker] = context.registered[broker]
         if not clean and broker not in context.live:
-            context.decider.came_back_short(broker, context.live, NOW)
+            context.decider.handle_unclean_shutdown(broker, context.live, NOW)
         context.update_all_live()
         context.emit(NodeUp(NOW, f"broker {broker}", broker))
         detail = "clean shutdown, nothing to check" if clean else f"{checked} bytes checked"
@@ -188,7 +188,7 @@ class ManualController:
         replica = self._context.replica(params, "leader")
         unclean = bool(params.get("unclean", False))
         live = self._context.running()
-        return self._context.decider.elect_by_hand(replica.partition, replica.broker, NOW, unclean=unclean, live=live)
+        return self._context.decider.elect_manually(replica.partition, replica.broker, NOW, unclean=unclean, live=live)
 
     def _elect_leaders(self, params: Params) -> KafkaError:
         unclean = bool(params.get("unclean", False))
@@ -197,7 +197,7 @@ class ManualController:
     def _drop_from_isr(self, params: Params) -> KafkaError:
         replica = self._context.replica(params)
         live = {broker: epoch for broker, epoch in self._context.running().items() if broker != replica.broker}
-        return self._context.decider.drop_by_hand(replica.partition, replica.broker, NOW, live=live)
+        return self._context.decider.remove_from_isr_manually(replica.partition, replica.broker, NOW, live=live)
 
     def _fence(self, params: Params) -> KafkaError:
         broker, context = params["broker"], self._context
@@ -218,7 +218,7 @@ class ManualController:
         if not context.up[broker]:
             return KafkaError.BROKER_NOT_AVAILABLE
         context.live[broker] = context.registered[broker]
-        context.count_on(broker)
+        context.use_registration(broker)
         context.emit(BrokerRegistered(NOW, broker))
         context.decider.unfence(broker, context.live, NOW)
         context.update_all_live()
@@ -237,12 +237,12 @@ class ManualController:
                 raise ModelError(
                     f"no decision of epoch {wanted} for {replica.partition}; epochs: {known}", code="no_decision"
                 )
-        context.count_on(replica.broker)
+        context.use_registration(replica.broker)
         if not replica.apply(decisions[-1], NOW):
             return KafkaError.STALE_CONTROLLER_EPOCH
         self._trips.forget(replica)
         self._changes.forget(replica)
-        context.settle(replica)
+        context.answer_completed(replica)
         if params.get("truncate", "now") == "now":
             self._trips.truncate(replica)
         return KafkaError.NONE
@@ -372,10 +372,10 @@ class ManualCluster:
         control = ManualControl(self._context)
         self.cluster_state = ClusterState(
             self.profile, parts.committed.records, parts.replicas, parts.epoch_branches, self.is_up, ids, control.known,
-            self._context.counted_on.__getitem__,
+            self._context.used_registrations.__getitem__,
         )  # fmt: skip
         self.checker = Checker(self.cluster_state, self.emit)
-        self.trace.set_observer(self.checker.observe, self.checker.listeners())
+        self.trace.set_observer(self.checker.observe, self.checker.handlers())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
         self.query = ConditionQuery(self.cluster_state, self.checker, lambda: NOW, dict, control, experience=self._felt)
 
@@ -419,7 +419,7 @@ class ManualCluster:
                 raise ModelError(f"{verb} needs {name}: {param.doc}", code="missing_parameter")
         self.executed += 1
         error = handler(params)
-        self._context.note_decisions()
+        self._context.record_decisions()
         return "" if error is KafkaError.NONE else error.name
 
     @property

@@ -33,10 +33,10 @@ class ManualContext:
     registered: dict[int, int]
     """Broker epoch of each broker's newest registration, fenced ones included."""
     emit: Callable[[Event], None]
-    counted_on: dict[int, int] = field(init=False)
+    used_registrations: dict[int, int] = field(init=False)
     """Broker epoch of each broker's registration last used by the controller."""
     decider: ImmediateController = field(init=False)
-    settle: Callable[[Replica], None] = field(init=False)
+    answer_completed: Callable[[Replica], None] = field(init=False)
     """Answer the produce requests completed by a step."""
     stop: Callable[[int, str], KafkaError] = field(init=False)
     """End a broker's process for a reason."""
@@ -45,11 +45,11 @@ class ManualContext:
 
     def __post_init__(self) -> None:
         profile = self.parts.profile
-        self.counted_on = dict(self.registered)
+        self.used_registrations = dict(self.registered)
         self.decider = ImmediateController(self.parts.committed, profile, elr=profile.elr)
         self.decisions = {name: [record.state] for name, record in self.parts.committed.records.items()}
 
-    def note_decisions(self) -> None:
+    def record_decisions(self) -> None:
         """Record newly committed states, so that they can be delivered later."""
         for name, record in self.parts.committed.records.items():
             known = self.decisions.setdefault(name, [])
@@ -90,11 +90,11 @@ class ManualContext:
         """Return the brokers whose process runs, with their broker epochs."""
         return {broker: self.registered[broker] for broker, runs in self.up.items() if runs}
 
-    def count_on(self, broker: int) -> None:
+    def use_registration(self, broker: int) -> None:
         """Make the controller use a broker's newest registration: to unfence it, send to it, or check an ISR join."""
-        self.counted_on[broker] = self.registered[broker]
+        self.used_registrations[broker] = self.registered[broker]
 
-    def tell_live(self, broker: int) -> None:
+    def update_live(self, broker: int) -> None:
         """Update the live brokers in a running broker's metadata cache."""
         if self.up[broker]:
             self.parts.metadata[broker].live = dict(self.live)
@@ -102,4 +102,4 @@ class ManualContext:
     def update_all_live(self) -> None:
         """Update the live brokers in all metadata caches: no step depends on stale ones."""
         for broker in self.up:
-            self.tell_live(broker)
+            self.update_live(broker)

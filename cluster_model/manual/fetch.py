@@ -168,7 +168,7 @@ class FollowerRequests:
             return KafkaError.NONE
         epoch = self._context.registered[replica.broker] if replica.profile.fetch_broker_epoch else -1
         limit = _UNLIMITED if records is None else records
-        self._sent[key] = ManualFetch(replica.leader, following.question(), limit, epoch)
+        self._sent[key] = ManualFetch(replica.leader, following.next_fetch(), limit, epoch)
         return KafkaError.NONE
 
     def _send_step(self, params: Params) -> KafkaError:
@@ -207,7 +207,7 @@ class FollowerRequests:
             self._failed[key] = KafkaError.INVALID_REQUEST
         else:
             self._answers[key] = (fetch.partition, data)
-        self._context.settle(leader)
+        self._context.answer_completed(leader)
         return KafkaError(data.error)
 
     @staticmethod
@@ -222,7 +222,7 @@ class FollowerRequests:
         if data.error or data.diverging is not None or data.records.end > data.records.start:
             return self._answer(replica, fetch, leader, book=False)
         self._delayed[self._key(replica)] = fetch
-        self._context.settle(leader)
+        self._context.answer_completed(leader)
         return KafkaError.NONE
 
     def _complete(self, params: Params) -> KafkaError:
@@ -244,7 +244,7 @@ class FollowerRequests:
         """Deliver the fetch response to the follower."""
         answer = self._answers.pop(self._key(replica))
         assert replica.following is not None  # A new role drops responses in flight.
-        replica.following.answer(NOW, *answer)
+        replica.following.apply_fetch(NOW, *answer)
         replica.observer.look(NOW, replica)
         return self.seek(replica)
 
@@ -260,7 +260,7 @@ class FollowerRequests:
             request = ListOffsetsRequest(0, replica.partition, timestamp, seek.epoch, replica.broker)
             epoch_error = check_epoch(leader, request.current_leader_epoch)
             error, offset, _timestamp = list_offset(leader, epoch_error, request, NOW)
-            if following.offset_answer(NOW, error, offset) is FetcherAction.EXIT:
+            if following.apply_offset(NOW, error, offset) is FetcherAction.EXIT:
                 self._context.stop(replica.broker, following.exit_reason)
                 return KafkaError.NETWORK_EXCEPTION
             if error is not KafkaError.NONE:
@@ -308,7 +308,7 @@ class FollowerRequests:
             return KafkaError.FENCED_LEADER_EPOCH
         self._epoch_answers.pop(self._key(replica), None)
         self._failed_epoch_requests.pop(self._key(replica), None)
-        self._epoch_requests[self._key(replica)] = (replica.leader, following.epoch_question())
+        self._epoch_requests[self._key(replica)] = (replica.leader, following.epoch_request())
         return KafkaError.NONE
 
     def _truncate_serve(self, params: Params) -> KafkaError:
@@ -334,7 +334,7 @@ class FollowerRequests:
         """Deliver that response to the follower."""
         answer = self._epoch_answers.pop(self._key(replica))
         assert replica.following is not None  # A new role drops responses in flight.
-        replica.following.epoch_answer(NOW, answer)
+        replica.following.apply_epoch_end(NOW, answer)
         return KafkaError.NONE
 
     def _truncate_lose(self, params: Params) -> KafkaError:

@@ -62,7 +62,7 @@ class ManualProduces:
         self._delayed: dict[int, ManualProduce] = {}
         self._sequences = dict.fromkeys(context.parts.committed.records, 0)
         self._count = 0
-        context.settle = self.settle
+        context.answer_completed = self.settle
         self.handlers: dict[str, Handler] = {
             "append": self._append,
             "produce_send": self._send,
@@ -423,7 +423,7 @@ class IsrChanges:
         out = tuple(params["out"])
         if replica.broker in out or not all(broker in leadership.isr for broker in out):
             return KafkaError.INVALID_REQUEST
-        leadership.write_off(out)
+        leadership.mark_out_of_sync(out)
         return self._change(params, replica, tuple(broker for broker in leadership.isr if broker not in out))
 
     def _expand(self, params: Params) -> KafkaError:
@@ -460,7 +460,7 @@ class IsrChanges:
                     code="not_a_follower",
                 )
             leadership.remotes[broker].last_fetch = LONG_AGO
-        leadership.write_off(tuple(silent))
+        leadership.mark_out_of_sync(tuple(silent))
 
     def _change(self, params: Params, replica: Replica, isr: tuple[int, ...]) -> KafkaError:
         leadership = replica.leadership
@@ -522,7 +522,7 @@ class IsrChanges:
             live[proposal.leader] = context.registered[proposal.leader]
         committed = context.parts.committed.records[key[0]].isr
         for newcomer in [broker for broker in proposal.isr if broker not in committed]:
-            context.count_on(newcomer)
+            context.use_registration(newcomer)
         response = context.decider.alter_partition(proposal, live, NOW)
         self._answers[key] = response
         return KafkaError(response.error)
@@ -530,7 +530,7 @@ class IsrChanges:
     def _confirm(self, replica: Replica, response: AlterPartitionResponse) -> None:
         if replica.leadership is not None:
             replica.leadership.confirmed(NOW, response)
-            self._context.settle(replica)
+            self._context.answer_completed(replica)
 
     def _apply(self, params: Params) -> KafkaError:
         replica = self._context.replica(params)

@@ -53,7 +53,7 @@ class Properties:
 
     def broken(self, state: State) -> list[str]:
         """Return the names of the violated properties."""
-        things = self._moves.locals.things
+        things = self._moves.locals.items
         found: list[str] = []
         for broker in self._brokers:
             own = state[broker]
@@ -62,7 +62,7 @@ class Properties:
                 found.append(LOG_BOUNDS)
             if local.leader == broker:
                 if local.hw:
-                    true_isr = self._moves.held.things[state[len(self._brokers)]][1]
+                    true_isr = self._moves.held.items[state[len(self._brokers)]][1]
                     self._members(state, own, true_isr, STRONG_ISR, found)
                     self._members(state, own, local.isr, WEAK_ISR, found)
             elif local.leader != NOBODY:
@@ -78,7 +78,7 @@ class Properties:
             member_number = state[member]
             same = self._below.get((own, member_number))
             if same is None:
-                local, other = self._moves.locals.things[own], self._moves.locals.things[member_number]
+                local, other = self._moves.locals.items[own], self._moves.locals.items[member_number]
                 same = self._below[own, member_number] = local.log[: local.hw] == other.log[: local.hw]
             if not same and name not in found:
                 found.append(name)
@@ -86,7 +86,7 @@ class Properties:
     def _agree(self, own: int, its: int) -> bool:
         same = self._prefix.get((own, its))
         if same is None:
-            local, leader = self._moves.locals.things[own].log, self._moves.locals.things[its].log
+            local, leader = self._moves.locals.items[own].log, self._moves.locals.items[its].log
             both = min(len(local), len(leader))
             same = self._prefix[own, its] = local[:both] == leader[:both]
         return same
@@ -95,15 +95,15 @@ class Properties:
         """Whether a state without further steps is stuck, rather than complete or limited by the allowed actions."""
         if len(self._moves.bounds.actions) < len(ACTIONS):
             return False
-        decisions, isr = self._moves.held.things[state[len(self._brokers)]]
+        decisions, isr = self._moves.held.items[state[len(self._brokers)]]
         if not decisions or decisions[-1].leader == NOBODY:
             return False
         leader = decisions[-1].leader
-        lead: ReplicaState = self._moves.locals.things[state[leader]]
+        lead: ReplicaState = self._moves.locals.items[state[leader]]
         everyone = tuple(self._brokers)
         if lead.hw != len(lead.log) or isr != everyone:
             return True
-        replicas = [self._moves.locals.things[state[broker]] for broker in everyone]
+        replicas = [self._moves.locals.items[state[broker]] for broker in everyone]
         return any(each.log != lead.log or each.epoch != lead.epoch for each in replicas)
 
 
@@ -140,11 +140,11 @@ class SymmetryReduction:
             local_signature, controller_signature = own.get((broker, number)), in_held.get((broker, held))
             if local_signature is None:
                 local_signature = own[broker, number] = self._signature_ids.of(
-                    _signature(broker, self._moves.locals.things[number])
+                    _signature(broker, self._moves.locals.items[number])
                 )
             if controller_signature is None:
                 controller_signature = in_held[broker, held] = self._signature_ids.of(
-                    _controller_signature(broker, self._moves.held.things[held])
+                    _controller_signature(broker, self._moves.held.items[held])
                 )
             signatures.append((local_signature << 32) + controller_signature)
         key = tuple(signatures)
@@ -162,13 +162,13 @@ class SymmetryReduction:
             key = (new, state[broker])
             number = self._locals.get(key)
             if number is None:
-                local = _renamed_local(self._moves.locals.things[key[1]], new)
+                local = _renamed_local(self._moves.locals.items[key[1]], new)
                 number = self._locals[key] = self._moves.locals.of(local)
             renamed[new[broker]] = number
         key = (new, state[brokers])
         number = self._held.get(key)
         if number is None:
-            number = self._held[key] = self._moves.held.of(_renamed_held(self._moves.held.things[key[1]], new))
+            number = self._held[key] = self._moves.held.of(_renamed_held(self._moves.held.items[key[1]], new))
         renamed[brokers] = number
         return tuple(renamed)
 
@@ -242,7 +242,7 @@ class SearchResult:
     """Number of unexplored states at an early end; 0 if everything was explored."""
     pairs: int = 0
     """With fingerprints: pairs of states, each mistaken for one state with a probability of 1 in 2 to the 64th."""
-    broken: dict[str, Counterexample] = field(default_factory=dict)
+    violated: dict[str, Counterexample] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -281,7 +281,7 @@ class StateSpaceSearch:
         front = [start]
         self._check(start, explored)
         while front:
-            if (most and len(self._before) >= most) or (stop_on_first and explored.broken):
+            if (most and len(self._before) >= most) or (stop_on_first and explored.violated):
                 break
             front = self._expand(front, explored)
             explored.depth += bool(front)
@@ -318,10 +318,10 @@ class StateSpaceSearch:
             self._note(name, state, explored)
 
     def _note(self, name: str, state: State, explored: SearchResult) -> None:
-        known = explored.broken.get(name)
+        known = explored.violated.get(name)
         if known is None:
             steps, at = self._way_to(state)
-            explored.broken[name] = Counterexample(1, steps, at)
+            explored.violated[name] = Counterexample(1, steps, at)
         else:
             known.states += 1
 

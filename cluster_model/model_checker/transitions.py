@@ -178,14 +178,14 @@ def settle(replica: Replica, source: Replica) -> bool:
     following = replica.following
     assert following is not None
     while following.truncating:
-        answer = epoch_end(source, *following.epoch_question())
-        following.epoch_answer(_NOW, answer)
+        answer = epoch_end(source, *following.epoch_request())
+        following.apply_epoch_end(_NOW, answer)
         if answer.error:
             return False
     if not replica.profile.kip_320:
         return True
     while True:
-        fetch_request = following.question()
+        fetch_request = following.next_fetch()
         if check_epoch(source, fetch_request.current_leader_epoch) is not KafkaError.NONE or source.leadership is None:
             return False
         data = _served(replica, source, fetch_request)
@@ -193,20 +193,20 @@ def settle(replica: Replica, source: Replica) -> bool:
             return _truncate_to_leader(replica, source, fetch_request, data)
         if data.error or data.diverging is None:
             return not data.error
-        following.answer(_NOW, fetch_request, data)
+        following.apply_fetch(_NOW, fetch_request, data)
 
 
 def fetch(replica: Replica, source: Replica) -> bool:
     """Fetch one record, or truncate to the leader's log end if that is shorter; False if rejected."""
     following = replica.following
     assert following is not None
-    fetch_request = following.question()
+    fetch_request = following.next_fetch()
     data = _served(replica, source, fetch_request)
     if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
         return _truncate_to_leader(replica, source, fetch_request, data)
     if data.error:
         return False
-    following.answer(_NOW, fetch_request, data)
+    following.apply_fetch(_NOW, fetch_request, data)
     return True
 
 
@@ -222,10 +222,10 @@ def _truncate_to_leader(replica: Replica, source: Replica, fetch_request: FetchP
     """Handle an out-of-range fetch: request the leader's log end, and truncate to it."""
     following = replica.following
     assert following is not None
-    following.answer(_NOW, fetch_request, refused)
+    following.apply_fetch(_NOW, fetch_request, refused)
     request = ListOffsetsRequest(0, PARTITION, LATEST, fetch_request.current_leader_epoch, replica.broker)
     error, offset, _stamp = list_offset(source, check_epoch(source, fetch_request.current_leader_epoch), request, _NOW)
-    following.offset_answer(_NOW, error, offset)
+    following.apply_offset(_NOW, error, offset)
     return not error
 
 
@@ -347,7 +347,7 @@ class ReplicaSteps:
         replica = self._actors.put(broker, local)
         leadership = leading(replica)
         self._count_fetch(replica, local, follower, other, len(other.log))
-        leadership.write_off((follower,))
+        leadership.mark_out_of_sync((follower,))
         leadership.shrink(_STEP_TIME_US)
         if leadership.pending is None:
             return None
@@ -401,18 +401,18 @@ Step = tuple[Any, ...]
 class Interner(Generic[T]):
     """Numbering of objects, in the order of first use."""
 
-    __slots__ = ("_numbers", "things")
+    __slots__ = ("_numbers", "items")
 
     def __init__(self) -> None:
-        self.things: list[T] = []
+        self.items: list[T] = []
         self._numbers: dict[T, int] = {}
 
     def of(self, thing: T) -> int:
         """Return the number of an object."""
         number = self._numbers.get(thing)
         if number is None:
-            number = self._numbers[thing] = len(self.things)
-            self.things.append(thing)
+            number = self._numbers[thing] = len(self.items)
+            self.items.append(thing)
         return number
 
 
@@ -455,7 +455,7 @@ class Transitions:
         """Return every possible step with the state after it."""
         brokers = self.bounds.replicas
         held, _written, restarted = state[brokers:]
-        things = self.locals.things
+        things = self.locals.items
         ids, counts = state[:brokers], state[brokers + 1 :]
         found: list[tuple[Step, State]] = [(step, (*ids, after, *counts)) for step, after in self._control_moves(held)]
         add = found.append
@@ -494,7 +494,7 @@ class Transitions:
         number = self._advance(broker, own, local, state)
         if number >= 0:
             found.append((("hw", broker), (*before, number, *behind, held, written, restarted)))
-        decisions, _isr = self.held.things[held]
+        decisions, _isr = self.held.items[held]
         if local.epoch == len(decisions) - 1:
             # The controller accepts ISR changes only from the leader of its newest decision.
             for other in range(brokers):
@@ -502,7 +502,7 @@ class Transitions:
                     change = self._change(broker, own, other, state[other])
                     if change is not None:
                         step, number = change
-                        after = self._with_isr(decisions, self.locals.things[number].isr)
+                        after = self._with_isr(decisions, self.locals.items[number].isr)
                         found.append((step, (*before, number, *behind, after, written, restarted)))
 
     def _with_isr(self, decisions: tuple[LeaderDecision, ...], isr: tuple[int, ...]) -> int:
@@ -517,7 +517,7 @@ class Transitions:
     def _control_moves(self, held: int) -> list[tuple[Step, int]]:
         found = self._control.get(held)
         if found is None:
-            decisions, isr = self.held.things[held]
+            decisions, isr = self.held.items[held]
             found = self._control[held] = [
                 (step, self.held.of(((*decisions, decision), decision.isr)))
                 for step, decision in (next_decisions(decisions, isr) if len(decisions) < self.bounds.epochs else ())
@@ -529,8 +529,8 @@ class Transitions:
         found = self._alone.get((broker, own, held))
         if found is None:
             found = self._alone[broker, own, held] = ([], [])
-            local = self.locals.things[own]
-            for epoch, decision in enumerate(self.held.things[held][0]):
+            local = self.locals.items[own]
+            for epoch, decision in enumerate(self.held.items[held][0]):
                 if epoch <= local.epoch:
                     continue
                 if decision.leader == broker:
@@ -545,7 +545,7 @@ class Transitions:
         """Return the restarts with every HW that the checkpoint may have."""
         found = self._restarted.get((broker, own, held))
         if found is None:
-            local, newest = self.locals.things[own], len(self.held.things[held][0]) - 1
+            local, newest = self.locals.items[own], len(self.held.items[held][0]) - 1
             found = self._restarted[broker, own, held] = [
                 (("restart", broker, hw), self.locals.of(self._steps.restart(broker, local, hw, newest)))
                 for hw in range(local.hw + 1)
@@ -560,14 +560,14 @@ class Transitions:
         key = (broker, own, epoch, decision.isr)
         number = self._led.get(key)
         if number is None:
-            after = self._steps.lead(broker, self.locals.things[own], decision, epoch)
+            after = self._steps.lead(broker, self.locals.items[own], decision, epoch)
             number = self._led[key] = self.locals.of(after)
         return number
 
     def _write(self, broker: int, own: int, written: int) -> int:
         number = self._written.get((broker, own, written))
         if number is None:
-            after = self._steps.write(broker, self.locals.things[own], written)
+            after = self._steps.write(broker, self.locals.items[own], written)
             number = self._written[broker, own, written] = self.locals.of(after)
         return number
 
@@ -575,7 +575,7 @@ class Transitions:
         key = (broker, own, epoch, leader, its)
         number = self._followed.get(key)
         if number is None:
-            local, other = self.locals.things[own], self.locals.things[its] if its >= 0 else None
+            local, other = self.locals.items[own], self.locals.items[its] if its >= 0 else None
             after = self._steps.follow(broker, local, leader, epoch, other)
             number = self._followed[key] = self._number(after)
         return number
@@ -583,7 +583,7 @@ class Transitions:
     def _fetch(self, broker: int, own: int, its: int) -> int:
         number = self._fetched.get((broker, own, its))
         if number is None:
-            after = self._steps.fetch(broker, self.locals.things[own], self.locals.things[its])
+            after = self._steps.fetch(broker, self.locals.items[own], self.locals.items[its])
             number = self._fetched[broker, own, its] = self._number(after)
         return number
 
@@ -603,7 +603,7 @@ class Transitions:
     def _count(self, broker: int, own: int, other: int, its: int) -> int:
         counted = self._counted.get((broker, own, other, its))
         if counted is None:
-            local, follower = self.locals.things[own], self.locals.things[its]
+            local, follower = self.locals.items[own], self.locals.items[its]
             counted = self._counted[broker, own, other, its] = self._steps.counted(broker, local, other, follower)
         return counted
 
@@ -611,7 +611,7 @@ class Transitions:
         """Return a leader's possible change of the ISR concerning another replica."""
         key = (broker, own, other, its)
         if key not in self._changed:
-            local, follower = self.locals.things[own], self.locals.things[its]
+            local, follower = self.locals.items[own], self.locals.items[its]
             verb = "shrink" if other in local.isr else "expand"
             change = self._steps.shrink if other in local.isr else self._steps.expand
             number = self._number(change(broker, local, other, follower))

@@ -67,7 +67,7 @@ class ClusterState:
             )
         return replica
 
-    def true_leader(self, partition: str) -> Replica | None:
+    def committed_leader(self, partition: str) -> Replica | None:
         """Return the replica of the controller's leader, None if there is none."""
         state = (self.records.get(partition) or self.record(partition)).state
         if state.leader < 0:
@@ -75,10 +75,10 @@ class ClusterState:
         replica = self.replicas[partition].get(state.leader)
         return None if replica is None or replica.topic_id != state.topic_id else replica
 
-    def shown(self, partition: str) -> Replica | None:
+    def representative(self, partition: str) -> Replica | None:
         """Return the leader's replica, else one that may represent it; None while no broker has created any."""
         record = self.record(partition)
-        leader = self.true_leader(partition)
+        leader = self.committed_leader(partition)
         replicas = self.replicas[partition]
         return leader or next(
             (replicas[broker] for broker in (*record.isr, *record.assignment) if broker in replicas), None
@@ -99,7 +99,7 @@ class ClusterState:
     def effective_min_isr(self, partition: str) -> int:
         """Return the number of in-sync replicas that acks=all needs."""
         record = self.record(partition)
-        return record.topic.effective_min_isr(self.profile, len(record.assignment))
+        return record.topic_config.effective_min_isr(self.profile, len(record.assignment))
 
 
 # Effective configuration of a broker or topic by Kafka's names, with its source: dynamic, static or default.

@@ -42,7 +42,7 @@ class ClientPartitionStats:
     """Count name → ranges, if not empty."""
 
     @property
-    def harmed(self) -> bool:
+    def has_violations(self) -> bool:
         """Whether any guarantee was violated."""
         return bool(self.missing or self.acked_lost or self.duplicates or self.reordered)
 
@@ -238,7 +238,7 @@ class LedgerView:
     """Aborted, but of a transaction committed there; counted only at a session's end."""
     unknown_written: int = 0
     """With an unknown outcome, and in the leader's log; counted only at a session's end."""
-    books: tuple[ClientPartitionStats, ...] = ()
+    clients: tuple[ClientPartitionStats, ...] = ()
     """Counts by client and partition; only at a session's end."""
 
 

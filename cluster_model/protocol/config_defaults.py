@@ -46,11 +46,11 @@ class ConfigHistory:
     """Oldest first; the first is of the release that introduced the configuration."""
     until: str = ""
     """The last release line that has it; empty if all later ones do."""
-    gone: str = ""
+    removed_by: str = ""
     """Why it was removed: KIP or reason."""
-    instead: str = ""
+    replacement: str = ""
     """The configuration used in its place by the other releases."""
-    without: ConfigValue | None = None
+    value_elsewhere: ConfigValue | None = None
     """The value in effect in releases that do not have it; None for none."""
 
     @property
@@ -65,7 +65,7 @@ class ConfigHistory:
     def default(self, version: Version) -> ConfigValue | None:
         """Return its default in a release; in one that does not have it, the value in effect there (``without``)."""
         if not self.exists(version):
-            return self.without
+            return self.value_elsewhere
         return [each.value for each in self.defaults if parse_version(each.since) <= version][-1]
 
 
@@ -313,7 +313,7 @@ def _beneath(name: str, broker: str) -> ConfigHistory:
     entry = BROKER_DEFAULTS[broker]
     own = _TOPICS_OWN.get(name)
     defaults = entry.defaults if own is None else tuple(replace(each, value=own) for each in entry.defaults)
-    return replace(entry, name=name, defaults=defaults, instead=entry.instead.removeprefix("log."))
+    return replace(entry, name=name, defaults=defaults, replacement=entry.replacement.removeprefix("log."))
 
 
 TOPIC_DEFAULTS: Final = _table(
@@ -444,9 +444,9 @@ def check_release(scope: DefaultScope, name: str, version: Version) -> None:
     if entry is None or entry.exists(version):
         return
     early = version < parse_version(entry.since)
-    why = entry.defaults[0].source if early else entry.gone
+    why = entry.defaults[0].source if early else entry.removed_by
     text = f"{name} exists {'since' if early else 'until'} Kafka {entry.since if early else entry.until}"
-    instead = f"; use {entry.instead} instead" if entry.instead else ""
+    instead = f"; use {entry.replacement} instead" if entry.replacement else ""
     raise ConfigConflictError(
         name, f"{text}{f' ({why})' if why else ''}, this is {line_of(version)}{instead}", code="not_in_version"
     )
@@ -508,6 +508,6 @@ class EffectiveConfig:
         value = self.value(name)
         return "" if value is None else str(value)
 
-    def truth(self, name: str) -> bool:
+    def boolean(self, name: str) -> bool:
         """Return whether a boolean configuration is true."""
         return self.value(name) is True

@@ -367,7 +367,7 @@ class BrokerConfig:
             start_checkpoint_us=us("log.flush.start.offset.checkpoint.interval.ms"),
             recovery_threads=number("num.recovery.threads.per.data.dir"),
             flush_check_us=us("log.flush.scheduler.interval.ms"),
-            cleaner=own.truth("log.cleaner.enable"),
+            cleaner=own.boolean("log.cleaner.enable"),
             cleaner_backoff_us=us("log.cleaner.backoff.ms"),
             cleaner_keys=number("log.cleaner.dedupe.buffer.size") * 9 // 10 // MAP_ENTRY,
             fetchers=number("num.replica.fetchers"),
@@ -410,7 +410,7 @@ class TopicConfig:
         own = EffectiveConfig("topic", profile.number, topic)
         return TopicConfig(
             min_isr=merged.number("min.insync.replicas"),
-            unclean=merged.truth("unclean.leader.election.enable"),
+            unclean=merged.boolean("unclean.leader.election.enable"),
             log=log_rules(profile, broker, topic),
             leader_throttled=own.text("leader.replication.throttled.replicas"),
             follower_throttled=own.text("follower.replication.throttled.replicas"),
@@ -466,7 +466,7 @@ class ConsumerConfig:
             connections=ConnectionSettings.of(own),
             rack=own.text("client.rack"),
             committed_only=own.text("isolation.level") == "read_committed",
-            check_crcs=own.truth("check.crcs"),
+            check_crcs=own.boolean("check.crcs"),
         )
 
 
@@ -499,14 +499,14 @@ class ControllerSettings:
             rebalance_us=_rebalance_us(own),
             unclean_us=own.us(sweep) if own.exists(sweep) else 0,
             registration_us=own.us("initial.broker.registration.timeout.ms"),
-            controlled_shutdown=own.truth("controlled.shutdown.enable"),
+            controlled_shutdown=own.boolean("controlled.shutdown.enable"),
         )
 
 
 def _rebalance_us(own: EffectiveConfig) -> int:
     """Return the interval of the leader imbalance check, 0 for never."""
     interval_us = own.number("leader.imbalance.check.interval.seconds") * 1_000 * MS
-    return interval_us if own.truth("auto.leader.rebalance.enable") else 0
+    return interval_us if own.boolean("auto.leader.rebalance.enable") else 0
 
 
 RECONNECT_US: Final = 50 * MS
@@ -541,7 +541,7 @@ class QuorumConfig:
         return self.fetch_timeout_us * 3 // 2
 
     @property
-    def patience_us(self) -> int:
+    def shortest_timeout_us(self) -> int:
         """The shortest timeout for a missing response."""
         return min(self.fetch_timeout_us, self.request_timeout_us)
 
@@ -589,7 +589,7 @@ class ZkControllerSettings(NamedTuple):
         return ZkControllerSettings(
             rebalance_us=_rebalance_us(own),
             imbalance_percentage=own.number("leader.imbalance.per.broker.percentage"),
-            controlled_shutdown=own.truth("controlled.shutdown.enable"),
+            controlled_shutdown=own.boolean("controlled.shutdown.enable"),
             shutdown_retries=own.number("controlled.shutdown.max.retries"),
             shutdown_backoff_us=own.us("controlled.shutdown.retry.backoff.ms"),
             socket_timeout_us=own.us("controller.socket.timeout.ms"),

@@ -221,7 +221,7 @@ class EpochEnd(NamedTuple):
     """The end offset of a leader epoch; ``epoch`` is -1 where the version sends none, ``end`` is -1 if unknown."""
 
     partition: str
-    asked: int
+    requested_epoch: int
     error: int
     epoch: int
     end: int

@@ -55,7 +55,7 @@ class Application:
         return self.commit == BEFORE
 
     @property
-    def hands_off(self) -> bool:
+    def processes_in_background(self) -> bool:
         """Whether another thread processes the records, poll by poll, while polls continue."""
         return self.commit == HANDED_OFF
 
@@ -320,12 +320,12 @@ class GroupSpec:
     """Pause before each retry in microseconds."""
     dead_letter: str = ""
     """Topic of dead letters for unprocessed records; empty: none. Not with ``commit: handed_off``."""
-    to: str = ""
+    output_topic: str = ""
     """Output topic, with one record for each processed one; empty: none.
 
     Not with ``dead_letter``, nor with ``commit: handed_off``.
     """
-    to_config: dict[str, int | str | bool] = field(default_factory=dict)
+    output_config: dict[str, int | str | bool] = field(default_factory=dict)
     """Configuration of the members' output producers; ``acks`` is all by default."""
     pattern: str = ""
     """Regular expression for a coordinated group's topics, instead of ``topics``."""
@@ -400,7 +400,7 @@ def with_internal_topics(spec: ClusterSpec) -> ClusterSpec:
         return spec
     made = [offsets_topic(spec)] if spec.groups and OFFSETS not in names else []
     transactional = any("transactional.id" in each.config for each in spec.producers)
-    transactional = transactional or any(each.to and each.commit == TRANSACTION for each in spec.groups)
+    transactional = transactional or any(each.output_topic and each.commit == TRANSACTION for each in spec.groups)
     if transactional and TRANSACTIONS not in names:
         made.append(transactions_topic(spec))
     return replace(spec, topics=(*spec.topics, *[topic for topic in made if topic is not None]))

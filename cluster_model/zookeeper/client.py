@@ -198,7 +198,7 @@ class ZkClient:
         elif isinstance(message, ServerReply):
             self._reply(message)
         elif isinstance(message, WatchEvent):
-            if self._watches.went_off(message.path, message.kind):
+            if self._watches.fired(message.path, message.kind):
                 self._listener.on_watch(message.path, message.kind)
         else:
             self.last_zxid = max(self.last_zxid, message.zxid)

@@ -423,7 +423,7 @@ class WatchTable:
             found.update(self._child.pop(path, {}))
         return tuple(found)
 
-    def again(self, watcher: int, watches: SetWatches, tree: DataTree) -> list[tuple[str, WatchKind]]:
+    def restore(self, watcher: int, watches: SetWatches, tree: DataTree) -> list[tuple[str, WatchKind]]:
         """Restore the watches of a client from another server; return those that fired since (``setWatches``)."""
         missed: list[tuple[str, WatchKind]] = []
         for path in watches.data:
@@ -488,7 +488,7 @@ class ClientWatches:
         elif result.error is ZkError.NO_NODE and isinstance(operation, Exists):
             self._waiting[EXIST, operation.path] = None
 
-    def went_off(self, path: str, kind: WatchKind) -> bool:
+    def fired(self, path: str, kind: WatchKind) -> bool:
         """Remove the watches that an event fires; return whether there were any."""
         if kind is WatchKind.NODE_CHILDREN_CHANGED:
             kinds: tuple[str, ...] = (CHILD,)

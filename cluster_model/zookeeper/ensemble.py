@@ -49,8 +49,8 @@ class QuorumPeer:
         "_others",
         "_port",
         "_waiting",
-        "leading",
-        "serving",
+        "leader",
+        "processor",
         "state",
         "store",
     )
@@ -61,18 +61,18 @@ class QuorumPeer:
         """``on_apply`` receives every transaction that this server applies."""
         self.state = ServerState.LOOKING
         self.store = ZkDatabase()
-        self.serving = RequestProcessor(port, settings, self.store.tree, self._upstream)
+        self.processor = RequestProcessor(port, settings, self.store.tree, self._upstream)
         self._port = port
         self._others = tuple(server for server in servers if server != port.node_id)
         self._on_apply = on_apply
         self._election = FastLeaderElection(port, settings, self._others, self.store, self._decided)
-        self.leading = LeaderRole(port, settings, self._others, self.store, self.serving, self._apply, self.look)
-        self._following = Learner(port, settings, self.store, self.serving, self._apply, self.look)
+        self.leader = LeaderRole(port, settings, self._others, self.store, self.processor, self._apply, self.look)
+        self._following = Learner(port, settings, self.store, self.processor, self._apply, self.look)
         self._waiting: dict[int, FollowerInfo] = {}
         """Servers that want to follow this one before it knows that it leads."""
 
     def _upstream(self) -> Upstream:
-        return self.leading if self.leading.on else self._following
+        return self.leader if self.leader.active else self._following
 
     # -- process lifecycle --------------------------------------------------------------------------------------------
 
@@ -83,8 +83,8 @@ class QuorumPeer:
     def stopped(self) -> None:
         """The process died: only the state on disk is left."""
         self.state = ServerState.LOOKING
-        self.serving.forget()
-        self.leading.forget()
+        self.processor.forget()
+        self.leader.forget()
         self._following.forget()
         self._election.forget()
         self._waiting.clear()
@@ -103,15 +103,15 @@ class QuorumPeer:
         """Start as the established leader of a formed ensemble."""
         self.state = ServerState.LEADING
         self._election.begin(self._port.node_id, vote)
-        self.leading.begin(followers)
+        self.leader.begin(followers)
 
     # -- roles --------------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
         """Look for a new leader, and drop all clients."""
-        self.serving.stop()
+        self.processor.stop()
         if self.state is ServerState.LEADING:
-            self.leading.stop()
+            self.leader.stop()
         elif self.state is ServerState.FOLLOWING:
             self._following.stop()
         self._reject_waiting()
@@ -127,9 +127,9 @@ class QuorumPeer:
             return
         self._waiting.clear()
         self.state = ServerState.LEADING
-        self.leading.start()
+        self.leader.start()
         for server, info in waiting:
-            self.leading.receive(server, info)
+            self.leader.receive(server, info)
 
     def _reject_waiting(self) -> None:
         for server, info in self._waiting.items():
@@ -144,9 +144,9 @@ class QuorumPeer:
         for txn in store.after(store.committed):
             if txn.zxid > zxid:
                 break
-            store.tree.apply(txn.changes, txn.zxid, self.serving.trigger)
+            store.tree.apply(txn.changes, txn.zxid, self.processor.trigger)
             self._on_apply(txn)
-            self.serving.applied(txn)
+            self.processor.applied(txn)
         store.trim()
 
     # -- events -------------------------------------------------------------------------------------------------------
@@ -154,13 +154,13 @@ class QuorumPeer:
     def receive(self, source: int, message: Any) -> None:
         """Handle a message."""
         if isinstance(message, FROM_CLIENTS):
-            self.serving.receive(source, message)
+            self.processor.receive(source, message)
         elif isinstance(message, Notification):
             self._election.receive(source, message)
         elif isinstance(message, FromLeader) and not isinstance(message, LearnerDisconnected):
             self._following.receive(source, message)
         elif self.state is ServerState.LEADING:
-            self.leading.receive(source, message)
+            self.leader.receive(source, message)
         elif isinstance(message, LearnerDisconnected):
             self._following.receive(source, message)
         elif isinstance(message, FollowerInfo) and self.state is ServerState.LOOKING:
@@ -172,17 +172,17 @@ class QuorumPeer:
         """Handle a timer."""
         name: str = timer[0]
         self._election.on_timer(name)
-        self.leading.on_timer(name)
+        self.leader.on_timer(name)
         self._following.on_timer(name)
 
     def on_disconnect(self, peer: int) -> None:
         """The process at the other end of a connection is gone."""
         if peer not in self._others:
-            self.serving.drop(peer)
+            self.processor.drop(peer)
             return
         self._waiting.pop(peer, None)
         if self.state is ServerState.LEADING:
-            self.leading.lost(peer)
+            self.leader.lost(peer)
         elif self.state is ServerState.FOLLOWING and peer == self._following.leader:
             self._following.forget()
             self.look()
@@ -190,7 +190,7 @@ class QuorumPeer:
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         return (
-            self.state, self.store.save(), self.serving.save(), self._election.save(), self.leading.save(),
+            self.state, self.store.save(), self.processor.save(), self._election.save(), self.leader.save(),
             self._following.save(), tuple(self._waiting.items()),
         )  # fmt: skip
 
@@ -198,9 +198,9 @@ class QuorumPeer:
         """Restore the state that :meth:`save` returned."""
         self.state, store, serving, election, leading, following, waiting = saved
         self.store.load(store)
-        self.serving.load(serving)
+        self.processor.load(serving)
         self._election.load(election)
-        self.leading.load(leading)
+        self.leader.load(leading)
         self._following.load(following)
         self._waiting = dict(waiting)
 
@@ -278,10 +278,10 @@ class Ensemble:
         for node, client in known.items():
             self._connect(node, client.server)
             attempt = client.begin(sessions[node], tree.sessions[sessions[node]].timeout_us, zxid)
-            self.server(client.server).serving.begin(node, attempt, sessions[node])
+            self.server(client.server).processor.begin(node, attempt, sessions[node])
         for node, operation, result in watches:
             known[node].begin_watching(operation, result)
-            self.server(known[node].server).serving.begin_watching(node, operation, result)
+            self.server(known[node].server).processor.begin_watching(node, operation, result)
         return tuple(results)
 
     def _connect(self, first: int, second: int) -> None:
@@ -314,7 +314,7 @@ class Ensemble:
 
     def leader(self) -> int:
         """The server that leads with a majority's history; of two such the newer one, -1 for none."""
-        leading = [(self.server(server).leading, server) for server in self.servers]
+        leading = [(self.server(server).leader, server) for server in self.servers]
         return max(((role.epoch, server) for role, server in leading if role.established), default=(0, NOBODY))[1]
 
     def session_of(self, client: int) -> int:
@@ -328,7 +328,7 @@ class Ensemble:
         session, leader = self.session_of(client), self._running_leader()
         if not session or leader == NOBODY:
             return False
-        self.server(leader).leading.expire(session)
+        self.server(leader).leader.expire(session)
         return True
 
     def delete(self, path: str) -> bool:
@@ -336,7 +336,7 @@ class Ensemble:
         leader = self._running_leader()
         if path not in self._committed_tree.nodes or leader == NOBODY:
             return False
-        self.server(leader).leading.order(Delete(path))
+        self.server(leader).leader.write_as_operator(Delete(path))
         return True
 
     def _running_leader(self) -> int:

@@ -127,7 +127,7 @@ class RequestProcessor:
             self._upstream().touch(connection.session)
             self._port.send(client, ClientPong(connection.attempt, self._tree.zxid))
         elif isinstance(message, SetWatches):
-            for path, kind in self._watches.again(client, message, self._tree):
+            for path, kind in self._watches.restore(client, message, self._tree):
                 self._port.send(client, WatchEvent(connection.attempt, path, kind))
         elif isinstance(message, ClientRequest):
             self._request(client, connection, message)

@@ -156,9 +156,9 @@ class LeaderRole(Upstream):
         "_summary",
         "_tick_alarm",
         "_tracker",
+        "active",
         "epoch",
         "established",
-        "on",
     )  # fmt: skip
 
     def __init__(
@@ -172,7 +172,7 @@ class LeaderRole(Upstream):
         resign: Callable[[], None],
     ) -> None:
         """``apply(zxid)`` applies the log up to that zxid."""
-        self.on = False
+        self.active = False
         self.epoch = 0
         """Epoch that it leads, 0 until it is settled."""
         self.established = False
@@ -204,7 +204,7 @@ class LeaderRole(Upstream):
 
     def start(self) -> None:
         """Start as elected leader: wait ``initLimit`` ticks for a majority to follow."""
-        self.on = True
+        self.active = True
         self._since = self._port.now
         self._summary = (self._store.current_epoch, self._store.last_zxid)
         if self._others:
@@ -219,7 +219,7 @@ class LeaderRole(Upstream):
 
     def forget(self) -> None:
         """The process died or lost the leadership."""
-        self.on = self.established = False
+        self.active = self.established = False
         self.epoch = 0
         self._followers.clear()
         self._accepted.clear()
@@ -230,7 +230,7 @@ class LeaderRole(Upstream):
 
     def begin(self, followers: dict[int, int]) -> None:
         """Start as the established leader of a formed ensemble; ``followers`` maps servers to joins."""
-        self.on = True
+        self.active = True
         self.epoch = self._store.current_epoch
         for follower, join in followers.items():
             self._followers[follower] = known = Follower(join, self._port.now)
@@ -359,9 +359,9 @@ class LeaderRole(Upstream):
 
     def on_timer(self, name: str) -> None:
         """Handle the tick, or the timer of sessions."""
-        if name == TICK and self._tick_alarm.rang() and self.on:
+        if name == TICK and self._tick_alarm.rang() and self.active:
             self._tick()
-        elif name == SESSIONS and self._session_alarm.rang() and self.on:
+        elif name == SESSIONS and self._session_alarm.rang() and self.active:
             for session in self._tracker.due(self._port.now):
                 self.submit(NO_ORIGIN, session, CloseSession(expired=True))
             self._set_session_alarm()
@@ -407,7 +407,7 @@ class LeaderRole(Upstream):
             self._tracker.touch(session, self._port.now)
         self._propose(Txn(zxid, origin, session, changes, result))
 
-    def order(self, operation: Write) -> None:
+    def write_as_operator(self, operation: Write) -> None:
         """Propose an operator's write, whose session is not modelled."""
         if self.established:
             zxid = max(self._store.last_zxid, first_zxid(self.epoch)) + 1
@@ -468,14 +468,14 @@ class LeaderRole(Upstream):
                 for server, known in self._followers.items()
             ]
         )
-        state = (self.on, self.epoch, self.established, self._since, self._summary, tuple(self._accepted.items()))
+        state = (self.active, self.epoch, self.established, self._since, self._summary, tuple(self._accepted.items()))
         alarms = (self._tick_alarm.save(), self._session_alarm.save())
         return (state, followers, self._ahead.save() if self.established else (), self._tracker.save(), alarms)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
         state, followers, ahead, tracker, alarms = saved
-        self.on, self.epoch, self.established, self._since, self._summary, accepted = state
+        self.active, self.epoch, self.established, self._since, self._summary, accepted = state
         self._accepted = dict(accepted)
         self._followers.clear()
         for follower, join, stage, counts, logged, received_at in followers:

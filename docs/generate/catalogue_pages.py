@@ -73,7 +73,7 @@ def fault_section(fault: Fault) -> str:
         ("Represents", fault.cause),
         ("May break", fault.may_break),
         ("Healing", fault.heals or "there is nothing to heal"),
-        ("By key", f"lasts {duration_text(fault.usual_for_us)}" if fault.usual_for_us >= 0 else ""),
+        ("By key", f"lasts {duration_text(fault.default_duration_us)}" if fault.default_duration_us >= 0 else ""),
     ]
     lines += [f"- **{head}:** {safe(text)}." for head, text in rows if text]
     if fault.params:

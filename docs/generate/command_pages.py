@@ -270,7 +270,7 @@ def _changes(line: str, before: str) -> list[tuple[str, ...]]:
 def _change(entry: ConfigHistory, line: str, before: str) -> tuple[str, str] | None:
     """Return the change of a configuration in a release, and its source."""
     if entry.until == before:
-        return f"removed{f'; see `{entry.instead}`' if entry.instead else ''}", safe(entry.gone)
+        return f"removed{f'; see `{entry.replacement}`' if entry.replacement else ''}", safe(entry.removed_by)
     for last, now in zip((None, *entry.defaults), entry.defaults, strict=False):
         if now.since == line:
             new = _default_text(now.value)

@@ -207,7 +207,7 @@ def invariant_section(definition: InvariantDefinition) -> str:
         ("Exceptions", definition.exceptions),
         ("Source", definition.source),
     ]
-    lines = [f"## {definition.name}", "", safe(definition.text), ""]
+    lines = [f"## {definition.name}", "", safe(definition.statement), ""]
     lines += [f"- {head}: {safe(text)}" for head, text in rows if text]
     return "\n".join([*lines, ""])
 

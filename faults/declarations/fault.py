@@ -151,7 +151,7 @@ class ActiveFault:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ActiveFault":
+    def load(cls, saved: tuple[Any, ...]) -> "ActiveFault":
         """Return the fault that :meth:`save` saved."""
         number, fault, nodes, params, links, since_us, until_us, detail, memo = saved
         return cls(number, fault, nodes, dict(params), links, since_us, until_us, detail, dict(memo))
@@ -170,7 +170,7 @@ class ExpectedImpact:
     """Partitions that would reject acks=all for lack of in-sync replicas."""
     clients: tuple[str, ...] = ()
     """Producers and group members that would be affected."""
-    shrunk: tuple[str, ...] = ()
+    shrunk_isr: tuple[str, ...] = ()
     """Partitions with a leader whose ISR would shrink."""
     groups: tuple[str, ...] = ()
     """Groups whose coordinator would move or be unavailable."""
@@ -200,7 +200,7 @@ class FaultContext(Protocol):
         """
         ...
 
-    def wake(self, injury: ActiveFault, after_us: int) -> None:
+    def schedule(self, injury: ActiveFault, after_us: int) -> None:
         """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
         ...
 
@@ -212,7 +212,7 @@ class FaultContext(Protocol):
         """Undo :meth:`pause` for this fault."""
         ...
 
-    def take_away(self, node: int) -> None:
+    def release_process(self, node: int) -> None:
         """Remove a process that is about to end from the faults that pause or are ending it."""
         ...
 
@@ -243,7 +243,7 @@ class Behaviour(ABC):
         del injury
         return self.holds_process
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine what the fault affects, for example its links.
 
         Raises:
@@ -268,12 +268,12 @@ class Behaviour(ABC):
         """Undo the fault, which is no longer active; called for lasting faults only."""
         del context, injury
 
-    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
-        """Handle a time scheduled with :meth:`FaultContext.wake`."""
+    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+        """Handle a time scheduled with :meth:`FaultContext.schedule`."""
         del context, injury
 
     @abstractmethod
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact that the fault would have now."""
 
 
@@ -291,7 +291,7 @@ class Fault:
     params: tuple[Param, ...]
     accepts: str
     """Kind of targets, one of :data:`ACCEPTS`."""
-    lasting: bool
+    is_lasting: bool
     """Whether it stays active until healed; ``for:`` heals it after a time."""
     heals: str
     """Effect of healing; empty if there is nothing to heal."""
@@ -303,7 +303,7 @@ class Fault:
     """Failures that an operator may observe."""
     behaviour: Behaviour = field(repr=False, compare=False)
     """Implementation that applies and heals the fault."""
-    usual_for_us: int = -1
+    default_duration_us: int = -1
     """Duration when one key injects it, in microseconds; -1: until healed."""
     target: str = ""
     """Default target; empty: a target must be given."""

@@ -62,7 +62,7 @@ def _consumer_line(consumer: Consumer, fault: str) -> str:
     if settings is None:
         return f"its {owned} are not read meanwhile"
     # With the consumer protocol (KIP-848) only the coordinator knows the session timeout.
-    session = "its session" if settings.modern else f"its session ({settings.session_us // 1_000_000} s)"
+    session = "its session" if settings.consumer_protocol else f"its session ({settings.session_us // 1_000_000} s)"
     if fault == "clean_shutdown":
         if settings.instance:
             return f"{name} stays a member as {settings.instance}: its {owned} wait until {session} expires"
@@ -112,7 +112,7 @@ def spare_members(cluster: Cluster, nodes: Iterable[int]) -> int:
 def quorum_leader(cluster: Cluster) -> int:
     """Return the running leader of the group: the active controller or the ensemble's leader; else NOBODY."""
     role = "active" if cluster.profile.kraft else "leader"
-    leaders = [view.node for view in cluster.plane.view() if view.role == role]
+    leaders = [view.node for view in cluster.plane.member_views() if view.role == role]
     return leaders[0] if leaders and is_running(cluster, leaders[0]) else NO_LEADER
 
 
@@ -142,16 +142,16 @@ class PredictedImpact:
     """Partitions with a leader and too few in-sync replicas for acks=all."""
     stuck: tuple[str, ...] = ()
     """Partitions whose ISR should shrink but cannot, without a controller: acks=all waits."""
-    deaf: tuple[str, ...] = ()
+    unreachable_clients: tuple[str, ...] = ()
     """Clients that cannot reach a leader they need."""
     controller: int = NO_LEADER
     """The current controller if it would stay; NOBODY: another one, or none."""
-    decides: bool = True
+    has_majority: bool = True
     """Whether the control plane would have a majority."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Size of the ISR of each partition with a leader."""
 
-    def beyond(self, now: "PredictedImpact") -> "PredictedImpact":
+    def difference(self, now: "PredictedImpact") -> "PredictedImpact":
         """Return the impact without what is already true in ``now``."""
         smaller = [each for each in self.shrunk if self.sizes[each] < now.sizes.get(each, 0)]
         return replace(
@@ -162,16 +162,18 @@ class PredictedImpact:
             shrunk=tuple(smaller),
             under=_not_in(self.under, now.under),
             stuck=_not_in(self.stuck, now.stuck),
-            deaf=_not_in(self.deaf, now.deaf),
+            unreachable_clients=_not_in(self.unreachable_clients, now.unreachable_clients),
         )
 
 
 def predict_impact(cluster: Cluster, lost: Collection[int] = (), links: Links = ()) -> PredictedImpact:
     """Return what would change if these nodes were lost and these links, (source, target), were cut."""
     if not lost and not links:
-        return PredictedImpact(controller=cluster.plane.active(), decides=Reachability(cluster, (), ()).decides())
+        return PredictedImpact(
+            controller=cluster.plane.active(), has_majority=Reachability(cluster, (), ()).has_majority()
+        )
     now = _outcome(cluster, Reachability(cluster, (), ()), severed=bool(links))
-    return _outcome(cluster, Reachability(cluster, lost, links), severed=bool(links)).beyond(now)
+    return _outcome(cluster, Reachability(cluster, lost, links), severed=bool(links)).difference(now)
 
 
 class Reachability:
@@ -192,31 +194,31 @@ class Reachability:
 
     def linked(self, one: int, other: int) -> bool:
         """Return whether a request succeeds between two nodes: request and response need both directions."""
-        return self.passes(one, other) and self.passes(other, one)
+        return self.delivers(one, other) and self.delivers(other, one)
 
-    def passes(self, source: int, target: int) -> bool:
+    def delivers(self, source: int, target: int) -> bool:
         """Return whether messages from one node arrive at the other."""
         return source == target or (
             (source, target) not in self._cut and not self._cluster.network.is_cut(source, target)
         )
 
-    def speakers(self) -> tuple[int, ...]:
+    def possible_leaders(self) -> tuple[int, ...]:
         """Return the members of the quorum or ensemble that could lead it: they reach a majority of it."""
         group = quorum_members(self._cluster)
         alive = [node for node in group if self.runs(node)]
         return tuple(node for node in alive if 2 * sum(self.linked(node, other) for other in alive) > len(group))
 
-    def decides(self) -> bool:
+    def has_majority(self) -> bool:
         """Return whether the control plane has a possible leader."""
-        return bool(self.speakers())
+        return bool(self.possible_leaders())
 
-    def counted(self, brokers: Iterable[int]) -> tuple[int, ...]:
+    def registered_brokers(self, brokers: Iterable[int]) -> tuple[int, ...]:
         """Return the live brokers that can reach the controller, or a server of the ensemble.
 
         A ZooKeeper session lasts as long as pings arrive, whether or not their responses do. A KRaft broker closes the
         connection on which a heartbeat is not answered, and does not get the next one.
         """
-        speakers, active = self.speakers(), self._cluster.plane.active()
+        speakers, active = self.possible_leaders(), self._cluster.plane.active()
         if self._cluster.profile.kraft:
             reachable = (active,) if active in speakers else speakers
             return tuple(
@@ -227,14 +229,14 @@ class Reachability:
             node for node in group if self.runs(node) and any(self.linked(node, other) for other in speakers)
         )
         return tuple(
-            node for node in brokers if self.lives(node) and any(self.passes(node, each) for each in reachable)
+            node for node in brokers if self.lives(node) and any(self.delivers(node, each) for each in reachable)
         )
 
 
 def _outcome(cluster: Cluster, net: Reachability, *, severed: bool) -> PredictedImpact:
     """Return the predicted state; ``severed``: links are cut, so a client may not reach a live leader."""
-    speakers = net.speakers()
-    live = net.counted(cluster.brokers)
+    speakers = net.possible_leaders()
+    live = net.registered_brokers(cluster.brokers)
     down = tuple(node for node in cluster.brokers if node not in live)
     active = cluster.plane.active()
     stays = active in (speakers if cluster.profile.kraft else live)
@@ -300,7 +302,9 @@ def _elected(record: CommittedPartition, left: list[int], live: tuple[int, ...])
     if clean != NO_LEADER:
         return clean, left if clean in left else [clean]
     unclean = (
-        next((each for each in record.assignment if each in live), NO_LEADER) if record.topic.unclean else NO_LEADER
+        next((each for each in record.assignment if each in live), NO_LEADER)
+        if record.topic_config.unclean
+        else NO_LEADER
     )
     return unclean, [unclean] if unclean != NO_LEADER else []
 
@@ -459,20 +463,20 @@ def _impact_of(cluster: Cluster, sentence: str, nodes: Collection[int], outcome:
     groups, transactional = groups_on(cluster, leaderless), transactional_on(cluster, leaderless)
     affected = [
         *affected_clients(cluster, nodes, leaderless), *acks_all_producers(cluster, (*outcome.under, *outcome.stuck)),
-        *outcome.deaf, *transactional,
+        *outcome.unreachable_clients, *transactional,
         *[name for name, consumer in cluster.consumers.items() if consumer.group in groups],
     ]  # fmt: skip
     active = cluster.plane.active()
-    decided = Reachability(cluster, (), ()).decides()
+    decided = Reachability(cluster, (), ()).has_majority()
     return ExpectedImpact(
         sentence, outcome.moved, outcome.offline, outcome.under,
         clients=tuple(name for name in cluster.clients.names.values() if name in affected),
-        shrunk=outcome.shrunk,
+        shrunk_isr=outcome.shrunk,
         groups=groups,
         transactional=transactional,
         down=outcome.down,
-        controller_moves=outcome.decides and active not in (NO_LEADER, outcome.controller),
-        quorum_lost=decided and not outcome.decides,
+        controller_moves=outcome.has_majority and active not in (NO_LEADER, outcome.controller),
+        quorum_lost=decided and not outcome.has_majority,
     )  # fmt: skip
 
 
@@ -505,7 +509,7 @@ def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: PredictedIm
 
 
 def _consequences(cluster: Cluster, outcome: PredictedImpact) -> list[str]:
-    lost = not outcome.decides and Reachability(cluster, (), ()).decides()
+    lost = not outcome.has_majority and Reachability(cluster, (), ()).has_majority()
     return [
         *(["the control plane loses its majority"] if lost else []),
         *([f"{partitions_text(outcome.moved)} with a new leader"] if outcome.moved else []),
@@ -530,7 +534,7 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{name} {control_plane_impact_line(cluster, node)}"
     if node not in cluster.brokers:
         return f"{name} is isolated"
-    if node in quorum_members(cluster) and not Reachability(cluster, (node,), ()).decides():
+    if node in quorum_members(cluster) and not Reachability(cluster, (node,), ()).has_majority():
         return f"{name} {_leads_text(cluster, node)}, and {control_plane_impact_line(cluster, node)}"
     if not any(record.leader == node for record in cluster.cluster_state.records.values()):
         return f"{name} leads no partition{_under_min_isr_without(cluster, node)}"

@@ -43,17 +43,17 @@ class Operation:
     """Parameters of which exactly one must be given."""
     aliases: tuple[Alias, ...] = ()
     """Other names, from Kafka's Admin client and its tools."""
-    usual: Callable[["OperationTarget"], dict[str, Value]] = lambda _cursor: {}
+    default_params: Callable[["OperationTarget"], dict[str, Value]] = lambda _cursor: {}
     """Parameters used when a key in the TUI starts the operation; empty values are left out."""
 
-    usual_for_us: int = -1
+    default_duration_us: int = -1
     """Always -1, as for a fault without a usual duration: no operation lasts for a given time."""
 
     def param(self, name: str) -> Param | None:
         """Return the parameter with this name, or None."""
         return next((param for param in self.params if param.name == name), None)
 
-    def lacking(self, kafka: Version, mode: str) -> str:
+    def unsupported_reason(self, kafka: Version, mode: str) -> str:
         """Return why a Kafka version does not support the operation in a mode; empty if it does."""
         if self.since and kafka < parse_version(self.since):
             return f"{self.title} requires Kafka {self.since}"
@@ -233,7 +233,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="nothing; a replica on a broker that is down starts out of sync",
         aliases=(Alias("create_topics"),),
-        usual=_new_topic,
+        default_params=_new_topic,
     ),
     Operation(
         name="delete_topic",
@@ -243,7 +243,7 @@ OPERATIONS: Final = _table(
         params=(_TOPIC,),
         may_break="its producers and consumers; in ZooKeeper mode a broker that is down delays the deletion",
         aliases=(Alias("delete_topics"),),
-        usual=lambda cursor: {"topic": cursor.topic},
+        default_params=lambda cursor: {"topic": cursor.topic},
     ),
     Operation(
         name="add_partitions",
@@ -259,7 +259,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="the order of records with keys: a key may map to another partition from then on",
         aliases=(Alias("create_partitions"),),
-        usual=lambda cursor: {"topic": cursor.topic, "total": cursor.partitions + 1},
+        default_params=lambda cursor: {"topic": cursor.topic, "total": cursor.partitions + 1},
     ),
     Operation(
         name="reassign",
@@ -280,7 +280,7 @@ OPERATIONS: Final = _table(
             Alias("reassign_partitions"),
             Alias("alter_partition_reassignments"),
         ),
-        usual=_move,
+        default_params=_move,
     ),
     Operation(
         name="set_replication",
@@ -294,7 +294,7 @@ OPERATIONS: Final = _table(
             _THROTTLE,
         ),
         may_break="the same as moving replicas; with fewer replicas, fewer brokers may fail",
-        usual=_another_factor,
+        default_params=_another_factor,
     ),
     Operation(
         name="elect_leaders",
@@ -307,7 +307,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="records that the unclean leader lacks, including acks=all records",
         aliases=(Alias("leader_election"),),
-        usual=_election,
+        default_params=_election,
     ),
     Operation(
         name="alter_topic_config",
@@ -320,7 +320,7 @@ OPERATIONS: Final = _table(
             Param("reset", "topic keys", "Configurations to reset to the brokers' values.", default=()),
         ),
         may_break="whatever the configuration protects: acks=all below min.insync.replicas, retention, elections",
-        usual=_another_min_isr,
+        default_params=_another_min_isr,
     ),
     Operation(
         name="alter_broker_config",
@@ -339,7 +339,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="whatever the configuration protects, on every topic that does not override it",
         since="1.1",
-        usual=lambda _cursor: {"set": (("unclean.leader.election.enable", True),)},
+        default_params=lambda _cursor: {"set": (("unclean.leader.election.enable", True),)},
     ),
     Operation(
         name="delete_records",
@@ -352,7 +352,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="consumers that have yet to read the records: their offsets are out of range",
         since="0.11",
-        usual=lambda cursor: {"partition": cursor.partition},
+        default_params=lambda cursor: {"partition": cursor.partition},
     ),
     Operation(
         name="shutdown",
@@ -369,7 +369,7 @@ OPERATIONS: Final = _table(
             ),
         ),
         may_break="partitions of which it held the last in-sync replica",
-        usual=lambda cursor: {"broker": cursor.broker, "restart_after": RESTART_US},
+        default_params=lambda cursor: {"broker": cursor.broker, "restart_after": RESTART_US},
     ),
     Operation(
         name="decommission",
@@ -379,7 +379,7 @@ OPERATIONS: Final = _table(
         params=(_BROKER, _THROTTLE),
         may_break="the same as moving replicas; it never ends while there are too few other brokers",
         since="2.4",
-        usual=lambda cursor: {"broker": cursor.broker},
+        default_params=lambda cursor: {"broker": cursor.broker},
     ),
     Operation(
         name="rolling_restart",
@@ -422,7 +422,7 @@ OPERATIONS: Final = _table(
         may_break="records that are skipped, or processed again, once the group has members",
         since="0.11",
         one_of=tuple(param.name for param in _STRATEGIES),
-        usual=_reset_to_earliest,
+        default_params=_reset_to_earliest,
     ),
     Operation(
         name="describe_group",
@@ -443,7 +443,7 @@ OPERATIONS: Final = _table(
         may_break="nothing",
         since="0.9",
         aliases=(Alias("describe_consumer_groups"),),
-        usual=lambda cursor: {"group": cursor.group},
+        default_params=lambda cursor: {"group": cursor.group},
     ),
     Operation(
         name="list_groups",
@@ -466,7 +466,7 @@ OPERATIONS: Final = _table(
         may_break="the starting position of its members when it is used again: auto.offset.reset decides",
         since="1.1",
         aliases=(Alias("delete_consumer_groups"),),
-        usual=lambda cursor: {"group": cursor.group},
+        default_params=lambda cursor: {"group": cursor.group},
     ),
     Operation(
         name="delete_offsets",
@@ -477,7 +477,7 @@ OPERATIONS: Final = _table(
         may_break="the starting position of a member that subscribes to them again",
         since="2.4",
         aliases=(Alias("delete_consumer_group_offsets"),),
-        usual=lambda cursor: {"group": cursor.group, "topics": (cursor.topic,)},
+        default_params=lambda cursor: {"group": cursor.group, "topics": (cursor.topic,)},
     ),
     Operation(
         name="list_transactions",
@@ -497,7 +497,7 @@ OPERATIONS: Final = _table(
         params=(_PARTITION,),
         may_break="nothing",
         since="3.0",
-        usual=lambda cursor: {"partition": cursor.partition},
+        default_params=lambda cursor: {"partition": cursor.partition},
     ),
     Operation(
         name="find_hanging",
@@ -512,7 +512,7 @@ OPERATIONS: Final = _table(
         may_break="nothing",
         since="3.0",
         one_of=("partition", "topic"),
-        usual=lambda cursor: {"topic": cursor.topic},
+        default_params=lambda cursor: {"topic": cursor.topic},
     ),
     Operation(
         name="abort_transaction",
@@ -529,7 +529,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="a transaction that is not hanging: part of it is aborted, whatever the outcome of the rest",
         since="3.0",
-        usual=lambda cursor: {"partition": cursor.partition},
+        default_params=lambda cursor: {"partition": cursor.partition},
     ),
     Operation(
         name="cancel",
@@ -558,5 +558,5 @@ def default_action(name: str, cluster: Cluster, partition: str, broker: int) -> 
 
     ``partition`` may be empty if there is none.
     """
-    params = OPERATIONS[name].usual(OperationTarget(cluster, partition, broker))
+    params = OPERATIONS[name].default_params(OperationTarget(cluster, partition, broker))
     return Action("admin", name, "", {key: value for key, value in params.items() if value not in ("", None)})

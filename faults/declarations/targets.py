@@ -397,7 +397,7 @@ def _rack(selector: Selector, cluster: Cluster) -> list[int]:
 
 def _client(selector: Selector, cluster: Cluster) -> list[int]:
     clients = {name: node for node, name in cluster.clients.names.items()} | {cluster.name_of(ADMIN): ADMIN}
-    if cluster.outside.is_open:
+    if cluster.external_clients.is_open:
         clients[NAME] = EXTERNAL_CLIENTS
     if selector.argument not in clients:
         raise SelectorError(
@@ -493,7 +493,7 @@ def _coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     The partition is Java's hash of the group id modulo the current partition count of ``__consumer_offsets``.
     """
     group = selector.argument
-    known = list(dict.fromkeys([*(spec.name for spec in cluster.spec.groups), *cluster.outside.groups]))
+    known = list(dict.fromkeys([*(spec.name for spec in cluster.spec.groups), *cluster.external_clients.groups]))
     if group not in known:
         raise SelectorError(f"no group {group!r}; there are {known}", selector.column, code="no_group")
     leader = _leader_of(OFFSETS, group, cluster)
@@ -507,7 +507,7 @@ def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     """Return the coordinator of a transactional id (``TransactionStateManager.partitionFor``)."""
     name = selector.argument
     ids = {each.name: str(each.config.get("transactional.id", "")) for each in cluster.spec.producers}
-    ids.update(cluster.outside.manners.transactional_ids)
+    ids.update(cluster.external_clients.settings.transactional_ids)
     if not ids.get(name):
         known = [producer for producer, transactional_id in ids.items() if transactional_id]
         raise SelectorError(

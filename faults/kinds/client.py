@@ -47,7 +47,7 @@ def restart_after_exit(context: FaultContext, node: int) -> None:
 
     A consumer takes time to close. A process that another fault is shutting down is restarted by that fault.
     """
-    lives = context.cluster.lives
+    lives = context.cluster.processes
     if not context.cluster.is_up(node):
         context.restart(node)
     elif not lives.is_leaving(node):
@@ -94,31 +94,31 @@ class RejoinStorm(Behaviour):
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Let the first member leave at once."""
         injury.memo["turn"] = 0
-        self.woken(context, injury)
+        self.on_timer(context, injury)
 
-    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
         """Let the next member leave, unless it is down, paused or already leaving."""
         turn = int(injury.memo["turn"])
         injury.memo["turn"] = turn + 1
         node = injury.nodes[turn % len(injury.nodes)]
         cluster = context.cluster
-        if cluster.state_of(node) is ProcessState.RUNNING and not cluster.lives.is_leaving(node):
+        if cluster.state_of(node) is ProcessState.RUNNING and not cluster.processes.is_leaving(node):
             if injury.params["how"] == LEAVE:
-                context.take_away(node)
+                context.release_process(node)
                 cluster.shutdown(node)
-                cluster.lives.start_again(node)
+                cluster.processes.start_again(node)
             else:
-                context.take_away(node)
+                context.release_process(node)
                 cluster.crash(node)
                 context.restart(node)
         every = int(injury.params["every"])
         random = injury.params["gaps"] == RANDOM
-        context.wake(injury, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
+        context.schedule(injury, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
 
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Do nothing: no other member leaves, and a leaving member restarts as planned."""
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return how often the group would rebalance."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
@@ -133,7 +133,7 @@ class RejoinStorm(Behaviour):
 class DuplicateInstance(Behaviour):
     """Second process with the ``group.instance.id`` of another member."""
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine the member whose id is used."""
         cluster = context.cluster
         found = context.targets(str(aim.params["of"]))
@@ -179,7 +179,7 @@ class DuplicateInstance(Behaviour):
         if _fenced(cluster, of):
             restart_after_exit(context, of)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which of the two members is fenced."""
         given = aim.params["of"]
         other = str(given).removeprefix("client(").removesuffix(")") if given else "the other"
@@ -187,7 +187,7 @@ class DuplicateInstance(Behaviour):
         hit = (*targets, other) if given else tuple(targets)
         subject = each_of(cluster, aim.nodes)
         coordination = cluster.consumers[targets[0]].coordination
-        if coordination is not None and coordination.settings.modern:
+        if coordination is not None and coordination.settings.consumer_protocol:
             return impact_without_leader_change(
                 f"{subject} is rejected while {other} is alive, and exits (UNRELEASED_INSTANCE_ID)", hit
             )
@@ -200,13 +200,13 @@ def _start_anew(context: FaultContext, node: int) -> None:
     """Shut a process down cleanly, so that its own id is released (KIP-848), and start the next one."""
     cluster = context.cluster
     if cluster.state_of(node) is ProcessState.RUNNING:
-        if not cluster.lives.is_leaving(node):
-            context.take_away(node)
+        if not cluster.processes.is_leaving(node):
+            context.release_process(node)
             cluster.shutdown(node)
-        cluster.lives.start_again(node)
+        cluster.processes.start_again(node)
         return
     if cluster.is_up(node):
-        context.take_away(node)
+        context.release_process(node)
         cluster.crash(node)
     else:
         cluster.clients.renew(node)
@@ -239,7 +239,7 @@ MEMBERSHIP_FAULTS: Final = table(
             ),
         ),
         accepts="consumers",
-        lasting=True,
+        is_lasting=True,
         heals="members stay; the group becomes stable",
         glyph="@",
         colour="alarm",
@@ -247,7 +247,7 @@ MEMBERSHIP_FAULTS: Final = table(
         "small steps",
         may_break="a group that rebalances all the time: with eager protocols nobody reads during a rebalance; lag "
         "grows, and records are processed again",
-        usual_for_us=30 * SECOND,
+        default_duration_us=30 * SECOND,
         example="members(billing)",
         behaviour=RejoinStorm(),
     ),
@@ -260,7 +260,7 @@ MEMBERSHIP_FAULTS: Final = table(
         "one of them is fenced.",
         params=(Param("of", "target", "Static member of the same group whose id is used."),),
         accepts="consumers",
-        lasting=True,
+        is_lasting=True,
         heals="the target restarts with its own id, and the fenced member restarts too",
         glyph="=",
         colour="alarm",
@@ -300,18 +300,18 @@ class LostAck(ClientBehaviour):
             context.cluster.clients.faults.lose_acks(
                 node, injury.id, int(injury.params["count"]), str(injury.params["partition"])
             )  # fmt: skip
-        context.wake(injury, LOOKS_US)
+        context.schedule(injury, LOOKS_US)
 
-    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
         """End the fault when all responses are lost."""
         faults = context.cluster.clients.faults
         if any(faults.acks_to_lose(node, injury.id) for node in injury.nodes):
-            context.wake(injury, LOOKS_US)
+            context.schedule(injury, LOOKS_US)
             return
         self.heal(context, injury)
         context.end(injury)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return whether retries duplicate records."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         duplicating = []
@@ -342,7 +342,7 @@ LOST_ACK_FAULTS: Final = table(
             Param("partition", "partition", "Only responses for this partition; empty: for any.", default=""),
         ),
         accepts="producers",
-        lasting=True,
+        is_lasting=True,
         heals="responses arrive; the fault ends by itself when all of them are lost",
         glyph="?",
         colour="warning",
@@ -400,7 +400,7 @@ class FailingHandler(Behaviour):
             if context.cluster.consumers[context.cluster.name_of(node)].failed == THROWN:
                 restart_after_exit(context, node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the outcome of the failing records."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         share = percent(int(aim.params["percent"]))
@@ -440,13 +440,13 @@ HANDLER_FAULTS: Final = table(
             Param("pause", "duration", "Pause before a record is polled again, with then: retry.", default=SECOND),
         ),
         accepts="consumers",
-        lasting=True,
+        is_lasting=True,
         heals="the handler can process every record; a process that exited by the exception is restarted",
         glyph="!",
         colour="alarm",
         cause="a record that the code does not expect, a schema change, a failing service that the handler calls",
         may_break="records left unprocessed; a partition that a poison record blocks; a process in a crash loop",
-        usual_for_us=30 * SECOND,
+        default_duration_us=30 * SECOND,
         behaviour=FailingHandler(),
     ),
 )
@@ -464,7 +464,7 @@ class RateChange(ClientBehaviour):
         for node in injury.nodes:
             context.cluster.clients.faults.pace(node, injury.id, int(injury.params["rate"]))
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the new rate and the readers."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         topics = [each.topic for each in cluster.spec.producers if each.name in hit]
@@ -486,7 +486,7 @@ class RateChange(ClientBehaviour):
 class HotKeyFault(ClientBehaviour):
     """Skewed keys: most records have one key."""
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Choose the key at random if none is given: one for all targets."""
         if not aim.nodes or aim.params["key"] >= 0:
             return aim
@@ -520,7 +520,7 @@ class HotKeyFault(ClientBehaviour):
                 node, injury.id, int(injury.params["key"]), int(injury.params["share"])
             )  # fmt: skip
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the partitions that would receive the records."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         key, share = int(aim.params["key"]), percent(int(aim.params["share"]))
@@ -563,13 +563,13 @@ LOAD_FAULTS: Final = table(
         "flight.",
         params=(_rate(300),),
         accepts="producers",
-        lasting=True,
+        is_lasting=True,
         heals="records are produced at the usual rate",
         glyph="%",
         colour="warning",
         cause="more users, a batch job, a feature that is switched on, an upstream that has stopped",
         may_break="consumers that only keep up with the usual load; buffer.memory and the latency of acks=all",
-        usual_for_us=60 * SECOND,
+        default_duration_us=60 * SECOND,
         behaviour=RateChange(),
     ),
     Fault(
@@ -580,13 +580,13 @@ LOAD_FAULTS: Final = table(
         summary="For a short time the application produces many times its usual records: a short, sharp rate change.",
         params=(_rate(1_000),),
         accepts="producers",
-        lasting=True,
+        is_lasting=True,
         heals="records are produced at the usual rate; the backlog is worked off",
         glyph="^",
         colour="alarm",
         cause="a sale, a retry storm upstream, a backlog that is released at once",
         may_break="lag of groups with little spare capacity; retention by size; quotas and buffers",
-        usual_for_us=15 * SECOND,
+        default_duration_us=15 * SECOND,
         behaviour=RateChange(),
     ),
     Fault(
@@ -600,14 +600,14 @@ LOAD_FAULTS: Final = table(
             Param("key", "int", "N of key-N; -1: chosen at random (by the seed).", default=-1, low=-1, high=1 << 31),
         ),
         accepts="producers",
-        lasting=True,
+        is_lasting=True,
         heals="keys are distributed as usual",
         glyph="*",
         colour="warning",
         cause="one very active customer, device or product; a default value used as a key",
         may_break="lag of one partition, whose only reader cannot keep up, while averages look fine; more consumers "
         "or partitions do not help",
-        usual_for_us=60 * SECOND,
+        default_duration_us=60 * SECOND,
         behaviour=HotKeyFault(),
     ),
 )
@@ -634,7 +634,7 @@ class SlowProcessing(ClientBehaviour):
                 node, injury.id, int(injury.params["extra"]), int(injury.params["factor"])
             )  # fmt: skip
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the remaining throughput in records per second."""
         hit = _names(cluster, aim)
         usual = max(cluster.consumers[name].handling.record_us for name in hit)
@@ -668,7 +668,7 @@ class PausedMember(Behaviour):
         for node in injury.nodes:
             context.cluster.clients.faults.resume(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return how many partitions are not read meanwhile."""
         hit = _names(cluster, aim)
         owned = sum(len(cluster.consumers[name].assignment) for name in hit)
@@ -701,13 +701,13 @@ PROCESSING_FAULTS: Final = table(
             ),
         ),
         accepts="consumers",
-        lasting=True,
+        is_lasting=True,
         heals="records of later polls take their usual time, and the lag is worked off",
         glyph="~",
         colour="warning",
         cause="a slow database or service that the handler calls, a noisy neighbour, a new version that does more work",
         may_break="lag; max.poll.interval.ms, if a poll's records take longer than that: then the member leaves",
-        usual_for_us=60 * SECOND,
+        default_duration_us=60 * SECOND,
         behaviour=SlowProcessing(),
     ),
     Fault(
@@ -719,13 +719,13 @@ PROCESSING_FAULTS: Final = table(
         "fetches nothing. A partition that is revoked and assigned again is no longer paused.",
         params=(),
         accepts="consumers",
-        lasting=True,
+        is_lasting=True,
         heals="it resumes the partitions it has kept since",
         glyph="‖",
         colour="warning",
         cause="back-pressure that was never released, a circuit breaker that stays open, a command of an operator",
         may_break="lag, without a rebalance or an error; records that retention deletes before they are read",
-        usual_for_us=30 * SECOND,
+        default_duration_us=30 * SECOND,
         aliases=(Alias("pause_consumer"),),
         behaviour=PausedMember(),
     ),
@@ -744,7 +744,7 @@ class PollStall(ClientBehaviour):
         for node in injury.nodes:
             context.cluster.clients.faults.stall(node, injury.id, int(injury.params["extra"]))
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return whether the group removes the member."""
         return slow_impact(cluster, "poll_stall", aim.nodes)
 
@@ -760,7 +760,7 @@ POLL_STALL_FAULTS: Final = table(
             Param("extra", "duration", "Added to the processing of each poll's records.", default=10 * SECOND, low=1),
         ),
         accepts="consumers",
-        lasting=True,
+        is_lasting=True,
         heals="records of later polls take their usual time",
         glyph="…",
         colour="warning",
@@ -800,11 +800,11 @@ class ZombieProducer(Behaviour):
         for node in injury.nodes:
             context.cluster.clients.duplicate_nodes.end(node)
             if context.cluster.is_up(node):
-                context.take_away(node)
+                context.release_process(node)
                 context.cluster.crash(node)
                 context.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which process is fenced."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         subject = each_of(cluster, aim.nodes)
@@ -825,14 +825,14 @@ ZOMBIE_FAULTS: Final = table(
         "now a zombie, and its next transactional request is fenced.",
         params=(),
         accepts="producers",
-        lasting=True,
+        is_lasting=True,
         heals="the second process is killed and the first one restarted; it aborts the open transaction",
         glyph="z",
         colour="warning",
         cause="a deployment that overlaps, an orchestrator that considers a slow process dead",
         may_break="the open transaction of the first process, which fails with PRODUCER_FENCED or "
         "INVALID_PRODUCER_EPOCH; read_committed consumers see nothing of it",
-        usual_for_us=20 * SECOND,
+        default_duration_us=20 * SECOND,
         behaviour=ZombieProducer(),
     ),
 )

@@ -61,7 +61,7 @@ class ClockSkew(Behaviour):
         """Set each machine's clock."""
         self._set(context, injury, _off_by(injury, context.cluster.now_us))
 
-    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
         """Apply the drift of another second."""
         self._set(context, injury, _off_by(injury, context.cluster.now_us))
 
@@ -72,14 +72,14 @@ class ClockSkew(Behaviour):
     def _set(self, context: FaultContext, injury: ActiveFault, off_us: int) -> None:
         self._step(context.cluster, injury, off_us)
         if injury.params["drift"]:
-            context.wake(injury, SECOND)
+            context.schedule(injury, SECOND)
 
     def _step(self, cluster: Cluster, injury: ActiveFault, off_us: int) -> None:
         for node in injury.nodes:
-            for each in cluster.clients.together(node):
+            for each in cluster.clients.nodes_of_process(node):
                 cluster.network.skew(each, injury.id, off_us)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which partitions retention deletes, and which producers are rejected."""
         ahead = int(aim.params["by"]) * (1 if aim.params["direction"] == AHEAD else -1)
         brokers = [node for node in aim.nodes if node in cluster.brokers]
@@ -157,7 +157,7 @@ CLOCK_FAULTS: Final = table(
             ),
         ),
         accepts="hosts",
-        lasting=True,
+        is_lasting=True,
         heals="the clock jumps back to the correct time; records deleted or rejected meanwhile stay so",
         glyph="◴",
         colour="warning",
@@ -201,7 +201,7 @@ class SessionExpiry(Behaviour):
         for node in injury.nodes:
             context.cluster.plane.expire_session(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which leaderships move, and how the broker returns."""
         if not all(cluster.plane.is_live(node) for node in aim.nodes):
             return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} has no session to expire")
@@ -231,9 +231,9 @@ class ControllerFailover(Behaviour):
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Depose the controller."""
         del injury
-        context.cluster.plane.depose_controller()
+        context.cluster.plane.resign_controller()
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which nodes may be elected."""
         if aim.nodes != (cluster.plane.active(),):
             return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} is not the active controller")
@@ -259,7 +259,7 @@ CONTROLLER_FAULTS: Final = table(
         "it.",
         params=(),
         accepts="brokers",
-        lasting=False,
+        is_lasting=False,
         heals="",
         glyph="◌",
         colour="warning",
@@ -279,7 +279,7 @@ CONTROLLER_FAULTS: Final = table(
         "epoch.",
         params=(),
         accepts="controllers",
-        lasting=False,
+        is_lasting=False,
         heals="",
         glyph="♛",
         colour="warning",
@@ -313,14 +313,14 @@ class SlowFollower(Behaviour):
         params = injury.params
         busy = FetcherDelay(int(params["extra"]), int(params["throughput"]), str(params["partition"]))
         for node in injury.nodes:
-            context.cluster.harm.slow_fetchers(node, injury.id, busy)
+            context.cluster.broker_faults.slow_fetchers(node, injury.id, busy)
 
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Handle responses at once from now on."""
         for node in injury.nodes:
-            context.cluster.harm.quicken_fetchers(node, injury.id)
+            context.cluster.broker_faults.quicken_fetchers(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return whether the follower stays in the ISR."""
         cluster_state, params = cluster.cluster_state, aim.params
         in_sync = [
@@ -362,7 +362,7 @@ def _followed(cluster: Cluster, node: int, partition: str) -> list[str]:
 
 def _lag_time_us(cluster: Cluster, partition: str) -> int:
     """Return ``replica.lag.time.max.ms`` of the leader in microseconds."""
-    replica = cluster.cluster_state.true_leader(partition)
+    replica = cluster.cluster_state.committed_leader(partition)
     return replica.config.lag_time_us if replica is not None else 0
 
 
@@ -385,7 +385,7 @@ SLOW_FOLLOWER_FAULTS: Final = table(
             ),
         ),
         accepts="brokers",
-        lasting=True,
+        is_lasting=True,
         heals="later responses are handled at once, and the replicas catch up",
         glyph="»",
         colour="warning",
@@ -416,7 +416,7 @@ class QuorumLoss(Behaviour):
         """Return whether the members are paused."""
         return bool(injury.params["how"] == PAUSE)
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Choose the members at random; in ZooKeeper mode brokers stand for their ensemble."""
         cluster = context.cluster
         group, what = quorum_members(cluster), quorum_name(cluster)
@@ -448,7 +448,7 @@ class QuorumLoss(Behaviour):
             cluster.cut(source, target, injury.id)
         for node in injury.nodes:
             if injury.params["how"] == CRASH:
-                context.take_away(node)
+                context.release_process(node)
                 cluster.crash(node)
             elif injury.params["how"] == PAUSE:
                 context.pause(injury, node)
@@ -463,7 +463,7 @@ class QuorumLoss(Behaviour):
             elif injury.params["how"] == CRASH and not context.cluster.is_up(node):
                 context.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact: no elections or ISR changes, and no leader for partitions of affected brokers."""
         affected = [node for node in aim.nodes if node in quorum_members(cluster) and is_running(cluster, node)]
         needed = spare_members(cluster, quorum_members(cluster)) + 1
@@ -507,7 +507,7 @@ QUORUM_FAULTS: Final = table(
             ),
         ),
         accepts="plane",
-        lasting=True,
+        is_lasting=True,
         heals="the affected nodes restart, resume or are reconnected; a leader is elected",
         glyph="∅",
         colour="alarm",
@@ -515,7 +515,7 @@ QUORUM_FAULTS: Final = table(
         may_break="elections and ISR changes, which wait: a leader that crashes now is not replaced, and acks=all "
         "waits for a follower that crashes",
         behaviour=QuorumLoss(),
-        usual_for_us=30 * SECOND,
+        default_duration_us=30 * SECOND,
         target="controllers",
     ),
 )
@@ -548,7 +548,7 @@ class StaleMetadata(Behaviour):
         for node in injury.nodes:
             if node in cluster.brokers:
                 cache_only = injury.params["what"] == CACHE
-                cluster.plane.hold_metadata(node, injury.id, delay, cache_only=cache_only)
+                cluster.plane.delay_metadata(node, injury.id, delay, cache_only=cache_only)
             else:
                 for metadata in cluster.clients.metadata_of(node):
                     metadata.delay_metadata(injury.id, delay)
@@ -558,12 +558,12 @@ class StaleMetadata(Behaviour):
         cluster = context.cluster
         for node in injury.nodes:
             if node in cluster.brokers:
-                cluster.plane.pass_metadata(node, injury.id)
+                cluster.plane.stop_delaying_metadata(node, injury.id)
             else:
                 for metadata in cluster.clients.metadata_of(node):
-                    metadata.hear(injury.id)
+                    metadata.stop_delay(injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which roles a broker keeps that others may take."""
         delay = int(aim.params["delay"])
         when = f"{delay // 1_000} ms late" if delay else "only when healed"
@@ -603,7 +603,7 @@ METADATA_FAULTS: Final = table(
             ),
         ),
         accepts="hosts",
-        lasting=True,
+        is_lasting=True,
         heals="delayed updates take effect at once, in order; a client's next metadata response is current",
         glyph="◷",
         colour="warning",

@@ -27,7 +27,7 @@ from faults.declarations.impact import affected_clients, impact_without_leader_c
 class CorruptBatch(Behaviour):
     """Bit flip in one stored batch."""
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Choose the partition if none is given."""
         return Aim(aim.nodes, {**aim.params, "partition": _partition(context.cluster, aim.nodes, aim.params)})
 
@@ -40,9 +40,9 @@ class CorruptBatch(Behaviour):
         """Corrupt the batch on each target."""
         partition, offset = str(injury.params["partition"]), int(injury.params["offset"])
         for node in injury.nodes:
-            context.cluster.harm.damage(node, partition, offset, str(injury.params["what"]))
+            context.cluster.broker_faults.damage(node, partition, offset, str(injury.params["what"]))
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which replicas and consumers would read the batch."""
         try:
             partition = _partition(cluster, aim.nodes, aim.params)
@@ -56,7 +56,7 @@ class CorruptBatch(Behaviour):
             return impact_without_leader_change(
                 f"{shown} does not lead {partition}: no effect until it leads or recovers its log"
             )
-        batch = cluster.harm.batch_at(leader, partition, int(aim.params["offset"]))
+        batch = cluster.broker_faults.batch_at(leader, partition, int(aim.params["offset"]))
         end = batch.end if batch is not None else 0
         followers = [
             each for each in cluster.cluster_state.record(partition).assignment if _end(cluster, each, partition) < end
@@ -105,7 +105,7 @@ def _partition(cluster: Cluster, nodes: tuple[int, ...], params: Mapping[str, An
 def _refuse_no_batch(cluster: Cluster, node: int, params: Mapping[str, Any]) -> None:
     partition, offset = str(params["partition"]), int(params["offset"])
     try:
-        batch = cluster.harm.batch_at(node, partition, offset)
+        batch = cluster.broker_faults.batch_at(node, partition, offset)
     except ModelError as error:
         raise FaultError(f"{error}, so it has no batch to corrupt", code=error.code) from None
     if batch is None:
@@ -119,14 +119,14 @@ class LostWriteback(Behaviour):
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Withhold writes from now on."""
         for node in injury.nodes:
-            context.cluster.harm.lose_writes(node, injury.id)
+            context.cluster.broker_faults.lose_writes(node, injury.id)
 
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Perform later writes, and withheld ones with the usual delay."""
         for node in injury.nodes:
-            context.cluster.harm.keep_writes(node, injury.id)
+            context.cluster.broker_faults.keep_writes(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a later power loss; the fault alone has none."""
         at_stake = tuple(
             partition
@@ -178,7 +178,7 @@ CORRUPTION_FAULTS: Final = table(
             ),
         ),
         accepts="brokers",
-        lasting=False,
+        is_lasting=False,
         heals="",
         glyph="╳",
         colour="alarm",
@@ -198,7 +198,7 @@ CORRUPTION_FAULTS: Final = table(
         "nothing; a power loss resets logs and checkpoints to the state they had when the fault began.",
         params=(),
         accepts="brokers",
-        lasting=True,
+        is_lasting=True,
         heals="later writes reach the disk; withheld writes follow with the usual write-back delay, or with the next "
         "flush of a log",
         glyph="?",
@@ -218,7 +218,7 @@ CORRUPTION_FAULTS: Final = table(
 class BrokenDisk(Behaviour):
     """Base of faults in which writes to a disk fail: the broker halts, and halts again if restarted."""
 
-    upon = ""
+    halts_text = ""
     """When the broker halts, as text."""
 
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
@@ -231,16 +231,16 @@ class BrokenDisk(Behaviour):
             elif disks.halted(node):
                 context.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of losing the broker."""
         lost = outage_impact(cluster, "crash", aim.nodes)
-        return replace(lost, sentence=f"halts {self.upon}: {lost.sentence}")
+        return replace(lost, sentence=f"halts {self.halts_text}: {lost.sentence}")
 
 
 class FullDisk(BrokenDisk):
     """Disk on which an append or checkpoint fails for lack of space (ENOSPC)."""
 
-    upon = "at the first append or checkpoint that does not fit"
+    halts_text = "at the first append or checkpoint that does not fit"
 
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Limit the free space of each disk."""
@@ -251,7 +251,7 @@ class FullDisk(BrokenDisk):
 class ReadOnlyDisk(BrokenDisk):
     """Disk whose file system was remounted read-only."""
 
-    upon = "at its next append or checkpoint"
+    halts_text = "at its next append or checkpoint"
 
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Make each disk read-only."""
@@ -262,14 +262,14 @@ class ReadOnlyDisk(BrokenDisk):
 class LogDirFailure(BrokenDisk):
     """Failure of the device of a log directory."""
 
-    upon = "at once"
+    halts_text = "at once"
 
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Fail every access to each disk."""
         lost = bool(injury.params["lost"])
         for node in injury.nodes:
             if lost:
-                context.take_away(node)
+                context.release_process(node)
             context.cluster.disks.fail(node, injury.id, lost=lost)
 
 
@@ -285,7 +285,7 @@ BROKEN_DISK_FAULTS: Final = table(
         "offline, and the broker, which has no other log directory, halts. If it is restarted, it halts again.",
         params=(Param("free", "size", "Bytes that still fit.", default=0, high=1 << 50),),
         accepts="brokers",
-        lasting=True,
+        is_lasting=True,
         heals=f"space is freed, {_HEALS}",
         glyph="▣",
         colour="alarm",
@@ -308,7 +308,7 @@ BROKEN_DISK_FAULTS: Final = table(
         "deletion fails, and the broker halts. If it is restarted, it halts again.",
         params=(),
         accepts="brokers",
-        lasting=True,
+        is_lasting=True,
         heals=f"the disk is writable again, {_HEALS}",
         glyph="▤",
         colour="alarm",
@@ -325,7 +325,7 @@ BROKEN_DISK_FAULTS: Final = table(
         "restarted, it halts again.",
         params=(Param("lost", "bool", "The contents of the disk are lost: the broker returns empty.", default=False),),
         accepts="brokers",
-        lasting=True,
+        is_lasting=True,
         heals=f"the directory works again, on an empty replacement disk if its contents are lost, {_HEALS}",
         glyph="◌",
         colour="alarm",
@@ -359,7 +359,7 @@ class SlowDisk(Behaviour):
         for node in injury.nodes:
             context.cluster.disks.heal(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact: all appends wait where the broker leads, acks=all where it is in sync."""
         records = cluster.cluster_state.records
         leads = [name for name, record in records.items() if record.leader in aim.nodes]
@@ -392,7 +392,7 @@ SLOW_DISK_FAULTS: Final = table(
             Param("latency", "duration", "Added to every write, like the time of a sync.", default=10 * MS),
         ),
         accepts="brokers",
-        lasting=True,
+        is_lasting=True,
         heals="pending writes finish at once, and later appends take no time",
         glyph="▽",
         colour="warning",

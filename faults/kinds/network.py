@@ -42,25 +42,25 @@ class LinkShaping(Behaviour):
         """Return the condition of one direction of a link."""
 
     @abstractmethod
-    def told(self, params: Mapping[str, Any]) -> str:
+    def text(self, params: Mapping[str, Any]) -> str:
         """Return the condition as text."""
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine the links between the target and the other side, all nodes by default."""
         return with_links(context, aim, self.name)
 
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Apply the condition to each link."""
         for source, target in injury.links:
-            context.cluster.wiring.shape(source, target, injury.id, self.shape(injury, source, target))
+            context.cluster.link_faults.shape(source, target, injury.id, self.shape(injury, source, target))
 
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Restore the links for messages sent from now on."""
-        context.cluster.wiring.lift(injury.id)
+        context.cluster.link_faults.lift(injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the affected clients."""
-        return clients_affected_impact(cluster, aim, self.told(aim.params))
+        return clients_affected_impact(cluster, aim, self.text(aim.params))
 
 
 def clients_affected_impact(cluster: Cluster, aim: Aim, what: str) -> ExpectedImpact:
@@ -82,24 +82,24 @@ class ConnectionReset(Behaviour):
 
     name = "connection_reset"
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine all links between the target and its peers, in both directions."""
         return with_links(context, aim, self.name)
 
     def check(self, context: FaultContext, aim: Aim) -> None:
         """Require at least one open connection."""
-        if not context.cluster.wiring.connected(aim.links):
+        if not context.cluster.link_faults.connected(aim.links):
             raise FaultError(
                 f"{names(context.cluster, aim.nodes)} has no open connection to reset", code="no_connection"
             )
 
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Reset each connection."""
-        context.cluster.wiring.sever(injury.links)
+        context.cluster.link_faults.sever(injury.links)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the number of connections and the affected clients."""
-        count = len(cluster.wiring.connected(aim.links or _all(cluster, aim)))
+        count = len(cluster.link_faults.connected(aim.links or _all(cluster, aim)))
         return clients_affected_impact(
             cluster, aim, f"connections to {count} other process{'' if count == 1 else 'es'} break"
         )
@@ -120,10 +120,10 @@ class ResetStorm(ConnectionReset):
 
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Reset open connections now and at regular intervals."""
-        context.cluster.wiring.sever(injury.links)
-        context.wake(injury, int(injury.params["every"]))
+        context.cluster.link_faults.sever(injury.links)
+        context.schedule(injury, int(injury.params["every"]))
 
-    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
         """Reset the connections again."""
         self.apply(context, injury)
 
@@ -142,7 +142,7 @@ class SlowClose(LinkShaping):
         del source, target
         return LinkCondition(close_us=int(injury.params["delay"]))
 
-    def told(self, params: Mapping[str, Any]) -> str:
+    def text(self, params: Mapping[str, Any]) -> str:
         """Return the delay as text."""
         return f"peers learn of closed connections {exact_duration(int(params['delay']))} late"
 
@@ -157,7 +157,7 @@ CONNECTION_FAULTS: Final = table(
         "ends are notified.",
         params=(CONNECTION_PEERS,),
         accepts="nodes",
-        lasting=False,
+        is_lasting=False,
         heals="",
         glyph="⌁",
         colour="warning",
@@ -179,7 +179,7 @@ CONNECTION_FAULTS: Final = table(
             CONNECTION_PEERS,
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="connections are no longer reset",
         glyph="⌁",
         colour="alarm",
@@ -207,7 +207,7 @@ CONNECTION_FAULTS: Final = table(
             ),
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="later closes are reported at once; reports of earlier ones stay delayed",
         glyph="◶",
         colour="warning",
@@ -246,7 +246,7 @@ class SlowResponses(LinkShaping):
         del source, target
         return LinkCondition(answer_us=int(injury.params["delay"]), answer_jitter_us=int(injury.params["jitter"]))
 
-    def told(self, params: Mapping[str, Any]) -> str:
+    def text(self, params: Mapping[str, Any]) -> str:
         """Return the delay as text."""
         return f"requests are executed on time and answered {exact_duration(int(params['delay']))} late"
 
@@ -261,7 +261,7 @@ class DuplicateResponses(LinkShaping):
         del source, target
         return LinkCondition(repeats=int(injury.params["percent"]))
 
-    def told(self, params: Mapping[str, Any]) -> str:
+    def text(self, params: Mapping[str, Any]) -> str:
         """Return the share of repeated responses as text."""
         often = percent(int(params["percent"]))
         return f"{often} of responses arrive twice, and the receiver then closes the connection"
@@ -281,7 +281,7 @@ RESPONSE_FAULTS: Final = table(
             WHOSE,
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="later responses take their usual time, after those still delayed",
         glyph="↩",
         colour="warning",
@@ -310,7 +310,7 @@ RESPONSE_FAULTS: Final = table(
             WHOSE,
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="responses are no longer repeated",
         glyph="⇇",
         colour="warning",
@@ -328,7 +328,7 @@ RESPONSE_FAULTS: Final = table(
 class Lag(Behaviour):
     """Latency and jitter in addition to a link's own."""
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between the target and the other side, all nodes by default."""
         return with_links(context, aim, "lag")
 
@@ -344,7 +344,7 @@ class Lag(Behaviour):
         for source, target in injury.links:
             context.cluster.remove_lag(source, target, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a slow node."""
         return slow_impact(cluster, "lag", aim.nodes)
 
@@ -363,7 +363,7 @@ LAG_FAULTS: Final = table(
             DIRECTION,
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="messages sent from then on take their usual time",
         glyph="≈",
         colour="warning",
@@ -402,7 +402,7 @@ class Bandwidth(LinkShaping):
             cards += INTO if target in injury.nodes and way != "out" else 0
         return LinkCondition(rate=int(injury.params["rate"]), cards=cards)
 
-    def told(self, params: Mapping[str, Any]) -> str:
+    def text(self, params: Mapping[str, Any]) -> str:
         """Return the limit as text, and whether links share it."""
         bits = int(params["rate"]) * 8
         rate = f"{bits // 1_000_000} Mbit/s" if bits % 1_000_000 == 0 else f"{params['rate']} bytes/s"
@@ -436,7 +436,7 @@ BANDWIDTH_FAULTS: Final = table(
             ),
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="queued messages are sent at once, in order",
         glyph="≂",
         colour="warning",
@@ -463,7 +463,7 @@ class Loss(LinkShaping):
         del source, target
         return LinkCondition(loss=int(injury.params["percent"]))
 
-    def told(self, params: Mapping[str, Any]) -> str:
+    def text(self, params: Mapping[str, Any]) -> str:
         """Return the share of lost packets as text."""
         return f"{percent(int(params['percent']))} of packets are retransmitted after 200 ms or more"
 
@@ -489,7 +489,7 @@ LOSS_FAULTS: Final = table(
             DIRECTION,
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="later packets arrive; pending retransmissions arrive when they would have, and a connection whose "
         "segment was lost too often is reset after 200 ms",
         glyph="∵",

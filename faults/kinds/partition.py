@@ -48,7 +48,7 @@ class LinkCut(Behaviour):
         for source, target in injury.links:
             context.cluster.heal_cut(source, target, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact on leaders, followers, controllers and clients of the separated sides."""
         return link_cut_impact(cluster, self.name, aim)
 
@@ -58,7 +58,7 @@ class NetworkPartition(LinkCut):
 
     name = "partition"
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between the target and the other side, all other nodes by default."""
         return with_links(context, aim, self.name, others_only=True)
 
@@ -68,7 +68,7 @@ class Isolation(LinkCut):
 
     name = "isolate"
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between a target and any node, including other targets."""
         return with_links(context, aim, self.name)
 
@@ -86,7 +86,7 @@ PARTITION_FAULTS: Final = table(
             DIRECTION,
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals=HEALED,
         glyph="≠",
         colour="warning",
@@ -113,7 +113,7 @@ PARTITION_FAULTS: Final = table(
             DIRECTION,
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals=HEALED,
         glyph="⊖",
         colour="warning",
@@ -158,7 +158,7 @@ class Halves(LinkCut):
 
     name = "halves"
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Choose the halves at random."""
         return _sided(context, aim, *halved(context, aim.nodes), {})
 
@@ -168,7 +168,7 @@ class Bridge(LinkCut):
 
     name = "bridge"
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine the node in the middle, and choose the halves at random."""
         selector = str(aim.params["bridge"])
         middle = context.targets(selector) if selector else shuffled(context, aim.nodes)[:1]
@@ -192,7 +192,7 @@ class MajorityRing(LinkCut):
 
     name = "majority_ring"
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Order the targets on a ring, and cut links between nodes too far apart on it."""
         drawn = aim.params["order"] == DRAWN
         ring = shuffled(context, aim.nodes) if drawn else list(aim.nodes)
@@ -232,7 +232,7 @@ DIVISION_FAULTS: Final = table(
         "number of targets one half is a majority, with an even number neither is.",
         params=(SIDES,),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals=HEALED,
         glyph="◐",
         colour="warning",
@@ -256,7 +256,7 @@ DIVISION_FAULTS: Final = table(
             SIDES,
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals=HEALED,
         glyph="∩",
         colour="warning",
@@ -284,7 +284,7 @@ DIVISION_FAULTS: Final = table(
             ),
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals=HEALED,
         glyph="○",
         colour="warning",
@@ -316,7 +316,7 @@ class Flapping(LinkCut):
 
     name = "flapping"
 
-    def aim(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between the target and the other side, all other nodes by default."""
         return with_links(context, aim, self.name, others_only=True)
 
@@ -325,7 +325,7 @@ class Flapping(LinkCut):
         injury.memo[_DETAIL] = injury.detail
         self._turn(context, injury, _DOWN)
 
-    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
         """Switch to the other phase."""
         self._turn(context, injury, _UP if injury.memo["now"] == _DOWN else _DOWN)
 
@@ -336,7 +336,7 @@ class Flapping(LinkCut):
             super().apply(context, injury)
         else:
             self.heal(context, injury)
-        context.wake(injury, self._lasts(context.cluster.stream(f"flapping/{injury.id}"), injury, phase))
+        context.schedule(injury, self._lasts(context.cluster.stream(f"flapping/{injury.id}"), injury, phase))
 
     @staticmethod
     def _lasts(stream: RandomStream, injury: ActiveFault, phase: str) -> int:
@@ -344,11 +344,11 @@ class Flapping(LinkCut):
         length = int(injury.params[phase])
         return 1 + stream.below(2 * length) if injury.params["random"] else length
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of the longest outage; requests wait until it is over."""
         longest = int(aim.params[_DOWN]) * (2 if aim.params["random"] else 1)
         longest = min(longest, aim.for_us) if aim.for_us >= 0 else longest
-        return super().expect(cluster, Aim(aim.nodes, aim.params, aim.links, longest))
+        return super().predict(cluster, Aim(aim.nodes, aim.params, aim.links, longest))
 
 
 FLAPPING_FAULTS: Final = table(
@@ -367,7 +367,7 @@ FLAPPING_FAULTS: Final = table(
             DIRECTION,
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals=f"the links stay up; {HEALED}",
         glyph="∿",
         colour="warning",

@@ -47,7 +47,7 @@ class ProcessStop(Behaviour):
             if not context.cluster.is_up(node):
                 context.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of losing the nodes for longer than their sessions."""
         return outage_impact(cluster, "crash", aim.nodes)
 
@@ -58,7 +58,7 @@ class Crash(ProcessStop):
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Kill each process."""
         for node in injury.nodes:
-            context.take_away(node)
+            context.release_process(node)
             context.cluster.crash(node, torn=bool(injury.params["torn"]))
 
 
@@ -68,7 +68,7 @@ class PowerLoss(ProcessStop):
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Stop each process and truncate its logs to the contents of the disk."""
         for node in injury.nodes:
-            context.take_away(node)
+            context.release_process(node)
             context.cluster.power_loss(node, int(injury.params["keep"]), str(injury.params["tail"]))
 
 
@@ -84,7 +84,7 @@ class CleanShutdown(ProcessStop):
             name = context.cluster.name_of(node)
             if context.cluster.state_of(node) is ProcessState.PAUSED:
                 raise FaultError(f"{name} is paused", code="paused")
-            if context.cluster.lives.is_leaving(node):
+            if context.cluster.processes.is_leaving(node):
                 raise FaultError(f"{name} is shutting down already", code="closing_already")
 
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
@@ -97,10 +97,10 @@ class CleanShutdown(ProcessStop):
         for node in injury.nodes:
             if not context.cluster.is_up(node):
                 context.restart(node)
-            elif context.cluster.lives.is_leaving(node):
-                context.cluster.lives.start_again(node)
+            elif context.cluster.processes.is_leaving(node):
+                context.cluster.processes.start_again(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a clean shutdown."""
         return shutdown_impact(cluster, "clean_shutdown", aim.nodes)
 
@@ -121,7 +121,7 @@ class Restart(Behaviour):
         for node in injury.nodes:
             context.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the effect of the start."""
         if len(aim.nodes) == 1 and aim.nodes[0] in cluster.clients.names:
             return ExpectedImpact(client_impact_line(cluster, "restart", aim.nodes[0]))
@@ -150,7 +150,7 @@ class Pause(Behaviour):
         for node in injury.nodes:
             context.unpause(injury, node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of the pause, which depends on its duration."""
         return outage_impact(cluster, "gc_pause", aim.nodes, aim.for_us)
 
@@ -167,7 +167,7 @@ STOP_FAULTS: Final = table(
             Param("torn", "bool", "The broker dies in the middle of a write and leaves half a batch.", default=False),
         ),
         accepts="processes",
-        lasting=True,
+        is_lasting=True,
         heals="the process restarts; a broker recovers its logs and registers",
         glyph="✕",
         colour="alarm",
@@ -209,7 +209,7 @@ STOP_FAULTS: Final = table(
             ),
         ),
         accepts="processes",
-        lasting=True,
+        is_lasting=True,
         heals="the machine restarts with the contents of its disk",
         glyph="✕",
         colour="alarm",
@@ -227,7 +227,7 @@ STOP_FAULTS: Final = table(
         "producer gets a new producer id, a consumer rejoins its group.",
         params=(),
         accepts="processes",
-        lasting=False,
+        is_lasting=False,
         heals="",
         glyph="▲",
         colour="calm",
@@ -254,14 +254,14 @@ STOP_FAULTS: Final = table(
             ),
         ),
         accepts="processes",
-        lasting=True,
+        is_lasting=True,
         heals="the process restarts as soon as it has exited",
         glyph="▼",
         colour="calm",
         cause="a deployment, a scale-down, a rolling restart",
         may_break="acks=all where the ISR falls below min.insync.replicas; a group, which rebalances twice for every "
         "dynamic member that leaves and returns",
-        usual_for_us=5 * SECOND,
+        default_duration_us=5 * SECOND,
         aliases=(
             Alias("stop_broker", "brokers"),
             Alias("sigterm"),
@@ -277,14 +277,14 @@ STOP_FAULTS: Final = table(
         "handled when it resumes.",
         params=(),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="the process resumes where it was",
         glyph="‖",
         colour="warning",
         cause="a stop-the-world collection, SIGSTOP, a frozen virtual machine",
         may_break="its session, if the pause is longer than the session timeout; a leader that resumes may not know "
         "that it was replaced",
-        usual_for_us=15 * SECOND,
+        default_duration_us=15 * SECOND,
         aliases=(
             Alias("pause_broker", "brokers"),
             Alias("sigstop"),
@@ -325,14 +325,14 @@ class Bounce(CleanShutdown):
         """Kill each process or send it SIGTERM."""
         for node in injury.nodes:
             if injury.params["kill"]:
-                context.take_away(node)
+                context.release_process(node)
                 context.cluster.crash(node)
             else:
                 context.cluster.shutdown(node)
         injury.memo["starts"] = ()
-        self.woken(context, injury)
+        self.on_timer(context, injury)
 
-    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start the processes that have been down long enough, and check again while any is left."""
         now, up = context.cluster.now_us, context.cluster.is_up
         starts = dict(injury.memo["starts"])
@@ -350,11 +350,11 @@ class Bounce(CleanShutdown):
                 waits.append(starts[node] - now)
         injury.memo["starts"] = tuple(starts.items())
         if waits:
-            context.wake(injury, min(waits))
+            context.schedule(injury, min(waits))
         else:
             context.end(injury)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of the stop."""
         if aim.params["kill"]:
             return outage_impact(cluster, "crash", aim.nodes)
@@ -373,7 +373,7 @@ BOUNCE_FAULTS: Final = table(
             Param("kill", "bool", "Kill the process (SIGKILL) instead of shutting it down (SIGTERM).", default=False),
         ),
         accepts="processes",
-        lasting=True,
+        is_lasting=True,
         heals="the process starts now, or as soon as it has exited",
         glyph="↻",
         colour="calm",
@@ -408,9 +408,9 @@ class RepeatedPauses(Behaviour):
         """Start the first pause at once."""
         now, count = context.cluster.now_us, int(injury.params["count"])
         injury.memo["trains"] = tuple([(node, now, False, count) for node in injury.nodes])
-        self.woken(context, injury)
+        self.on_timer(context, injury)
 
-    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start and end pauses that are due; the fault ends with the last pause."""
         now = context.cluster.now_us
         trains: list[PauseSchedule] = []
@@ -420,7 +420,7 @@ class RepeatedPauses(Behaviour):
                 trains.append(following)
         injury.memo["trains"] = tuple(trains)
         if trains:
-            context.wake(injury, min(at for _node, at, _paused, _left in trains) - now)
+            context.schedule(injury, min(at for _node, at, _paused, _left in trains) - now)
         else:
             context.end(injury)
 
@@ -448,7 +448,7 @@ class RepeatedPauses(Behaviour):
         for node in injury.nodes:
             context.unpause(injury, node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of an outage if a pause outlasts a session, else of a slow node."""
         longest = 2 * aim.params["pause"] if aim.params["random"] else aim.params["pause"]
         if longest < cluster.plane.session_us and not any(node in cluster.brokers for node in aim.nodes):
@@ -473,13 +473,13 @@ PAUSE_TRAIN_FAULTS: Final = table(
             Param("count", "int", "Number of pauses; 0: until healed.", default=0, high=1_000_000),
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="the process resumes where it was, and is not paused again",
         glyph="⋯",
         colour="warning",
         cause="a heap too small for its load, a noisy neighbour, a live migration of a virtual machine",
         may_break="tail latency; the ISR or a session where the pauses add up to more than the timeouts",
-        usual_for_us=30 * SECOND,
+        default_duration_us=30 * SECOND,
         behaviour=RepeatedPauses(),
     ),
 )
@@ -499,14 +499,14 @@ class SlowCpu(Behaviour):
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Add the cost from now on; costs of several faults add up."""
         for node in injury.nodes:
-            context.cluster.lives.slow(node, injury.id, int(injury.params["cost"]))
+            context.cluster.processes.slow(node, injury.id, int(injury.params["cost"]))
 
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
         """Remove the cost; without other such faults, waiting messages are handled at once."""
         for node in injury.nodes:
-            context.cluster.lives.quicken(node, injury.id)
+            context.cluster.processes.quicken(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a slow node."""
         return slow_impact(cluster, "slow_cpu", aim.nodes)
 
@@ -530,7 +530,7 @@ SLOW_CPU_FAULTS: Final = table(
             ),
         ),
         accepts="nodes",
-        lasting=True,
+        is_lasting=True,
         heals="everything that waits is handled at once, in order",
         glyph="◵",
         colour="warning",
@@ -583,9 +583,9 @@ class OutOfMemory(Behaviour):
     def apply(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start the first collection."""
         injury.memo |= {"step": 0, "dead": ()}
-        self.woken(context, injury)
+        self.on_timer(context, injury)
 
-    def woken(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
         """Start or end the next pause; after the last one the process exits."""
         elapsed, thrash_us = context.cluster.now_us - injury.since_us, int(injury.params["thrash"])
         step: int = injury.memo["step"]
@@ -598,9 +598,9 @@ class OutOfMemory(Behaviour):
             step += 1
         injury.memo["step"] = step
         if _at(step, thrash_us) > elapsed:
-            context.wake(injury, _at(step, thrash_us) - elapsed)
+            context.schedule(injury, _at(step, thrash_us) - elapsed)
         elif not self._end(context, injury):
-            context.wake(injury, LOOK_US)
+            context.schedule(injury, LOOK_US)
 
     def _end(self, context: FaultContext, injury: ActiveFault) -> bool:
         """End each process, except those that another fault pauses; return whether none is left."""
@@ -609,8 +609,8 @@ class OutOfMemory(Behaviour):
             context.unpause(injury, node)
             if node not in injury.memo["dead"] and cluster.state_of(node) is ProcessState.RUNNING:
                 injury.memo["dead"] += (node,)
-                context.take_away(node)
-                cluster.lives.crash(node, OUT_OF_MEMORY)
+                context.release_process(node)
+                cluster.processes.crash(node, OUT_OF_MEMORY)
         return all(node in injury.memo["dead"] or not cluster.is_up(node) for node in injury.nodes)
 
     def heal(self, context: FaultContext, injury: ActiveFault) -> None:
@@ -620,7 +620,7 @@ class OutOfMemory(Behaviour):
             if node in injury.memo["dead"] and not context.cluster.is_up(node):
                 context.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of losing the nodes for longer than their sessions."""
         return outage_impact(cluster, "crash", aim.nodes)
 
@@ -643,7 +643,7 @@ MEMORY_FAULTS: Final = table(
             ),
         ),
         accepts="processes",
-        lasting=True,
+        is_lasting=True,
         heals="the process restarts; one that has not exited yet resumes",
         glyph="✕",
         colour="alarm",

@@ -65,10 +65,10 @@ class OperationContext(Protocol):
 
     cluster: Cluster
 
-    def ask(self, job: OperationJob, request: Request) -> None:
+    def send(self, job: OperationJob, request: Request) -> None:
         """Send a request; the procedure's ``answered`` receives its final response."""
 
-    def wake(self, job: OperationJob, after_us: int) -> None:
+    def schedule(self, job: OperationJob, after_us: int) -> None:
         """Schedule a call of the procedure's ``woken``."""
 
     def progress(self, job: OperationJob, detail: str) -> None:
@@ -91,11 +91,11 @@ class Procedure:
     def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Start the operation."""
 
-    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle the final response to the last request."""
 
-    def woken(self, context: OperationContext, job: OperationJob) -> None:
-        """Handle a time scheduled with :meth:`OperationContext.wake`."""
+    def on_timer(self, context: OperationContext, job: OperationJob) -> None:
+        """Handle a time scheduled with :meth:`OperationContext.schedule`."""
 
     def cancel(self, context: OperationContext, job: OperationJob) -> None:
         """End the operation before it is done.
@@ -144,9 +144,9 @@ class RequestProcedure(Procedure):
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Send the request."""
-        context.ask(job, self._request(job.params))
+        context.send(job, self._request(job.params))
 
-    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End with the response."""
         context.end(job, *error_and_detail(answer))
 

@@ -30,20 +30,20 @@ class BrokerShutdown(Procedure):
         """Send SIGTERM."""
         context.cluster.shutdown(job.params["broker"])
         job.stage, job.accepted = "stopping", True
-        context.wake(job, LOOK_US)
+        context.schedule(job, LOOK_US)
 
-    def woken(self, context: OperationContext, job: OperationJob) -> None:
+    def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the broker is down."""
         broker, after_us = job.params["broker"], job.params["restart_after"]
         if job.stage == "stopping":
             if context.cluster.is_up(broker):
-                context.wake(job, LOOK_US)
+                context.schedule(job, LOOK_US)
             elif after_us < 0 or job.cancelled:
                 context.end(job, "", f"broker {broker} is down")
             else:
                 job.stage = "down"
                 context.progress(job, f"broker {broker} is down")
-                context.wake(job, after_us)
+                context.schedule(job, after_us)
             return
         if job.cancelled:
             context.end(job, "", f"broker {broker} is down")
@@ -70,11 +70,11 @@ class Decommission(ReplicaMove):
         """Return moves of its replicas to the brokers with the fewest."""
         return decommission_plan(known, job.params["broker"])
 
-    def moved(self, context: OperationContext, job: OperationJob) -> None:
+    def finish(self, context: OperationContext, job: OperationJob) -> None:
         """Shut the broker down if it is empty."""
         broker = job.params["broker"]
         if job.stage == "unregister" or job.error or job.cancelled:
-            super().moved(context, job)
+            super().finish(context, job)
             return
         job.stage = "stopping"
         context.progress(job, f"broker {broker} has no replicas left and is shutting down")
@@ -83,29 +83,29 @@ class Decommission(ReplicaMove):
                 context.cluster.shutdown(broker)
             else:
                 job.stage = "paused"
-        context.wake(job, LOOK_US)
+        context.schedule(job, LOOK_US)
 
-    def woken(self, context: OperationContext, job: OperationJob) -> None:
+    def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the broker is down."""
         if job.stage not in ("stopping", "paused"):
-            super().woken(context, job)
+            super().on_timer(context, job)
             return
         cluster, broker = context.cluster, job.params["broker"]
         if job.stage == "paused" and cluster.state_of(broker) is ProcessState.RUNNING:
             job.stage = "stopping"
             cluster.shutdown(broker)
         if cluster.is_up(broker):
-            context.wake(job, LOOK_US)
+            context.schedule(job, LOOK_US)
         elif cluster.profile.kraft:
             job.stage = "unregister"
-            context.ask(job, UnregisterBrokerRequest(0, broker))
+            context.send(job, UnregisterBrokerRequest(0, broker))
         else:
             context.end(job, "", f"broker {broker} is removed")
 
-    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End with the response to the unregistration."""
         if job.stage != "unregister":
-            super().answered(context, job, answer)
+            super().on_response(context, job, answer)
             return
         error, detail = error_and_detail(answer)
         context.end(job, error, detail or f"broker {job.params['broker']} is removed")
@@ -129,9 +129,9 @@ class RollingRestart(Procedure):
             return
         job.memo |= {"broker": left[0], "left": left[1:]}
         job.stage = "stop"
-        self.woken(context, job)
+        self.on_timer(context, job)
 
-    def woken(self, context: OperationContext, job: OperationJob) -> None:
+    def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Continue with the current stage."""
         getattr(self, f"_{job.stage.replace(' ', '_')}")(context, job)
 
@@ -142,20 +142,20 @@ class RollingRestart(Procedure):
         """
         cluster, broker = context.cluster, job.memo["broker"]
         if cluster.is_up(broker) and cluster.state_of(broker) is not ProcessState.RUNNING:
-            context.wake(job, LOOK_US)
+            context.schedule(job, LOOK_US)
             return
         if cluster.is_up(broker):
             cluster.shutdown(broker)
             context.progress(job, f"broker {broker} is shutting down")
         job.stage = "stopping"
-        context.wake(job, LOOK_US)
+        context.schedule(job, LOOK_US)
 
     def _stopping(self, context: OperationContext, job: OperationJob) -> None:
         if context.cluster.is_up(job.memo["broker"]):
-            context.wake(job, LOOK_US)
+            context.schedule(job, LOOK_US)
         else:
             job.stage = "start"
-            context.wake(job, job.params["down"])
+            context.schedule(job, job.params["down"])
 
     def _start(self, context: OperationContext, job: OperationJob) -> None:
         broker = job.memo["broker"]
@@ -164,7 +164,7 @@ class RollingRestart(Procedure):
         context.progress(job, f"broker {broker} is starting")
         if job.params["wait"] == "isr":
             job.stage = "look"
-            context.wake(job, POLL_US)
+            context.schedule(job, POLL_US)
         else:
             self._rest(context, job)
 
@@ -172,11 +172,11 @@ class RollingRestart(Procedure):
         if job.cancelled:
             self._next(context, job)
         elif context.cluster.brokers[job.memo["broker"]].control.registered:
-            context.ask(job, DescribeMetadata(0))
+            context.send(job, DescribeMetadata(0))
         else:  # The broker has not registered yet.
-            context.wake(job, POLL_US)
+            context.schedule(job, POLL_US)
 
-    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Continue with the next broker if this one is back and every replica is in sync."""
         whole = (
             isinstance(answer, MetadataResponse)
@@ -187,14 +187,14 @@ class RollingRestart(Procedure):
             context.progress(job, f"broker {job.memo['broker']} is back, all replicas are in sync")
             self._rest(context, job)
         else:
-            context.wake(job, POLL_US)
+            context.schedule(job, POLL_US)
 
     def _rest(self, context: OperationContext, job: OperationJob) -> None:
         if not job.memo["left"]:
             self._next(context, job)
         else:
             job.stage = "next one"
-            context.wake(job, job.params["pause"])
+            context.schedule(job, job.params["pause"])
 
     def _next_one(self, context: OperationContext, job: OperationJob) -> None:
         self._next(context, job)

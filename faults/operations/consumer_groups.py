@@ -60,7 +60,7 @@ ANY_EPOCH = -1
 class StagedProcedure(Procedure):
     """Procedure of several stages; the method that handles a stage's responses is its name after ``_``."""
 
-    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End on an error, else pass the response to the current stage."""
         error, detail = error_and_detail(answer)
         if error:
@@ -71,12 +71,12 @@ class StagedProcedure(Procedure):
     def ask_group(self, context: OperationContext, job: OperationJob) -> None:
         """Request the group's description; stage ``state``."""
         job.stage = "state"
-        context.ask(job, DescribeGroupsRequest(0, (job.params["group"],)))
+        context.send(job, DescribeGroupsRequest(0, (job.params["group"],)))
 
     def ask_metadata(self, context: OperationContext, job: OperationJob) -> None:
         """Request the cluster's metadata; stage ``metadata``."""
         job.stage = "metadata"
-        context.ask(job, DescribeMetadata(0))
+        context.send(job, DescribeMetadata(0))
 
     def ask_offsets(
         self, context: OperationContext, job: OperationJob, stage: str, partitions: Iterable[str], timestamp_us: int
@@ -88,17 +88,17 @@ class StagedProcedure(Procedure):
         wanted = tuple(partitions)
         job.stage, job.memo[stage], job.memo["requested"] = stage, (), len(wanted)
         for partition in wanted:
-            context.ask(job, ListOffsetsRequest(0, partition, timestamp_us, ANY_EPOCH))
+            context.send(job, ListOffsetsRequest(0, partition, timestamp_us, ANY_EPOCH))
         return bool(wanted)
 
-    def gathered(self, job: OperationJob, answer: ListOffsetsResponse) -> bool:
+    def collect(self, job: OperationJob, answer: ListOffsetsResponse) -> bool:
         """Store one response; return True when all have been received."""
         found = (*job.memo[job.stage], (answer.partition, answer.log_offset))
         job.memo[job.stage] = found
         expected: int = job.memo["requested"]
         return len(found) == expected
 
-    def tell(self, context: OperationContext, job: OperationJob, table: Table) -> None:
+    def report_table(self, context: OperationContext, job: OperationJob, table: Table) -> None:
         """Report a table line by line, including its headings."""
         for line in aligned(table):
             context.progress(job, line)
@@ -208,7 +208,7 @@ class OffsetReset(StagedProcedure):
 
     def _ask_committed(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "committed"
-        context.ask(job, OffsetFetchRequest(0, job.params["group"], job.memo["partitions"]))
+        context.send(job, OffsetFetchRequest(0, job.params["group"], job.memo["partitions"]))
 
     def _committed(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         job.memo["committed"] = committed_in(answer)
@@ -233,7 +233,7 @@ class OffsetReset(StagedProcedure):
             self._ask_ends(context, job)
 
     def _times(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
-        if self.gathered(job, answer):
+        if self.collect(job, answer):
             self._ask_ends(context, job)
 
     _starts = _times
@@ -250,7 +250,7 @@ class OffsetReset(StagedProcedure):
             self._decide(context, job)
 
     def _ends(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
-        if self.gathered(job, answer):
+        if self.collect(job, answer):
             self._decide(context, job)
 
     # -- result -----------------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ class OffsetReset(StagedProcedure):
         if not offsets:
             context.end(job, "", "no offsets to reset")
             return
-        self.tell(context, job, reset_table(job.params["group"], offsets))
+        self.report_table(context, job, reset_table(job.params["group"], offsets))
         job.memo["new"] = len(offsets)
         if not job.params["execute"]:
             context.end(
@@ -277,12 +277,12 @@ class OffsetReset(StagedProcedure):
             return
         job.stage = "commit"
         commits = tuple(CommittedOffset(partition, offset) for partition, offset in offsets.items())
-        context.ask(job, OffsetCommitRequest(0, job.params["group"], NO_GENERATION, "", commits))
+        context.send(job, OffsetCommitRequest(0, job.params["group"], NO_GENERATION, "", commits))
 
-    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End with the response to the commit."""
         if job.stage != "commit":
-            super().answered(context, job, answer)
+            super().on_response(context, job, answer)
             return
         error, detail = error_and_detail(answer)
         context.end(job, error, detail or ("" if error else f"{count_text(job.memo['new'], 'partition')} reset"))
@@ -343,17 +343,17 @@ class GroupDescription(StagedProcedure):
             context.progress(job, message)
         if job.params["show"] == "members":
             table = member_table(group, context.cluster.name_of, verbose=job.params["verbose"])
-            self.tell(context, job, table if group.members else [])
+            self.report_table(context, job, table if group.members else [])
             context.end(job, "", summary(group))
         elif job.params["show"] == "state":
             job.stage = "coordinator"
-            context.ask(job, FindCoordinatorRequest(0, group.group_id))
+            context.send(job, FindCoordinatorRequest(0, group.group_id))
         else:
             self.ask_metadata(context, job)
 
     def _coordinator(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         group = job.memo["group"]
-        self.tell(context, job, state_table(group, answer.node_id, context.cluster.name_of))
+        self.report_table(context, job, state_table(group, answer.node_id, context.cluster.name_of))
         context.end(job, "", summary(group))
 
     def _metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
@@ -364,7 +364,7 @@ class GroupDescription(StagedProcedure):
         job.memo["led"] = tuple(state.partition for state in answer.partitions if state.leader != NO_LEADER)
         job.stage = "committed"
         wanted = None if context.cluster.profile.fetch_all_offsets else tuple(partitions_of(job.memo["group"], ()))
-        context.ask(job, OffsetFetchRequest(0, job.params["group"], wanted))
+        context.send(job, OffsetFetchRequest(0, job.params["group"], wanted))
 
     def _committed(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         committed = job.memo["committed"] = committed_in(answer)
@@ -374,14 +374,14 @@ class GroupDescription(StagedProcedure):
             self._done(context, job)
 
     def _ends(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
-        if self.gathered(job, answer):
+        if self.collect(job, answer):
             self._done(context, job)
 
     def _done(self, context: OperationContext, job: OperationJob) -> None:
         group, memo = job.memo["group"], job.memo
         table = offset_table(group, dict(memo["committed"]), dict(memo["ends"]), context.cluster.name_of)
         rows = table[1:]
-        self.tell(context, job, table if rows else [])
+        self.report_table(context, job, table if rows else [])
         lags = [int(row[5]) for row in rows if row[5] != "-"]
         lag = f", lag {sum(lags)}" if lags else ""
         context.end(job, "", f"{summary(group)}, {count_text(len(rows), 'partition')}{lag}")
@@ -409,7 +409,7 @@ class GroupListing(StagedProcedure):
         job.stage, job.memo["left"], job.memo["found"] = "groups", len(answer.brokers), ()
         states = () if job.params["state"] == ANY else (job.params["state"],)
         for broker in sorted(answer.brokers):
-            context.ask(job, BrokerCall(0, broker, ListGroupsRequest(0, states)))
+            context.send(job, BrokerCall(0, broker, ListGroupsRequest(0, states)))
 
     def _groups(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         job.memo["left"] -= 1
@@ -417,7 +417,7 @@ class GroupListing(StagedProcedure):
         if job.memo["left"]:
             return
         found: dict[str, ListedGroup] = {each.group_id: each for each in job.memo["found"]}
-        self.tell(context, job, list_table(found.values()) if found else [])
+        self.report_table(context, job, list_table(found.values()) if found else [])
         context.end(job, "", count_text(len(found), "group"))
 
 
@@ -439,7 +439,7 @@ class OffsetDeletion(StagedProcedure):
 
     def _remove(self, context: OperationContext, job: OperationJob, partitions: tuple[str, ...]) -> None:
         job.stage = "removed"
-        context.ask(job, OffsetDeleteRequest(0, job.params["group"], partitions))
+        context.send(job, OffsetDeleteRequest(0, job.params["group"], partitions))
 
     def _removed(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         context.end(job, "", f"{count_text(len(answer.partitions), 'partition')} deleted")

@@ -160,7 +160,7 @@ class ReplicaMove(Procedure):
             code="moves_nothing",
         )
 
-    def moved(self, context: OperationContext, job: OperationJob) -> None:
+    def finish(self, context: OperationContext, job: OperationJob) -> None:
         """End the operation: the move is complete or cancelled, and the throttle is removed."""
         detail = "cancelled" if job.cancelled else job.detail
         context.end(job, job.error, detail)
@@ -180,9 +180,9 @@ class ReplicaMove(Procedure):
 
     def _look(self, context: OperationContext, job: OperationJob, stage: str) -> None:
         job.stage = stage
-        context.ask(job, DescribeMetadata(0))
+        context.send(job, DescribeMetadata(0))
 
-    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle a response according to the current stage."""
         stage = job.stage
         if isinstance(answer, MetadataResponse):
@@ -200,16 +200,16 @@ class ReplicaMove(Procedure):
         elif stage == "take back":
             self._look(context, job, "verify")
         else:
-            self.moved(context, job)
+            self.finish(context, job)
 
-    def woken(self, context: OperationContext, job: OperationJob) -> None:
+    def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the move is complete."""
         if job.stage == "verify":
             self._look(context, job, "verify")
         elif job.cancelled:
             self._take_back(context, job)
         else:
-            context.ask(job, ListPartitionReassignmentsRequest(0, _names(job)))
+            context.send(job, ListPartitionReassignmentsRequest(0, _names(job)))
 
     def _described(self, context: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         if not known.brokers:
@@ -228,17 +228,17 @@ class ReplicaMove(Procedure):
         job.memo["old"] = tuple((name, target_replicas(state_of(known, name))) for name in changed)
         if not changed or job.cancelled:
             job.detail = "nothing to move"
-            self.moved(context, job)
+            self.finish(context, job)
         elif job.params["throttle"]:
             job.stage = "throttle"
-            context.ask(job, self._throttles(job, job.params["throttle"]))
+            context.send(job, self._throttles(job, job.params["throttle"]))
         else:
             self._move(context, job)
 
     def _move(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "move"
         wanted = tuple(ReassignablePartition(name, new) for name, new in job.memo["plan"])
-        context.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
+        context.send(job, AlterPartitionReassignmentsRequest(0, wanted))
 
     def _accepted(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle the response: refused partitions stay where they are, the others move."""
@@ -252,21 +252,21 @@ class ReplicaMove(Procedure):
         job.accepted = not job.error
         context.progress(job, "; ".join(f"{name} to {joined(new)}" for name, new in job.memo["plan"]))
         job.stage = "moving"
-        context.wake(job, POLL_US)
+        context.schedule(job, POLL_US)
 
     def _listed(self, context: OperationContext, job: OperationJob, answer: ListPartitionReassignmentsResponse) -> None:
         left = [each.partition for each in answer.partitions if each.partition in _names(job)]
         if job.cancelled:
             self._take_back(context, job)
         elif answer.error or left:
-            context.wake(job, POLL_US)
+            context.schedule(job, POLL_US)
         else:
             self._look(context, job, "verify")
 
     def _take_back(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "take back"
         wanted = tuple(ReassignablePartition(name, None) for name in _names(job))
-        context.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
+        context.send(job, AlterPartitionReassignmentsRequest(0, wanted))
 
     def _verified(self, context: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         """Compare the result with the plan.
@@ -274,7 +274,7 @@ class ReplicaMove(Procedure):
         Another client may have cancelled the move; a broker with outdated metadata is queried again.
         """
         if any(state.adding or state.removing for state in known.partitions if state.partition in _names(job)):
-            context.wake(job, POLL_US)
+            context.schedule(job, POLL_US)
             return
         where = {state.partition: target_replicas(state) for state in known.partitions}
         strayed = [name for name, new in job.memo["plan"] if set(where.get(name, ())) != set(new)]
@@ -289,10 +289,10 @@ class ReplicaMove(Procedure):
 
     def _unthrottle(self, context: OperationContext, job: OperationJob) -> None:
         if not job.params["throttle"]:
-            self.moved(context, job)
+            self.finish(context, job)
             return
         job.stage = "unthrottle"
-        context.ask(job, self._throttles(job, 0))
+        context.send(job, self._throttles(job, 0))
 
 
 def _names(job: OperationJob) -> tuple[str, ...]:
@@ -344,10 +344,10 @@ class Reassignment(ReplicaMove):
             return {partition: brokers}
         return spread_plan(states_of(known, job.params["topic"]), brokers)
 
-    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle a response; a cancellation is one request, once the partitions are known."""
         if not job.params["cancel"]:
-            super().answered(context, job, answer)
+            super().on_response(context, job, answer)
         elif isinstance(answer, MetadataResponse):
             self._cancel_all(context, job, answer)
         else:
@@ -366,7 +366,7 @@ class Reassignment(ReplicaMove):
             return
         job.stage = "take back"
         wanted = tuple(ReassignablePartition(name, None) for name in names)
-        context.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
+        context.send(job, AlterPartitionReassignmentsRequest(0, wanted))
 
 
 class ReplicationChange(ReplicaMove):

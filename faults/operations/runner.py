@@ -94,7 +94,9 @@ class OperationRunner:
         self._next += 1
         self._jobs[job.id] = job
         cluster.emit(AdminRequested(cluster.now_us, job.id, operation.name, by, params_text(params, operation)))
-        lacking = operation.lacking(cluster.profile.number, "kraft" if cluster.profile.kraft else "zookeeper")
+        lacking = operation.unsupported_reason(
+            cluster.profile.number, "kraft" if cluster.profile.kraft else "zookeeper"
+        )
         if lacking:
             self.end(job, "UNSUPPORTED_VERSION", lacking)
         elif operation.name == "cancel":
@@ -128,14 +130,14 @@ class OperationRunner:
 
     # -- OperationContext -------------------------------------------------------------------------------------------
 
-    def ask(self, job: OperationJob, request: Request) -> None:
+    def send(self, job: OperationJob, request: Request) -> None:
         """Send a request with the admin client."""
         token = self._next_token
         self._next_token += 1
         self._requests[token] = job.id
         self.cluster.admin.ask(token, request)
 
-    def wake(self, job: OperationJob, after_us: int) -> None:
+    def schedule(self, job: OperationJob, after_us: int) -> None:
         """Schedule a call of the procedure's ``woken``."""
         self.cluster.call_at(self.cluster.now_us + after_us, FIRST_OPERATION_TOKEN + job.id)
 
@@ -157,18 +159,18 @@ class OperationRunner:
     def _answered(self, token: int, answer: Answer) -> None:
         job = self._jobs.get(self._requests.pop(token, 0))
         if job is not None:
-            PROCEDURES[job.operation.name].answered(self, job, answer)
+            PROCEDURES[job.operation.name].on_response(self, job, answer)
 
-    def woken(self, token: int) -> None:
+    def on_timer(self, token: int) -> None:
         """Handle a control event of the cluster whose token is :data:`FIRST_OPERATION_TOKEN` or above."""
         job = self._jobs.get(token - FIRST_OPERATION_TOKEN)
         if job is not None:
-            PROCEDURES[job.operation.name].woken(self, job)
+            PROCEDURES[job.operation.name].on_timer(self, job)
 
     # -- queries ----------------------------------------------------------------------------------------------------
 
     @property
-    def fresh(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether any operation has ended since the last :meth:`take_ended`."""
         return bool(self._ended)
 

@@ -50,7 +50,7 @@ class AllCoordinators(StagedProcedure):
             return
         job.stage, job.memo["left"], job.memo["listed"] = "listed", len(answer.brokers), ()
         for broker in sorted(answer.brokers):
-            context.ask(job, BrokerCall(0, broker, ListTransactionsRequest(0, producer_ids)))
+            context.send(job, BrokerCall(0, broker, ListTransactionsRequest(0, producer_ids)))
 
     def all_listed(self, job: OperationJob, answer: Any) -> bool:
         """Store one broker's list; return True when all have been received."""
@@ -74,7 +74,7 @@ class TransactionListing(AllCoordinators):
             found: tuple[tuple[int, ListedTransaction], ...] = tuple(
                 sorted(job.memo["listed"], key=lambda each: each[0])
             )
-            self.tell(context, job, list_table(found) if found else [])
+            self.report_table(context, job, list_table(found) if found else [])
             context.end(job, "", count_text(len(found), "transactional id"))
 
 
@@ -84,11 +84,11 @@ class ProducerDescription(StagedProcedure):
     def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Query the leader."""
         job.stage = "producers"
-        context.ask(job, DescribeProducersRequest(0, job.params["partition"]))
+        context.send(job, DescribeProducersRequest(0, job.params["partition"]))
 
     def _producers(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         found: tuple[ActiveProducer, ...] = answer.producers
-        self.tell(context, job, producer_table(found) if found else [])
+        self.report_table(context, job, producer_table(found) if found else [])
         opened = sum(each.start_offset != NOTHING for each in found)
         context.end(job, "", f"{count_text(len(found), 'producer')}, {count_text(opened, 'open transaction')}")
 
@@ -100,12 +100,12 @@ class HangingTransactionSearch(AllCoordinators):
         """Request the list of partitions."""
         self.ask_metadata(context, job)
 
-    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Continue if the coordinator has removed the id meanwhile: it will write no marker."""
         if getattr(answer, "error", 0) == KafkaError.TRANSACTIONAL_ID_NOT_FOUND:
             self._described(context, job, answer)
         else:
-            super().answered(context, job, answer)
+            super().on_response(context, job, answer)
 
     def _metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if not self.known(context, job, answer):
@@ -119,7 +119,7 @@ class HangingTransactionSearch(AllCoordinators):
             return
         job.stage, job.memo["left"], job.memo["suspects"] = "producers", len(partitions), ()
         for partition in partitions:
-            context.ask(job, DescribeProducersRequest(0, partition))
+            context.send(job, DescribeProducersRequest(0, partition))
 
     def _producers(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         memo, largest = job.memo, job.params["max_transaction_timeout"]
@@ -131,7 +131,7 @@ class HangingTransactionSearch(AllCoordinators):
             self.found(context, job, ())
             return
         job.stage = "brokers"
-        context.ask(job, DescribeMetadata(0))
+        context.send(job, DescribeMetadata(0))
 
     def _brokers(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         suspects: tuple[OpenTransaction, ...] = job.memo["suspects"]
@@ -145,7 +145,7 @@ class HangingTransactionSearch(AllCoordinators):
         names = tuple(dict.fromkeys(name for _producer_id, name in memo["ids"]))
         job.stage, memo["left"], memo["expected"] = "described", len(names), ()
         for name in names:
-            context.ask(job, DescribeTransactionsRequest(0, name))
+            context.send(job, DescribeTransactionsRequest(0, name))
         if not names:
             self.found(context, job, hanging(memo["suspects"], {}, {}))
 
@@ -158,7 +158,7 @@ class HangingTransactionSearch(AllCoordinators):
 
     def found(self, context: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
         """End with the hanging transactions."""
-        self.tell(context, job, hanging_table(transactions, context.cluster.now_us) if transactions else [])
+        self.report_table(context, job, hanging_table(transactions, context.cluster.now_us) if transactions else [])
         context.end(job, "", count_text(len(transactions), "hanging transaction"))
 
 
@@ -176,7 +176,7 @@ class TransactionAbort(HangingTransactionSearch):
             super().begin(context, job)
             return
         job.stage = "open"
-        context.ask(job, DescribeProducersRequest(0, job.params["partition"]))
+        context.send(job, DescribeProducersRequest(0, job.params["partition"]))
 
     def _open(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         start, partition = job.params["start_offset"], job.params["partition"]
@@ -197,7 +197,7 @@ class TransactionAbort(HangingTransactionSearch):
 
     def _abort(self, context: OperationContext, job: OperationJob, transaction: OpenTransaction) -> None:
         job.stage, job.memo["aborting"] = "aborted", transaction
-        context.ask(job, WriteTxnMarkersRequest(0, abort_marker(transaction)))
+        context.send(job, WriteTxnMarkersRequest(0, abort_marker(transaction)))
 
     def _aborted(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         del answer

@@ -50,7 +50,7 @@ def _producers(call: ApiCall, answer: DescribeProducersResponse) -> dict[str, An
     producers = [
         {
             "producer_id": each.producer_id, "producer_epoch": each.producer_epoch, "last_sequence": each.last_sequence,
-            "last_timestamp": call.context.stamp_ms(each.last_us), "coordinator_epoch": each.coordinator_epoch,
+            "last_timestamp": call.context.timestamp_ms(each.last_us), "coordinator_epoch": each.coordinator_epoch,
             "current_txn_start_offset": each.start_offset,
         }
         for each in answer.producers
@@ -198,7 +198,7 @@ def _replica(call: ApiCall, replica: QuorumReplica) -> dict[str, Any]:
 
 def _stamp_ms(call: ApiCall, model_us: int) -> int:
     """Convert a time of the model to a timestamp; -1 for none."""
-    return NOTHING if model_us == NOTHING else call.context.stamp_ms(model_us)
+    return NOTHING if model_us == NOTHING else call.context.timestamp_ms(model_us)
 
 
 def describe_client_quotas(call: ApiCall) -> RequestHandlerGenerator:

@@ -218,7 +218,7 @@ def _offset(call: ApiCall, answer: ListOffsetsResponse, asked_ms: int) -> dict[s
     if not answer.error and asked_ms == LATEST_TIERED:
         offset = epoch = -1
     elif answer.timestamp_us != -1:
-        stamp_ms = call.context.stamp_ms(answer.timestamp_us)
+        stamp_ms = call.context.timestamp_ms(answer.timestamp_us)
         replica = call.context.cluster.brokers[call.broker].replicas.get(answer.partition)
         if asked_ms >= 0 and replica is not None:
             offset, stamp_ms = _record(call.context, replica, offset, asked_ms)
@@ -242,7 +242,7 @@ def _newest(context: GatewayCluster, replica: Replica, offset: int) -> int:
     if batch.codec and not context.cluster.profile.max_timestamp_compressed:
         return batch.end - 1
     try:
-        record = record_at(payload, context.stamp_ms(batch.timestamp_us))
+        record = record_at(payload, context.timestamp_ms(batch.timestamp_us))
     except UnreadableError:
         return offset
     return offset if record is None else batch.base + record[0]
@@ -255,7 +255,7 @@ def _record(context: GatewayCluster, replica: Replica, offset: int, asked_ms: in
     """
     while offset < replica.hw and (found := batch_at(replica, offset)) is not None:
         batch, payload = found
-        newest_ms = context.stamp_ms(batch.timestamp_us)
+        newest_ms = context.timestamp_ms(batch.timestamp_us)
         if newest_ms >= asked_ms:
             if not payload:
                 return offset, newest_ms
@@ -386,12 +386,10 @@ def _rules(call: ApiCall, topic: str) -> LogConfig:
 def _request(call: ApiCall, partition: str, head: BatchHeader, data: bytes) -> ProduceRequest:
     stamp_us = _model_us(call, head.max_timestamp_ms)
     return ProduceRequest(
-        0, partition, call.request.acks, ms(call.request.timeout), call.context.account(call.client), head.producer_id,
-        head.base_sequence,
-        head.records, head.size, (), stamp_us, head.codec, head.producer_epoch,
-        kind=int(head.transactional),
-        transactional_id=(call.get("transactional_id") or "") if head.transactional else "",
-        version=call.version, payload=data, oldest_us=_oldest_us(call, partition, data),
+        0, partition, call.request.acks, ms(call.request.timeout), call.context.ledger_name(call.client),
+        head.producer_id, head.base_sequence, head.records, head.size, (), stamp_us, head.codec, head.producer_epoch,
+        kind=int(head.transactional), transactional_id=(call.get("transactional_id") or "") if head.transactional else
+        "", version=call.version, payload=data, oldest_us=_oldest_us(call, partition, data),
     )  # fmt: skip
 
 

@@ -97,7 +97,7 @@ class GatewayCluster:
     """The cluster behind the gateway, and the addresses of its brokers."""
 
     cluster: Cluster
-    began_ms: int
+    epoch_ms: int
     """Wall-clock time at which the model's clocks are 0, in milliseconds since 1970."""
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
     """Broker → host and port, as advertised."""
@@ -105,18 +105,18 @@ class GatewayCluster:
     """API → supported versions."""
     creates_topics: bool = True
     """Value of ``auto.create.topics.enable``."""
-    made: dict[tuple[str, int, int], bytes] = field(default_factory=dict)
+    encoded_batches: dict[tuple[str, int, int], bytes] = field(default_factory=dict)
     """Cache of encoded batches of the model's own clients, by partition, log branch and base offset."""
 
-    def stamp_ms(self, model_us: int) -> int:
+    def timestamp_ms(self, model_us: int) -> int:
         """Convert a time of the model to a timestamp in milliseconds since 1970."""
-        return self.began_ms + model_us // 1_000
+        return self.epoch_ms + model_us // 1_000
 
     def model_us(self, stamp_ms: int) -> int:
-        """Convert a timestamp to a time of the model; inverse of :meth:`stamp_ms`."""
-        return (stamp_ms - self.began_ms) * 1_000
+        """Convert a timestamp to a time of the model; inverse of :meth:`timestamp_ms`."""
+        return (stamp_ms - self.epoch_ms) * 1_000
 
-    def account(self, client: str) -> str:
+    def ledger_name(self, client: str) -> str:
         """Return a client's name in the ledger: its ``client.id``, with a suffix if the playbook has such a client."""
         own = self.cluster.clients
         owner = client.removesuffix(OUTPUT).removesuffix(LETTERS)

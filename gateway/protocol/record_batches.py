@@ -344,16 +344,16 @@ def _spoilt(data: bytearray, records: Slice, batch: Batch) -> bytearray:
 
 def _made(context: GatewayCluster, partition: str, log_branch: int, batch: Batch, epoch_branches: BatchStore) -> bytes:
     key = (partition, log_branch, batch.base)
-    data = context.made.get(key)
+    data = context.encoded_batches.get(key)
     if data is None:
-        data = context.made[key] = _make(context, partition, batch, epoch_branches)
-        if len(context.made) > KEPT:
-            del context.made[next(iter(context.made))]
+        data = context.encoded_batches[key] = _make(context, partition, batch, epoch_branches)
+        if len(context.encoded_batches) > KEPT:
+            del context.encoded_batches[next(iter(context.encoded_batches))]
     return data
 
 
 def _make(context: GatewayCluster, partition: str, batch: Batch, epoch_branches: BatchStore) -> bytes:
-    stamp_ms = context.stamp_ms(batch.timestamp_us if batch.timestamp_us != -1 else batch.appended_us)
+    stamp_ms = context.timestamp_ms(batch.timestamp_us if batch.timestamp_us != -1 else batch.appended_us)
     if batch.kind >= ABORT:
         producer = BatchProducer(batch.producer_id, batch.producer_epoch)
         return encode_marker(batch.base, 0, stamp_ms, producer, batch.coordinator_epoch, commit=batch.kind == COMMIT)

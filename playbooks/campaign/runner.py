@@ -33,7 +33,7 @@ class CampaignRunsJob(PlaybookJob):
     work: CampaignWorkload | None = None
     runs: tuple[int, ...] = ()
 
-    def carry_out(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
+    def execute(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
         """Execute the runs; never raises."""
         assert self.work is not None
         rows: list[RunRow] = []
@@ -58,7 +58,7 @@ class CampaignProgress:
     runs: int
     found: int
     """Number of different keys."""
-    surprising: int
+    unexpected: int
     """Number of unexpected keys."""
     reached: int
     pairs: int

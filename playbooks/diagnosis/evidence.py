@@ -68,7 +68,7 @@ def holders(cluster_state: ClusterState, wanted: EvidenceRecord) -> tuple[int, .
 def is_safe(cluster_state: ClusterState, wanted: EvidenceRecord) -> bool:
     """Return whether the record is safe: every replica has it, runs and is in sync, and one of them leads."""
     record = cluster_state.records.get(wanted.partition)
-    if record is None or cluster_state.true_leader(wanted.partition) is None:
+    if record is None or cluster_state.committed_leader(wanted.partition) is None:
         return False
     there = holders(cluster_state, wanted)
     return len(record.isr) == len(record.assignment) and all(
@@ -80,7 +80,7 @@ def is_kept(cluster_state: ClusterState, wanted: EvidenceRecord) -> bool:
     """Return whether the record is not lost if the session ends now: the leader has it, or any log if none leads."""
     if wanted.partition not in cluster_state.records:
         return False
-    leader = cluster_state.true_leader(wanted.partition)
+    leader = cluster_state.committed_leader(wanted.partition)
     return holds(leader, wanted) if leader is not None else bool(holders(cluster_state, wanted))
 
 

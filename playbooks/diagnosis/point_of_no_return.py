@@ -71,7 +71,7 @@ class NoReturn:
     sign_us: int = -1
     """Time of the first fault before it, -1: there was none."""
     sign: str = ""
-    by_hand: bool = False
+    manual: bool = False
     """Whether the session is stepped manually: then ``at_us`` and other times are positions among ``steps``, from 1."""
     last: tuple[tuple[RescueAction, int], ...] = field(default=())
     """Manual: every action that ever worked, and the last step before which it does."""
@@ -102,7 +102,7 @@ class NoReturn:
             "first_sign": self.sign,
         }
         document["without_unclean"] = self.clean.to_json() if self.clean is not None else None
-        if self.by_hand:
+        if self.manual:
             last = [
                 {"kind": each.kind, "description": each.words, "before_step": self.step(at)} for each, at in self.last
             ]
@@ -130,8 +130,8 @@ class LossHistory:
 
 def first_acknowledged(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[EvidenceRecord, int]:
     """Return the record of a finding that was acknowledged first, and when; -1 if no acknowledgement is known."""
-    best: tuple[EvidenceRecord, int] = (wanted_of(finding.places[0]), -1)
-    for place in finding.places:
+    best: tuple[EvidenceRecord, int] = (wanted_of(finding.blocks[0]), -1)
+    for place in finding.blocks:
         for event in acked:
             covered = event.sequence <= place.sequence < event.sequence + event.count
             if (event.client, event.partition) == (place.client, place.partition) and covered:
@@ -176,7 +176,7 @@ def _wanted(event: RecordsAcked, finding: Finding) -> bool:
     return any(
         (place.client, place.partition) == (event.client, event.partition)
         and event.sequence <= place.sequence < event.sequence + event.count
-        for place in finding.places
+        for place in finding.blocks
     )
 
 
@@ -349,7 +349,7 @@ def _find(playbook: Playbook, seed: int, finding: Finding, already_lost: Sequenc
     wanted, acked_step = acked
     count = len(playbook.steps)
     if wanted.log_offset < 0 or acked_step < 0:
-        return NoReturn("unplaced", wanted, by_hand=True)
+        return NoReturn("unplaced", wanted, manual=True)
     saved: dict[int, tuple[RescueAction, ...]] = {}
     last: dict[str, tuple[RescueAction, int]] = {}
     for taken in range(count, acked_step - 1, -1):
@@ -358,9 +358,9 @@ def _find(playbook: Playbook, seed: int, finding: Finding, already_lost: Sequenc
             last.setdefault(rescue.words, (rescue, taken + 1))
     latest = next((taken for taken in saved if saved[taken]), -1)
     if latest < 0:
-        return NoReturn("acknowledgement", wanted, at_us=acked_step, acked_us=acked_step, by_hand=True)
+        return NoReturn("acknowledgement", wanted, at_us=acked_step, acked_us=acked_step, manual=True)
     if latest == count:
-        return NoReturn("open", wanted, at_us=count, actions=saved[count], acked_us=acked_step, by_hand=True)
+        return NoReturn("open", wanted, at_us=count, actions=saved[count], acked_us=acked_step, manual=True)
     return _answer(playbook, seed, wanted, (latest, acked_step), saved, tuple(last.values()), signs)
 
 
@@ -384,7 +384,7 @@ def _answer(
         if at >= 0:
             clean = _answer(playbook, seed, wanted, (at, acked_step), ordinary, (), signs)
         else:
-            clean = NoReturn("acknowledgement", wanted, at_us=acked_step, acked_us=acked_step, by_hand=True)
+            clean = NoReturn("acknowledgement", wanted, at_us=acked_step, acked_us=acked_step, manual=True)
     return NoReturn(
         "event", wanted, text, event.kind if event is not None else "step_taken", latest + 1, latest, saved[latest],
         acked_step, sign, words, True, last, clean,

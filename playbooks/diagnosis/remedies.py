@@ -566,7 +566,7 @@ def keeps(
 ) -> bool:
     """Return whether an action at the point of ``fork`` keeps the record and loses none but those ``already_lost``."""
     session = fork()
-    session.call_off()
+    session.cancel_steps()
     if not rescue.producers:
         session.cluster.stop_producers()
     start = session.cluster.now_us

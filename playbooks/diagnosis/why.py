@@ -71,15 +71,15 @@ def _point(found: NoReturn) -> str:
     if found.kind == "unplaced":
         return "at the acknowledgement itself: no broker had the records then or ever received them"
     if found.kind == "acknowledgement":
-        when = found.step(found.at_us) if found.by_hand else time_in_seconds(found.at_us)
+        when = found.step(found.at_us) if found.manual else time_in_seconds(found.at_us)
         return f"at the acknowledgement itself ({when}): no action could have kept the record from then on"
     if found.kind == "open":
         return "not reached: at the end of the session the record could still be kept"
-    return found.words if found.by_hand else f"{time_in_seconds(found.at_us)}, {found.words}"
+    return found.words if found.manual else f"{time_in_seconds(found.at_us)}, {found.words}"
 
 
 def _sign(found: NoReturn) -> str:
-    if found.by_hand:
+    if found.manual:
         left = found.at_us - found.sign_us
         return f"{found.step(found.sign_us)} ({found.sign}), {counted(left, 'step')} before"
     return f"{time_in_seconds(found.sign_us)} ({found.sign}), {short_seconds(found.time_left_us)} before"
@@ -140,14 +140,14 @@ class SessionCase:
             pass
         return session.finish()
 
-    def standing(self) -> tuple[Finding, ...]:
+    def findings_at_cutoff(self) -> tuple[Finding, ...]:
         """Return the findings at the time of the cut-off, as seen live: in this order, none of them final."""
         session = self.start()
         for acted in self.actions:
             run_to_position(session, acted.at_us, acted.executed, acted.steps)
             repeat_action(session, acted.verb, acted.action)
         session.advance(self.until_us)
-        return session.cluster.checker.casebook.findings(session.cluster.now_us)
+        return session.cluster.checker.findings.findings(session.cluster.now_us)
 
 
 def case_of(recorded: RecordedSession, tell: Telling = lambda text: None, *, at_us: int = -1) -> SessionCase:
@@ -177,10 +177,10 @@ def at_the_end(seen: Finding, findings: Sequence[Finding]) -> int:
     Raises:
         WhyError: there is no such finding any more.
     """
-    places = {(each.partition, each.log_offset, each.leader_epoch) for each in seen.places}
+    places = {(each.partition, each.log_offset, each.leader_epoch) for each in seen.blocks}
     kinds = (LOST, MISSING) if seen.kind in (LOST, MISSING) else (seen.kind,)
     shared = [
-        sum((each.partition, each.log_offset, each.leader_epoch) in places for each in finding.places)
+        sum((each.partition, each.log_offset, each.leader_epoch) in places for each in finding.blocks)
         if finding.kind in kinds
         else 0
         for finding in findings
@@ -283,7 +283,7 @@ def _tell_of(tell: Telling, number: int, text: str) -> None:
 
 
 def _no_return(case: SessionCase, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> NoReturn:
-    already_lost = [place for other in findings if other.kind == LOST for place in other.places]
+    already_lost = [place for other in findings if other.kind == LOST for place in other.blocks]
     if case.playbook.spec.manual:
         return find_manual(case.playbook, case.seed, finding, already_lost)
     return NoReturnSearch(case.start, case.actions, finding, already_lost, tell).find()

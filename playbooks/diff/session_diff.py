@@ -262,7 +262,7 @@ class SessionTotals:
             return
         self.events += 1
         self.last_us = event.at_us
-        self.availability.enter((event,))
+        self.availability.process_events((event,))
         outcome = _OUTCOMES.get(event.kind)
         if outcome is not None:
             self.ledger[outcome] += event.count
@@ -616,7 +616,7 @@ class LogComparison:
     """Result of comparing the event logs of two sessions."""
 
     cluster: FirstDifference | None = None
-    narration: FirstDifference | None = None
+    playbook_events: FirstDifference | None = None
     same: int = 0
     """Number of equal cluster events before the first difference."""
 
@@ -667,7 +667,7 @@ def walk(
         if _cut(left, mine) or _cut(right, its):
             break
         if not pair.same(mine, its):
-            found.narration = pair.parting(mine, its, mine_told[1] if mine_told else ())
+            found.playbook_events = pair.parting(mine, its, mine_told[1] if mine_told else ())
             break
     return found
 
@@ -749,7 +749,7 @@ class SessionDiff:
     sections: tuple[DiffSection, ...]
 
     @property
-    def turned(self) -> list[DiffRow]:
+    def changed_expectations(self) -> list[DiffRow]:
         """Expectations that held in one session only."""
         return [row for section in self.sections if section.name == "expectations" for row in turned(section.rows)]
 
@@ -760,11 +760,11 @@ class SessionDiff:
         The text of the playbook, and the events about it, do not count.
         """
         judged = any(section.differing for section in self.sections if section.name == "verdict")
-        return self.walk.cluster is None and not judged and not self.turned
+        return self.walk.cluster is None and not judged and not self.changed_expectations
 
     def to_json(self) -> dict[str, Any]:
         """Return the published document."""
-        first, narrated = self.walk.cluster, self.walk.narration
+        first, narrated = self.walk.cluster, self.walk.playbook_events
         return {
             "left": str(self.left.path),
             "right": str(self.right.path),
@@ -776,7 +776,7 @@ class SessionDiff:
             "playbook_diff": list(self.playbook),
             "first_difference": None if first is None else _parting(first),
             "first_narration_difference": None if narrated is None else _parting(narrated),
-            "turned": [row.what for row in self.turned],
+            "turned": [row.what for row in self.changed_expectations],
             **{section.name.replace(" ", "_"): _rows(section) for section in self.sections},
         }
 

@@ -77,8 +77,8 @@ def predict_impact(board: FaultInjector, step: Step, action: Action) -> StepPred
 def _predict(board: FaultInjector, step: Step, action: Action) -> StepPrediction:
     now, text, number = board.cluster.now_us, step_text(step), step.index + 1
     try:
-        aim = board.aimed(action)
-        expected = board.expect(action)
+        aim = board.aim_of(action)
+        expected = board.predict_action(action)
     except FaultError as error:
         if action.if_any and isinstance(error, NoTargetError):
             return StepPrediction(number, now, text, (), None, skipped=str(error))
@@ -87,7 +87,7 @@ def _predict(board: FaultInjector, step: Step, action: Action) -> StepPrediction
     guards, fault = board.guards, CATALOGUE[action.name]
     if guards is not None:
         does = "refuse" if guards.stopped else guards.limits.on_breach
-        breach = guards.objection(fault, expected) or guards.crossing(fault, expected)
+        breach = guards.refusal(fault, expected) or guards.exceeded_limit(fault, expected)
         if breach is not None:
             return StepPrediction(number, now, text, targets, expected, "", breach.guard, breach.reason, does)
     return StepPrediction(number, now, text, targets, expected)
@@ -278,7 +278,7 @@ def dry_run(
         if step is not None:
             found.expect(predict_impact(session.board, step, action))
 
-    session.board.before = before
+    session.board.on_inject = before
     session.begin()
     while session.advance(session.cluster.now_us + SLICE_US):
         found.take(session.drain())

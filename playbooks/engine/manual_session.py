@@ -215,8 +215,8 @@ class ManualSession:
         )
         return self._result
 
-    def standing(self, reason: str) -> SessionResult:
-        """Return the result so far, as :meth:`Session.standing`."""
+    def result_so_far(self, reason: str) -> SessionResult:
+        """Return the result so far, as :meth:`Session.result_so_far`."""
         judged = (*self._step_checks, *(watch.checked(reason) for watch in self._expecting.watches))
         broken = self._expecting.broken or any(not each.ok for each in self._step_checks)
         return conclude_session(

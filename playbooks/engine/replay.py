@@ -141,7 +141,7 @@ def replay(recorded: RecordedSession, progress: Progress = lambda done, total: N
     """
     comparison = begin(recorded, progress)
     if recorded.manifest is not None and recorded.manifest.recovered:
-        comparison.to_the_last()
+        comparison.run_to_last_event()
         return Replayed(
             comparison.compared, comparison.check_digest(comparison.session.cluster.digest()), recorded.notes
         )
@@ -149,7 +149,7 @@ def replay(recorded: RecordedSession, progress: Progress = lambda done, total: N
         comparison.repeat(action)
         if comparison.done:
             break
-    digest = comparison.to_the_end()
+    digest = comparison.run_to_end()
     return Replayed(comparison.compared, digest, recorded.notes)
 
 
@@ -166,7 +166,7 @@ def replay_to_last_event(
         PlaybookError: the session's playbook is not valid in this version.
     """
     comparison = begin(recorded, progress)
-    comparison.to_the_last()
+    comparison.run_to_last_event()
     return comparison.session
 
 
@@ -189,9 +189,9 @@ def rerun(
             break
         comparison.repeat(action)
     if timed:
-        comparison.to(at_us)
+        comparison.run_to(at_us)
     else:
-        comparison.to_the_end()
+        comparison.run_to_end()
     return comparison.session
 
 
@@ -240,7 +240,7 @@ class ReplayComparison:
         """Whether an incomplete recording has been compared to its end."""
         return self._recorded.cut_short and self.compared == self._recorded.count
 
-    def stand(self, action: RecordedAction) -> None:
+    def run_to_action(self, action: RecordedAction) -> None:
         """Run to the position of an operator's action; an incomplete recording may end before.
 
         Raises:
@@ -264,7 +264,7 @@ class ReplayComparison:
         Raises:
             ReplayMismatchError: the replay differs.
         """
-        self.stand(action)
+        self.run_to_action(action)
         if self.done:
             return False
         session = self.session
@@ -272,7 +272,7 @@ class ReplayComparison:
         self.compare(session.drain())
         return done
 
-    def to_the_last(self) -> None:
+    def run_to_last_event(self) -> None:
         """Stop right after the last complete event, before the next event of the model."""
         last_us = self._recorded.last_us
         for action in self._recorded.actions:
@@ -295,7 +295,7 @@ class ReplayComparison:
     def _step_up_to(self, last_us: int, action: RecordedAction | None = None) -> None:
         """Run one event of the model at a time, up to the end of that time or the position of the operator's action."""
         session = self.session
-        self.to(last_us - 1)
+        self.run_to(last_us - 1)
         before: object = None
         running = True
         while running and not self.done and before != (before := (session.position(), session.phase)):
@@ -320,7 +320,7 @@ class ReplayComparison:
     def _next_line(self) -> str:
         return self._recorded.events[self._at :].split(b"\n", 1)[0].decode()
 
-    def to(self, at_us: int) -> None:
+    def run_to(self, at_us: int) -> None:
         """Run to a virtual time, or to the end if that comes first."""
         session = self.session
         running = True
@@ -328,7 +328,7 @@ class ReplayComparison:
             running = session.advance(min(at_us, session.cluster.now_us + SLICE_US))
             self.compare(session.drain())
 
-    def to_the_end(self) -> str:
+    def run_to_end(self) -> str:
         """Run the rest; return the digest of the session, empty for a recording without its end."""
         session = self.session
         running = True
@@ -429,7 +429,7 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Fil
         )
     session = replay_to_last_event(recorded, progress)
     reason = f"the recording ends at {time_in_seconds(recorded.last_us)}: its process died"
-    result = session.finish() if session.phase == "ended" else session.standing(reason)
+    result = session.finish() if session.phase == "ended" else session.result_so_far(reason)
     from playbooks.recording.seal import seal  # noqa: PLC0415 - pyarrow takes half a second to import
 
     try:

@@ -78,13 +78,13 @@ def fault_injector_for(playbook: Playbook, cluster: Cluster) -> FaultInjector:
 
 def guard_triggered(board: FaultInjector) -> bool:
     """Return whether a guard has to act now; nothing is changed."""
-    return board.guards is not None and board.guards.alarm()
+    return board.guards is not None and board.guards.is_triggered()
 
 
 def guard(board: FaultInjector) -> None:
     """Execute the guards."""
-    if board.guards is not None and board.guards.alarm():
-        board.guards.act()
+    if board.guards is not None and board.guards.is_triggered():
+        board.guards.enforce()
 
 
 # The timed session.
@@ -153,7 +153,7 @@ class Session:
         return self._script.taken
 
     @property
-    def client_books(self) -> ClientStats:
+    def client_stats(self) -> ClientStats:
         """Statistics of the clients so far."""
         return self._findings.clients
 
@@ -181,7 +181,7 @@ class Session:
         """Return the exact position of the session, which a replay has to reach before it repeats an action."""
         return {"at_us": self.cluster.now_us, "executed": self.cluster.executed, "steps": self.steps_taken}
 
-    def standing(self, reason: str) -> SessionResult:
+    def result_so_far(self, reason: str) -> SessionResult:
         """Return the result so far, without ending the session: of a recording that ends here, ``reason`` says why."""
         judged, broken = self._judging.checked(reason), self._judging.broken
         parts = (self.playbook, self.cluster, None, self._findings)
@@ -288,9 +288,9 @@ class Session:
         self._collect()
         if done.error:
             raise FaultError(done.error, code=done.code)
-        return done.told(action)
+        return done.text(action)
 
-    def hand_in(self, ingress: ExternalInput) -> int:
+    def submit_request(self, ingress: ExternalInput) -> int:
         """Pass a request of an external client to the model now; return the token of its response. It is recorded."""
         if self.recorder is not None:
             line = {**self.position(), **action_line(WIRE, action_of(ingress))}
@@ -348,7 +348,7 @@ class Session:
         self._collect()
         return f"{text}; you control the session from here on"
 
-    def call_off(self) -> None:
+    def cancel_steps(self) -> None:
         """Cancel the remaining steps, and run until the session is ended from outside: no settling, no cut-off."""
         self._script.call_off()
         self.open_ended, self.until_us = True, -1
@@ -390,8 +390,8 @@ class Session:
         self._ended = True
 
     def _give_up(self) -> None:
-        self.reason, checked = self._script.give_up(self.cluster.query, self.cluster.now_us)
-        self._judging.never_came(checked)
+        self.reason, checked = self._script.stop_waiting(self.cluster.query, self.cluster.now_us)
+        self._judging.add_unreached(checked)
 
     def _begin_settling(self) -> None:
         now = self.cluster.now_us
@@ -402,7 +402,7 @@ class Session:
         self._judging.all_healed()
         self._end_us = now + self.playbook.settle_us
         self._judging.observe(settling=True)
-        self._judging.tell()
+        self._judging.publish()
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
@@ -414,20 +414,20 @@ class Session:
         now = self.cluster.now_us
         text = f"{step_text(step)}: {step.note}" if step.note else step_text(step)
         self.cluster.emit(StepTaken(now, step_name(step), step.target, text, done.error))
-        self._script.took(now)
+        self._script.step_taken(now)
         self.on_step(step)
         if not self._judging.acted(step, done) and done.error and not done.guarded:
             self.reason = self.reason or f"{step_name(step)}, {step_text(step)}, failed: {done.error}"
         guard(self.board)
-        self._judging.look(settling=self._end_us >= 0)
-        self._judging.tell()
+        self._judging.evaluate(settling=self._end_us >= 0)
+        self._judging.publish()
 
     def _end_by(self, step: Step) -> None:
         """Take a step that ends the session: by settling, or right here with nothing healed."""
         now = self.cluster.now_us
         text = f"{step_text(step)}: {step.note}" if step.note else step_text(step)
         self.cluster.emit(StepTaken(now, step_name(step), "", text, ""))
-        self._script.took(now)
+        self._script.step_taken(now)
         self.on_step(step)
         if step.verb == SETTLE:
             self._begin_settling()
@@ -464,7 +464,7 @@ class Session:
 
     def _look(self) -> bool:
         """Evaluate conditions after an event with a trace; True makes the model stop so that the engine can act."""
-        self._judging.look(settling=self._end_us >= 0)
+        self._judging.evaluate(settling=self._end_us >= 0)
         self._reached = self._condition_holds() or (self._end_us < 0 and guard_triggered(self.board))
         return self._reached or self._judging.decided
 
@@ -472,7 +472,7 @@ class Session:
         """Act on the conditions evaluated last; return whether there was anything to do."""
         if not (self._judging.decided or self._reached):
             return False
-        self._judging.tell()
+        self._judging.publish()
         if self._reached:
             self._reached = False
             self._after_act()
@@ -481,7 +481,7 @@ class Session:
     def _after_act(self) -> None:
         guard(self.board)
         self._judging.observe(settling=self._end_us >= 0)
-        self._judging.tell()
+        self._judging.publish()
         self._take_due_conditions()
 
     # -- recording --------------------------------------------------------------------------------------------------
@@ -503,14 +503,14 @@ class Session:
 
     # -- snapshots --------------------------------------------------------------------------------------------------
 
-    def follow(self, playbook: Playbook) -> None:
+    def switch_playbook(self, playbook: Playbook) -> None:
         """Continue with another playbook, whose steps so far are the same; only its expectations count."""
         self.playbook = playbook
-        self._script.follow(playbook)
+        self._script.switch_playbook(playbook)
         self._judging = VerdictTracker(playbook, self.cluster, self.board)
         self._result = None
 
-    def twin(self) -> "Session":
+    def unrecorded_copy(self) -> "Session":
         """Return another, unrecorded session of the same playbook, into which any state of this one can be loaded."""
         cluster = self.cluster.twin()
         twin = Session(self.playbook, cluster, fault_injector_for(self.playbook, cluster), None, self.until_us)

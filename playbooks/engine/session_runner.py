@@ -29,7 +29,7 @@ class NextAction:
     condition: str = ""
     """Condition that a step waits for."""
 
-    def told(self, now_us: int) -> str:
+    def text(self, now_us: int) -> str:
         """Format it on one line, relative to now: ``step 3 inject crash on leader(orders-0) in 4.2 s``."""
         left = f"{seconds_to_the_tenth(max(0, self.at_us - now_us))} s"
         if self.condition:
@@ -79,7 +79,7 @@ def repeat_action(session: "Session | ManualSession", verb: str, action: Action)
         elif verb == TAKE_OVER and isinstance(session, Session):
             session.take_over()
         elif verb == WIRE and isinstance(session, Session):
-            session.hand_in(ingress_of(action))
+            session.submit_request(ingress_of(action))
         else:
             session.act(action)
     except FaultError:
@@ -136,7 +136,7 @@ class PreliminaryResult:
 
 def so_far(session: Session) -> PreliminaryResult:
     """Return the state of a session, without changing it."""
-    result = session.standing(UNDECIDED)
+    result = session.result_so_far(UNDECIDED)
     query = session.cluster.query
     undecided = [each.text for each in result.expectations if is_open(each)]
     ends = [each for each in session.playbook.expectations if each.kind == "end" and each.text in undecided]

@@ -125,7 +125,7 @@ class ActionResult(NamedTuple):
     guarded: bool = False
     """Whether a guard refused it."""
 
-    def told(self, action: Action) -> str:
+    def text(self, action: Action) -> str:
         """Describe the action for display."""
         return f"{action_text(action)}: skipped, no matching target" if self.skipped else action_text(action)
 
@@ -188,7 +188,7 @@ class ExpectedResponses:
         unanswered: list[ExpectationResult] = []
         for number, index in self._waiting.items():
             step = self._steps[index]
-            if board.desk.accepted(number):
+            if board.operation_runner.accepted(number):
                 checked = check_response(step, "", now_us, "not finished by the end")
                 accepted += [checked] if checked is not None else []
             else:
@@ -207,7 +207,7 @@ class ExpectedResponses:
 
 
 class VerdictTracker:
-    """Verdicts of one session. Decisions while the model runs are queued until :meth:`tell`."""
+    """Verdicts of one session. Decisions while the model runs are queued until :meth:`publish`."""
 
     def __init__(self, playbook: Playbook, cluster: Cluster, board: FaultInjector) -> None:
         self._cluster = cluster
@@ -253,9 +253,9 @@ class VerdictTracker:
             self._announce(checked)
         return checked is not None
 
-    def look(self, *, settling: bool) -> None:
+    def evaluate(self, *, settling: bool) -> None:
         """Evaluate pending responses and the expectations."""
-        judged = self._answers.judge(self._board.desk.take_ended(), self._cluster.now_us)
+        judged = self._answers.judge(self._board.operation_runner.take_ended(), self._cluster.now_us)
         self._step_checks += judged
         self._decided += judged
         self.observe(settling=settling)
@@ -272,12 +272,12 @@ class VerdictTracker:
         """Begin the quiet time."""
         self._expecting.all_healed(self._cluster.now_us)
 
-    def never_came(self, checked: ExpectationResult) -> None:
+    def add_unreached(self, checked: ExpectationResult) -> None:
         """Add the verdict of a step that timed out."""
         self._unreached.append(checked)
         self._announce(checked)
 
-    def tell(self) -> None:
+    def publish(self) -> None:
         """Write the queued verdicts to the trace."""
         decided, self._decided = self._decided, []
         for checked in decided:
@@ -406,7 +406,7 @@ class StepSchedule:
             return -1
         return max(0, step.trigger.executed - executed)
 
-    def took(self, now_us: int) -> None:
+    def step_taken(self, now_us: int) -> None:
         """Note that the next step acted."""
         step = self.next
         if step is not None and step.verb == "round":
@@ -414,7 +414,7 @@ class StepSchedule:
         self.taken += 1
         self._previous_us = now_us
 
-    def give_up(self, query: ConditionQuery, now_us: int) -> tuple[str, ExpectationResult]:
+    def stop_waiting(self, query: ConditionQuery, now_us: int) -> tuple[str, ExpectationResult]:
         """Stop waiting for the next step, and cancel all steps; return the reason, and the entry for the result."""
         step = self.next
         assert step is not None
@@ -426,7 +426,7 @@ class StepSchedule:
         reason = f"{step_name(step)} waited {waited} for {condition.text}, which never held: {why}".rstrip(": ")
         return reason, unreached(step, f"never held within {waited}; {why}".rstrip("; "), now_us)
 
-    def follow(self, playbook: Playbook) -> None:
+    def switch_playbook(self, playbook: Playbook) -> None:
         """Continue with the steps of another playbook, which are the same as far as they are taken."""
         self._playbook = playbook
 

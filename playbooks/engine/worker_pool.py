@@ -61,7 +61,7 @@ class PlaybookJob:
     settle_us: int = -1
     """Virtual time at which it begins to settle, whatever steps remain; -1 never."""
 
-    def carry_out(self, tell: "Callable[[JobProgress], None]") -> "JobOutcome":
+    def execute(self, tell: "Callable[[JobProgress], None]") -> "JobOutcome":
         """Execute the job in this process; never raises, as :func:`execute`."""
         return executed(self, lambda recorder: _run(self, recorder, tell))
 
@@ -89,7 +89,7 @@ class JobOutcome:
     """Exit code, or :data:`NOT_RUN`."""
     session: str = ""
     """Directory of the recording, complete or not; empty without one."""
-    account: str = ""
+    crash_report: str = ""
     """File with the details of an internal error; empty unless the code is 70."""
     wall_s: float = 0.0
     """Duration in real seconds."""
@@ -99,7 +99,7 @@ class JobOutcome:
 
 def execute(job: PlaybookJob, tell: Callable[[JobProgress], None]) -> JobOutcome:
     """Execute a job in this process. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
-    return job.carry_out(tell)
+    return job.execute(tell)
 
 
 def executed(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResult]) -> JobOutcome:

@@ -42,7 +42,7 @@ class OperatorAction:
     """Why it was refused."""
     guarded: bool
     """Whether a guard refused it."""
-    woke: int
+    triggered_steps: int
     """Number of steps that acted right after it, triggered by it."""
 
 
@@ -99,14 +99,14 @@ def replay_narrative(recorded: RecordedSession, progress: Progress = lambda done
         comparison.session.on_step = lambda step: stood.append((cluster.now_us, cluster.executed))
     places = []
     for action in recorded.actions:
-        comparison.stand(action)
+        comparison.run_to_action(action)
         if comparison.done:
             break
         place = _place(comparison, action)
         before = _steps(comparison)
         comparison.repeat(action)
         places.append((action, *place, _steps(comparison) - before))
-    comparison.to_the_end()
+    comparison.run_to_end()
     session = comparison.session
     steps, taken, settled_us = _told(recorded)
     acted = [
@@ -265,7 +265,7 @@ class _Entries:
                     f"refused: {acted.error}"
                 )
             )
-            self._wake = acted.woke
+            self._wake = acted.triggered_steps
             return
         named = replace(action, name=acted.heals or action.name)
         remark = "the operator" if not acted.error else f"the operator; {acted.error}"

@@ -102,7 +102,7 @@ def _truncating(sight: StateContext) -> Found:
     """A follower has to find the offset where its log diverges; since KIP-595 its next fetch returns it."""
     cluster_state, found = sight.cluster.cluster_state, []
     for record in sight.records():
-        leader = cluster_state.true_leader(record.name)
+        leader = cluster_state.committed_leader(record.name)
         for replica in cluster_state.replicas[record.name].values():
             following = replica.following
             if following is None:
@@ -136,7 +136,7 @@ def _open_transaction(sight: StateContext) -> Found:
     cluster_state = sight.cluster.cluster_state
     found = []
     for record in sight.records():
-        leader = cluster_state.true_leader(record.name)
+        leader = cluster_state.committed_leader(record.name)
         if leader is not None and leader.lso < leader.hw:
             found.append(record.name)
     return tuple(found)

@@ -115,7 +115,7 @@ class ActionGenerator:
             value = self._value(fault, param, target, partition)
             if value is not None and value != param.default:
                 params[param.name] = value
-        return Action("inject", name, target, params, for_us if fault.lasting else -1)
+        return Action("inject", name, target, params, for_us if fault.is_lasting else -1)
 
     def _partition(self, where: str) -> str:
         names = own_partitions(self._cluster)
@@ -271,7 +271,7 @@ def candidates_of(ranges: StormRanges, cluster: Cluster) -> tuple[str, ...]:
 
 def _possible(name: str, mode: str, kafka: Version, clients: tuple[bool, bool]) -> bool:
     if name in OPERATIONS:
-        return not OPERATIONS[name].lacking(kafka, mode)
+        return not OPERATIONS[name].unsupported_reason(kafka, mode)
     fault = CATALOGUE[name]
     producers, consumers = clients
     needed = {"producers": producers, "consumers": consumers, "clients": producers or consumers}
@@ -362,7 +362,7 @@ class StormResult:
     """Number of actions that were refused by their target."""
     waited: int = 0
     """Number of faults that waited for a state ..."""
-    met: int = 0
+    states_reached: int = 0
     """... and of those whose state came."""
 
     @property
@@ -515,7 +515,7 @@ class _Driver:
         trigger = self._here(exact=due)
         try:
             if action.name in CATALOGUE:
-                self._session.board.aimed(action)
+                self._session.board.aim_of(action)
             self._session.act(action)
         except FaultError:
             return False

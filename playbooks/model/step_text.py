@@ -112,8 +112,10 @@ def example_step(fault: Fault) -> str:
     lines = ["at: 10s", f"inject: {fault.name}"]
     if fault.example or not fault.target:
         lines.append(f"target: {example_target(fault)}")
-    if fault.lasting:
-        lines.append(f"for: {duration_text(fault.usual_for_us if fault.usual_for_us > 0 else 30 * SECOND_US)}")
+    if fault.is_lasting:
+        lines.append(
+            f"for: {duration_text(fault.default_duration_us if fault.default_duration_us > 0 else 30 * SECOND_US)}"
+        )
     lines += [f"{param.name}: {example_value(param)}" for param in fault.params if _is_shown(param)]
     return "- " + "\n  ".join(lines) + "\n"
 
@@ -354,7 +356,7 @@ def expected_lines(expected: ExpectedImpact, most: int = MOST) -> list[tuple[str
         (DOWN, _named([f"broker {each}" for each in expected.down], most)),
         ("leader change", _partitions(expected.leaders_moved, most)),
         ("no leader", _partitions(expected.offline, most)),
-        ("ISR shrinks", _partitions(expected.shrunk, most)),
+        ("ISR shrinks", _partitions(expected.shrunk_isr, most)),
         ("under min ISR", _partitions(expected.under_min_isr, most)),
         ("clients affected", _named(expected.clients, most)),
         ("coordinators", _named([*[f"of {group}" for group in expected.groups], *_of(expected.transactional)], most)),
@@ -370,7 +372,7 @@ def expected_json(expected: ExpectedImpact) -> dict[str, Any]:
         "brokers_down": list(expected.down),
         "leaders_moved": list(expected.leaders_moved),
         "offline": list(expected.offline),
-        "shrunk": list(expected.shrunk),
+        "shrunk": list(expected.shrunk_isr),
         "under_min_isr": list(expected.under_min_isr),
         "clients": list(expected.clients),
         "groups": list(expected.groups),

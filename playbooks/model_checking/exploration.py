@@ -105,8 +105,8 @@ _ROUNDS: Final = 3
 def _ending(moves: Transitions, short: int, at: tuple[int, ...]) -> Iterator[_Line]:
     """Yield the election of the member that is ``short`` of records, which loses them; or fetches that commit more."""
     replicas = range(moves.bounds.replicas)
-    locals_ = [moves.locals.things[number] for number in at[: len(replicas)]]
-    decisions, _isr = moves.held.things[at[len(replicas)]]
+    locals_ = [moves.locals.items[number] for number in at[: len(replicas)]]
+    decisions, _isr = moves.held.items[at[len(replicas)]]
     leader, epoch = decisions[-1].leader, len(decisions)
     if short != NOBODY:
         leader = short
@@ -132,8 +132,8 @@ def _short(moves: Transitions, found: str, at: tuple[int, ...]) -> int:
 
 def _lacked(moves: Transitions, at: tuple[int, ...]) -> dict[int, list[set[Entry]]]:
     """Return, for each member of the true ISR, what it lacks of each leader's committed records."""
-    replicas = [moves.locals.things[number] for number in at[: moves.bounds.replicas]]
-    isr = moves.held.things[at[moves.bounds.replicas]][1]
+    replicas = [moves.locals.items[number] for number in at[: moves.bounds.replicas]]
+    isr = moves.held.items[at[moves.bounds.replicas]][1]
     committed = [each.log[: each.hw] for broker, each in enumerate(replicas) if each.leader == broker]
     return {
         member: [
@@ -149,7 +149,7 @@ def _acknowledged(moves: Transitions, way: tuple[Step, ...]) -> set[Entry]:
     found: set[Entry] = set()
     for at in _states(moves, way):
         for broker in range(moves.bounds.replicas):
-            local = moves.locals.things[at[broker]]
+            local = moves.locals.items[at[broker]]
             if local.leader == broker:
                 found.update(entry for entry in local.log[: local.hw] if entry[0] == local.epoch)
     return found
@@ -184,8 +184,8 @@ class _ExplorationStep:
 
     def __init__(self, moves: Transitions, before: tuple[int, ...], after: tuple[int, ...]) -> None:
         self._moves = moves
-        self._before = [moves.locals.things[number] for number in before[: moves.bounds.replicas]]
-        self._after = [moves.locals.things[number] for number in after[: moves.bounds.replicas]]
+        self._before = [moves.locals.items[number] for number in before[: moves.bounds.replicas]]
+        self._after = [moves.locals.items[number] for number in after[: moves.bounds.replicas]]
 
     def lines(self, step: Step) -> Iterator[_Line]:
         """Yield the manual steps for it."""
@@ -327,10 +327,10 @@ def loads(text: str, path: str) -> Exploration:
     notes = ErrorNotes(path, problems)
     if isinstance(root, Mapping) and "explore" not in root.entries and "steps" in root.entries:
         notes.problem(root, "explore", "found a playbook, allowed is an exploration; use floodmark run for playbooks")
-        raise PlaybookError(notes.told)
+        raise PlaybookError(notes.errors)
     fields = EXPLORATION.open(root, "", notes)
     if fields is None:
-        raise PlaybookError(notes.told)
+        raise PlaybookError(notes.errors)
     for name in EXPLORATION.keys:
         EXPLORATION.fill(fields, name, notes)
     profile = None
@@ -341,8 +341,8 @@ def loads(text: str, path: str) -> Exploration:
             notes.problem(fields.node.get("mode") or root, "mode", str(error))
     if profile is not None and fields.get("as_module", False) and not profile.kip_320:
         notes.problem(fields.node.get("as_module") or root, "as_module", OLDER.format(profile.version))
-    if notes.told or profile is None:
-        raise PlaybookError(notes.told)
+    if notes.errors or profile is None:
+        raise PlaybookError(notes.errors)
     values = {name: fields.get(name, getattr(ExplorationBounds(), name)) for name in LIMITS}
     bounds = replace(ExplorationBounds(**values), actions=frozenset(fields.get("actions", ACTIONS)))
     name = fields.get("explore")

@@ -159,7 +159,7 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
     if isinstance(root, YamlMapping) and "fragment" in root.entries:
         where = root.entries["fragment"][0]
         notes.problem(where, "fragment", "found a fragment, which is not a playbook; run one that includes it")
-        raise PlaybookError(notes.told)
+        raise PlaybookError(notes.errors)
     source = OnDisk(path) if fragments is None else FragmentStore(path, fragments)
     includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
     whole = includer.whole(root, unused=fragments is None)
@@ -168,8 +168,8 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
     playbook = _read(whole, text, notes)
     notes.root = root if isinstance(root, YamlMapping) else None  # axes refer to settings of this file
     varied = _vary(text, notes, includer.texts)
-    if notes.told or playbook is None:
-        raise PlaybookError(notes.told, {source.shown(key): kept for key, kept in includer.texts.items()})
+    if notes.errors or playbook is None:
+        raise PlaybookError(notes.errors, {source.shown(key): kept for key, kept in includer.texts.items()})
     return replace(playbook, grid=varied, fragments=includer.texts, variables=includer.variables)
 
 
@@ -179,7 +179,7 @@ def _vary(text: str, notes: ErrorNotes, fragments: Mapping[str, str]) -> Grid | 
     varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
     if varied is None:
         return None
-    if not notes.told:
+    if not notes.errors:
         check_cells(*varied, partial(_cell, text, notes, fragments), notes)
     return varied[0]
 
@@ -325,7 +325,7 @@ def fragment_of(text: str, path: str) -> Fragment:
     notes = ErrorNotes(path, problems)
     fields = FRAGMENT.open(root, "", notes)
     if fields is None:
-        raise PlaybookError(notes.told)
+        raise PlaybookError(notes.errors)
     whole = Includer(notes, OnDisk(path), PLAYBOOK, FRAGMENT).whole(root, unused=False, fragment=True)
     assert isinstance(whole, YamlMapping)  # the root is one
     fields.node = whole
@@ -336,8 +336,8 @@ def fragment_of(text: str, path: str) -> Fragment:
     read_steps(steps, notes, manual=manual)
     if expect is not None:
         read_expectations(expect, notes, manual=manual)
-    if notes.told:
-        raise PlaybookError(notes.told)
+    if notes.errors:
+        raise PlaybookError(notes.errors)
     count = len(steps.items) if isinstance(steps, Sequence) else 0
     title, story = fields.get("title", ""), " ".join(fields.get("story", "").split())
     return Fragment(path, fields.get("fragment", ""), title, story, _defaults(root), count, text)

@@ -195,8 +195,8 @@ def rewritten(text: str, path: str, fragments: Table[str, str]) -> str:
         notes.root, notes.variables = whole, includer.variables
         entries = {name: (where, _decided(value, notes)) for name, (where, value) in whole.entries.items()}
         whole = replace(whole, entries=entries)
-    if notes.told or not isinstance(whole, Mapping):
-        raise PlaybookError(notes.told)
+    if notes.errors or not isinstance(whole, Mapping):
+        raise PlaybookError(notes.errors)
     left = {name: whole.entries[name] for name in PLAYBOOK.keys if name in whole.entries and name not in _LEFT_OUT}
     written: str = yaml.serialize(_node(Mapping(1, 1, left)), Dumper=yaml.SafeDumper, width=_WIDE, allow_unicode=True)
     return written

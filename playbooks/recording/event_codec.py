@@ -105,13 +105,13 @@ def ingress_of(action: Action) -> ExternalInput:
 
 def submit(cluster: Cluster, ingress: ExternalInput) -> int:
     """Pass the input to the model; return the token of the response to a request."""
-    outside = cluster.outside
+    outside = cluster.external_clients
     if ingress.name == OPEN:
         outside.open()
     elif ingress.name == DROP:
         outside.drop(ingress.body)
     else:
-        return outside.ask(ingress.broker, ingress.client, ingress.body)
+        return outside.send_request(ingress.broker, ingress.client, ingress.body)
     return 0
 
 

@@ -81,7 +81,7 @@ def rows(lines: Iterable[Any], survey: RecordLocations | None) -> list[LedgerRow
         table += [_acked_row(found) for found in mine]
         table += _unplaced(partition, client, books, mine)
         if survey is not None and standing[0] != partition and _not_acked(books):
-            standing = (partition, survey.standing(partition))
+            standing = (partition, survey.held_by_leader(partition))
         held = standing[1].get(client, ()) if standing[0] == partition else ()
         table += _others(partition, client, books, held)
     return sorted(table)
@@ -124,7 +124,7 @@ def _gathered(lines: Iterable[Any]) -> dict[tuple[str, str], _ClientOutcomes]:
 
 def _acked_row(found: RecordRange) -> LedgerRow:
     return LedgerRow(
-        found.partition, found.client, "acked", found.sequence, found.records, found.acks, "", found.place,
+        found.partition, found.client, "acked", found.sequence, found.records, found.acks, "", found.outcome,
         found.log_offset, found.leader_epoch, found.committed, found.cause,
     )  # fmt: skip
 

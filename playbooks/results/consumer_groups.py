@@ -15,7 +15,7 @@ def groups_of(cluster: Cluster) -> list[str]:
     """Return the names of all coordinated groups: those of the playbook and others with committed offsets."""
     found = [spec.name for spec in cluster.spec.groups if cluster_overview.is_coordinated(cluster, spec)]
     for each in cluster.coordinators.values():
-        found += [*each.registry.groups, *each.modern.groups]
+        found += [*each.registry.groups, *each.consumer_groups.groups]
     return sorted(dict.fromkeys(found))
 
 

@@ -206,7 +206,7 @@ class Availability:
         self._fenced: dict[int, None] = {}
         """... and those that the controller has fenced."""
 
-    def afresh(self, now_us: int) -> "Availability":
+    def restarted(self, now_us: int) -> "Availability":
         """Return a copy that counts from now on: open outages begin now."""
         copied = Availability.loaded(self.save())
         copied._services = {key: each.afresh(now_us) for key, each in self._services.items()}
@@ -228,7 +228,7 @@ class Availability:
         ]
         return max((each.longest_us(now_us) for each in matching), default=0)
 
-    def enter(self, events: Iterable[Any]) -> None:
+    def process_events(self, events: Iterable[Any]) -> None:
         """Process trace events in order; other kinds are ignored."""
         handlers = _HANDLERS
         for event in events:
@@ -265,7 +265,7 @@ class Availability:
         if event.kind != "produce_refused":
             service.records_failed(event.count, event.at_us)
 
-    def led(self, event: Any) -> None:
+    def leader_changed(self, event: Any) -> None:
         """Handle a new leader of a partition, or a partition that goes offline."""
         name = event.partition
         if event.leader_epoch < self._newest.get(name, 0):
@@ -282,7 +282,7 @@ class Availability:
         if name in self.partitions:
             self.partitions[name].set(False, event.at_us)
 
-    def went(self, event: Any) -> None:
+    def process_changed(self, event: Any) -> None:
         """Handle a process that stopped or resumed, or a broker that was fenced or unfenced."""
         kind, broker = event.kind, event.broker
         if broker < 0:
@@ -346,10 +346,10 @@ _HANDLERS: Final[dict[str, Callable[[Availability, Any], None]]] = {
     "records_acked": Availability.acked,
     "records_aborted": Availability.aborted,
     **dict.fromkeys(("produce_refused", "records_failed", "records_unknown"), Availability.refused),
-    **dict.fromkeys(("became_leader", "partition_offline"), Availability.led),
+    **dict.fromkeys(("became_leader", "partition_offline"), Availability.leader_changed),
     "partition_deleted": Availability.deleted,
-    **dict.fromkeys(("node_down", "node_up", "node_paused", "node_resumed"), Availability.went),
-    **dict.fromkeys(("broker_fenced", "broker_registered"), Availability.went),
+    **dict.fromkeys(("node_down", "node_up", "node_paused", "node_resumed"), Availability.process_changed),
+    **dict.fromkeys(("broker_fenced", "broker_registered"), Availability.process_changed),
 }
 
 

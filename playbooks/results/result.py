@@ -40,7 +40,7 @@ def anomaly_json(seen: AnomalyReport) -> dict[str, Any]:
         "reason": seen.reason,
         "where": [{"client": client, "partition": partition} for client, partition in seen.where],
         "examples": [
-            {"at_us": each.at_us, "first": each.first, "end": each.end, "detail": each.words} for each in seen.examples
+            {"at_us": each.at_us, "first": each.first, "end": each.end, "detail": each.text} for each in seen.examples
         ],
     }
 
@@ -132,7 +132,7 @@ class SessionResult:
                 for each in self.expectations
             ],
             "ledger": _ledger(self.ledger),
-            "ledger_by_partition": [_book(each) for each in self.ledger.books],
+            "ledger_by_partition": [_book(each) for each in self.ledger.clients],
             "clients": self.clients.to_json(),
             "unavailable": self.unavailable.to_json(),
             "violations": [
@@ -192,7 +192,7 @@ class CollectedEvents:
         """Count trace events and keep those that a result lists."""
         self.events += len(events)
         process_events(self.clients, events)
-        self.availability.enter(events)
+        self.availability.process_events(events)
         for event in events:
             if event.kind == "records_lost":
                 self.losses.append(event)

@@ -75,7 +75,7 @@ class CellGroup:
         return next(each for each in _WORST_FIRST if each in found)
 
     @property
-    def counts(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every session reached its end, so that its numbers are comparable."""
         return all(row.verdict in ("pass", "fail") for row in self.rows)
 
@@ -133,13 +133,13 @@ class SweepMatrix:
         return tuple(name for name, values in self.axes.items() if name != SEED and len(values) > 1)
 
     @property
-    def telling(self) -> tuple[str, ...]:
+    def significant_axes(self) -> tuple[str, ...]:
         """Varied axes that matter: some pair of rows that differ only there differ in cost."""
         found = {group.settings: costs(group) for group in self.groups}
         return tuple(name for name in self.varied if _matters(name, found))
 
     @property
-    def front(self) -> tuple[bool, ...]:
+    def pareto(self) -> tuple[bool, ...]:
         """For each group, whether it is a Pareto row."""
         return pareto([costs(group) for group in self.groups])
 
@@ -180,7 +180,7 @@ def measured(result: SessionResult) -> dict[str, int]:
 
 def costs(group: CellGroup) -> tuple[int, ...] | None:
     """Return the costs by which a group is compared; None if its sessions did not complete."""
-    return tuple([_felt(name, group.total(name)) for name in COSTS]) if group.counts else None
+    return tuple([_felt(name, group.total(name)) for name in COSTS]) if group.is_complete else None
 
 
 def _felt(measure: str, value: int) -> int:
@@ -206,7 +206,7 @@ def pareto(found: Sequence[Sequence[int] | None]) -> tuple[bool, ...]:
 
 def to_json(matrix: SweepMatrix, advice: str) -> dict[str, Any]:
     """Return the published document."""
-    groups, front = matrix.groups, matrix.front
+    groups, front = matrix.groups, matrix.pareto
     return {
         "playbook": matrix.playbook,
         "axes": {name: list(values) for name, values in matrix.axes.items()},
@@ -269,12 +269,12 @@ NAMED = 3
 
 def advice(matrix: SweepMatrix) -> str:
     """Return the sentence; empty if no row counts."""
-    groups = [group for group in matrix.groups if group.counts]
+    groups = [group for group in matrix.groups if group.is_complete]
     left_out = len(matrix.groups) - len(groups)
     if not groups:
         return ""
-    front = [group for group, marked in zip(matrix.groups, matrix.front, strict=True) if marked]
-    sentence = _Sentence(matrix.telling or matrix.varied).text(groups, front)
+    front = [group for group, marked in zip(matrix.groups, matrix.pareto, strict=True) if marked]
+    sentence = _Sentence(matrix.significant_axes or matrix.varied).text(groups, front)
     scope = f"over {matrix.seeds} seeds" if matrix.seeds > 1 else f"with seed {_seed(matrix)}"
     rest = f" {counted(left_out, 'row').capitalize()} without a verdict left out." if left_out else ""
     return f"{scope.capitalize()}: {sentence}.{rest}"
@@ -433,11 +433,11 @@ def matrix_table(matrix: SweepMatrix) -> SweepTable:
         (MARK if marked else "", *(value_label(dict(group.settings).get(name, "")) for name in names), group.verdict,
          *([f"{group.passed}/{len(group.rows)}", str(group.lossy)] if several else []),
          *(_value(group, name) for name in shown))
-        for group, marked in zip(groups, matrix.front, strict=True)
+        for group, marked in zip(groups, matrix.pareto, strict=True)
     ]  # fmt: skip
     left_out = [_NAMES[name] for name in _NAMES if name not in shown]
-    nothing = [f"{', '.join(left_out)}: 0 in every row"] if left_out and any(g.counts for g in groups) else []
-    marks = [NOTE] if any(matrix.front) and len(groups) > 1 else []
+    nothing = [f"{', '.join(left_out)}: 0 in every row"] if left_out and any(g.is_complete for g in groups) else []
+    marks = [NOTE] if any(matrix.pareto) and len(groups) > 1 else []
     spreads = ["a (b-c): median over the seeds (minimum-maximum)"] if several else []
     return SweepTable(heads, tuple(rows), (*marks, *spreads, *nothing, *_axis_notes(matrix)), len(names))
 
@@ -445,7 +445,7 @@ def matrix_table(matrix: SweepMatrix) -> SweepTable:
 def _axis_notes(matrix: SweepMatrix) -> list[str]:
     """Notes on axes without a column, and on axes that change nothing."""
     single = [f"{name}={value_label(values[0])}" for name, values in matrix.axes.items() if len(values) == 1]
-    same = [name for name in matrix.varied if name not in matrix.telling]
+    same = [name for name in matrix.varied if name not in matrix.significant_axes]
     notes = [f"{' and '.join(single)} in every row"] if single else []
     return [
         *notes,

@@ -111,7 +111,7 @@ _BY_ITSELF: Final = {
 
 
 def _unclean(cluster: AnyCluster) -> str:
-    allowed = any(record.topic.unclean for record in cluster.cluster_state.records.values())
+    allowed = any(record.topic_config.unclean for record in cluster.cluster_state.records.values())
     return "unclean.leader.election.enable=true" if allowed else ""
 
 
@@ -123,7 +123,7 @@ def _min_isr_one(cluster: AnyCluster) -> str:
 def _not_idempotent(cluster: AnyCluster) -> str:
     if isinstance(cluster, ManualCluster):
         return ""  # manual producers do not retry
-    producers = client_settings(cluster.spec, cluster.profile, cluster.outside.manners).producers.values()
+    producers = client_settings(cluster.spec, cluster.profile, cluster.external_clients.settings).producers.values()
     return "enable.idempotence=false" if any(not each.idempotent for each in producers) else ""
 
 

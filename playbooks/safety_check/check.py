@@ -178,13 +178,13 @@ class SafetyAnswer:
         """Whether only readers make it unsafe, and no producer was out of service for as long."""
         return self.worst.stall_us <= self.stall_us
 
-    def over(self, name: str) -> "SeedSpread":
+    def spread_of(self, name: str) -> "SeedSpread":
         """Return a property of the effects over all seeds, and in how many it is positive, or a stall."""
         values = [int(getattr(each, name)) for each in self.effects]
         least = self.stall_us if name.endswith("stall_us") else 0
         return SeedSpread(max(values), median_low(values), sum(value > least for value in values))
 
-    def most(self, name: str) -> int:
+    def maximum(self, name: str) -> int:
         """Return the maximum of :meth:`SafetyEffect.more` of a count."""
         return max(each.more(name) for each in self.effects)
 
@@ -284,7 +284,7 @@ class Question:
 class SafetyCheckResult:
     """A question with its start point and answer."""
 
-    standing: StartPoint
+    start_point: StartPoint
     question: Question
     answer: SafetyAnswer
 

@@ -55,7 +55,7 @@ def witness(asked: SafetyCheckResult) -> str:
     Raises:
         WitnessError: there is no equivalent playbook.
     """
-    standing, effect = asked.standing, asked.answer.worst
+    standing, effect = asked.start_point, asked.answer.worst
     future = effect.pair.action
     lines = ["steps:", *_before(standing), *_from_there(standing, asked.question.plan.steps, future)]
     text = _text(standing, asked, lines, ["expect:", *_expected(effect)])
@@ -212,7 +212,7 @@ def _head(asked: SafetyCheckResult) -> str:
     """Return the comment about the origin of the file."""
     asked_of = asked.question.text or "the remaining steps of the playbook"
     lines = [
-        f"Made by floodmark {VERSION}: is it safe to do this at {exact_time_text(asked.standing.at_us)}?",
+        f"Made by floodmark {VERSION}: is it safe to do this at {exact_time_text(asked.start_point.at_us)}?",
         asked_of,
         f"This is the worst of {len(asked.answer.effects)} seeds: {asked.answer.verdict}.",
         asked.answer.why,
@@ -237,17 +237,17 @@ _COUNTS: Final = {
 def headline(answer: SafetyAnswer) -> str:
     """Return the answer in one line."""
     if answer.verdict == "loses":
-        lost = answer.over("lost")
+        lost = answer.spread_of("lost")
         return f"can lose {counted(lost.worst, 'acknowledged record')}, {_among(lost.seeds, answer)}"
     if answer.verdict == "violates":
         broken = sum(bool(each.violations) for each in answer.effects)
         return f"violates a protocol guarantee, {_among(broken, answer)}"
     if answer.verdict == "skips":
-        skipped = answer.over("skipped")
+        skipped = answer.spread_of("skipped")
         return f"can make readers skip {counted(skipped.worst, 'record')}, {_among(skipped.seeds, answer)}"
     if answer.verdict == "stalls":
         what = "reads" if answer.by_reads else "writes"
-        spread = answer.over("read_stall_us" if answer.by_reads else "stall_us")
+        spread = answer.spread_of("read_stall_us" if answer.by_reads else "stall_us")
         return f"stalls {what} {_spread(spread)}, {_among(spread.seeds, answer)}"
     if answer.verdict == "safe":
         return f"safe over {counted(len(answer.effects), 'seed')}"
@@ -277,8 +277,8 @@ def lines(asked: SafetyCheckResult) -> list[str]:
     found = [headline(answer)]
     if answer.why:
         found.append(_line("why", answer.why))
-    if answer.verdict != "stalls" and answer.over("stall_us").worst:
-        found.append(_line("stalls", f"writes {_spread(answer.over('stall_us'))}"))
+    if answer.verdict != "stalls" and answer.spread_of("stall_us").worst:
+        found.append(_line("stalls", f"writes {_spread(answer.spread_of('stall_us'))}"))
     found += [_line("acks=" + acks_text(acks), text) for acks, text in _by_acks(worst)]
     found += _besides(answer)
     found.append(_line("without it", _baseline(worst)))
@@ -309,7 +309,7 @@ def _by_acks(effect: SafetyEffect) -> list[tuple[int, str]]:
 
 def _besides(answer: SafetyAnswer) -> list[str]:
     found = []
-    leaderless = answer.over("leaderless_us")
+    leaderless = answer.spread_of("leaderless_us")
     if leaderless.worst:
         found.append(_line("reads", f"a partition without a leader for {_spread(leaderless)}"))
     found += [_line("readers", text) for name, felt in answer.worst.readers.items() if (text := _felt(name, felt))]
@@ -317,8 +317,8 @@ def _besides(answer: SafetyAnswer) -> list[str]:
     if under:
         found.append(_line("ISR", f"below min.insync.replicas for up to {short_seconds(under)}, over all partitions"))
     for name, words in _COUNTS.items():
-        if answer.most(name):
-            found.append(_line("up to", f"{answer.most(name)} {words}"))
+        if answer.maximum(name):
+            found.append(_line("up to", f"{answer.maximum(name)} {words}"))
     return found
 
 
@@ -359,14 +359,14 @@ def _baseline(effect: SafetyEffect) -> str:
 def title(asked: SafetyCheckResult, name: str) -> str:
     """Return the question, with its session and time."""
     text = f'to "{asked.question.text}"' if asked.question.text else "to continue with the remaining steps"
-    at_us = asked.standing.at_us
+    at_us = asked.start_point.at_us
     at = f"right before {time_in_seconds(at_us + 1)}" if at_us % 1_000 == 999 else f"at {time_in_seconds(at_us)}"
-    return f"{name}, {at}, after {asked.standing.executed} events: is it safe {text}?"
+    return f"{name}, {at}, after {asked.start_point.executed} events: is it safe {text}?"
 
 
 def to_json(asked: SafetyCheckResult, name: str, witness: str) -> dict[str, Any]:
     """Return the published document."""
-    answer, standing = asked.answer, asked.standing
+    answer, standing = asked.answer, asked.start_point
     return {
         "of": name,
         "at_us": standing.at_us,
@@ -381,11 +381,11 @@ def to_json(asked: SafetyCheckResult, name: str, witness: str) -> dict[str, Any]
         "worst_seed": answer.worst.seed,
         "horizon_us": asked.question.plan.horizon_us,
         "stall_threshold_us": answer.stall_us,
-        "lost": _spread_json(answer.over("lost")),
-        "write_stall_us": _spread_json(answer.over("stall_us")),
-        "read_stall_us": _spread_json(answer.over("read_stall_us")),
-        "skipped": _spread_json(answer.over("skipped")),
-        "most": {key: answer.most(key) for key in _COUNTS},
+        "lost": _spread_json(answer.spread_of("lost")),
+        "write_stall_us": _spread_json(answer.spread_of("stall_us")),
+        "read_stall_us": _spread_json(answer.spread_of("read_stall_us")),
+        "skipped": _spread_json(answer.spread_of("skipped")),
+        "most": {key: answer.maximum(key) for key in _COUNTS},
         "runs": [_run_document(each, answer.stall_us) for each in answer.effects],
         "witness": witness,
     }

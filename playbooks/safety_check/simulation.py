@@ -145,8 +145,8 @@ class ServiceMonitor:
     def __init__(self, session: Session) -> None:
         now = session.cluster.now_us
         self._session = session
-        self._availability: Availability = session.availability.afresh(now)
-        self._reads = ReadStallMonitor(session.client_books, now)
+        self._availability: Availability = session.availability.restarted(now)
+        self._reads = ReadStallMonitor(session.client_stats, now)
         self._under: dict[str, Outages] = {}
         self._errors: dict[ClientKey, dict[str, int]] = {}
         self._refused: list[str] = []
@@ -157,7 +157,7 @@ class ServiceMonitor:
     def take(self, events: Iterable[Any]) -> None:
         """Process further events."""
         found = list(events)
-        self._availability.enter(found)
+        self._availability.process_events(found)
         self._reads.enter(found)
         for event in found:
             kind = event.kind
@@ -188,7 +188,7 @@ class ServiceMonitor:
         """Return all outages so far; open ones are cut off now."""
         view = self._session.cluster.view()
         now = view.now_us
-        drawn = unavailability_of(self._availability, self._session.client_books, view)
+        drawn = unavailability_of(self._availability, self._session.client_stats, view)
         return ServiceIntervals(
             writes={(each.client, each.acks, each.partition): each.spans for each in drawn.clients if each.us},
             partitions={each.partition: each.spans for each in drawn.partitions if each.us},
@@ -299,15 +299,17 @@ class ForkSimulator:
         """Simulate the same time without the steps."""
         return self._go((), seed, 0, end_us)
 
-    def stand(self) -> Session:
+    def session_at_start(self) -> Session:
         """Return the session at the start point, to read or to run; valid until the next call of a method."""
         self.session.load(*self._kept)
-        self.session.follow(self._playbook)
+        self.session.switch_playbook(self._playbook)
         return self.session
 
     def _go(self, steps: tuple[Step, ...], seed: int, horizon_us: int, end_us: int) -> Future:
-        session = self.stand()
-        session.follow(replace(self._playbook, steps=(*self._playbook.steps, reseeding(self.standing, seed), *steps)))
+        session = self.session_at_start()
+        session.switch_playbook(
+            replace(self._playbook, steps=(*self._playbook.steps, reseeding(self.standing, seed), *steps))
+        )
         cluster, began = session.cluster, len(self._playbook.steps) + 1
         acted: list[tuple[int, int]] = []
         session.on_step = lambda step: acted.append((cluster.now_us, cluster.executed))
@@ -429,7 +431,7 @@ class SafetyCheckJob(PlaybookJob):
     fork: int = 0
     """Seed of all random draws after the start point."""
 
-    def carry_out(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
+    def execute(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
         """Run both futures; never raises."""
         assert self.standing is not None
         assert self.plan is not None

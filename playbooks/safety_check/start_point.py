@@ -171,16 +171,16 @@ def of_session(recorded: RecordedSession, at: TimePoint, tell: Tell = lambda tex
 def _to_the_usual(recorded: RecordedSession, comparison: ReplayComparison) -> tuple[RecordedAction, ...]:
     """Go to the end of the recording, the exit of its operator, or right before it settles by itself."""
     if recorded.cut_short:
-        comparison.to_the_last()
+        comparison.run_to_last_event()
         return tuple(each for each in recorded.actions if each.at_us <= comparison.session.cluster.now_us)
     done: list[RecordedAction] = []
     for each in recorded.actions:
         if each.verb == SETTLE:
-            comparison.stand(each)
+            comparison.run_to_action(each)
             return tuple(done)
         comparison.repeat(each)
         done.append(each)
-    comparison.to(_settled_us(recorded) - 1)
+    comparison.run_to(_settled_us(recorded) - 1)
     return tuple(done)
 
 

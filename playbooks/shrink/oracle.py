@@ -56,13 +56,13 @@ class CandidateVerdict:
     """Positions of steps that were refused, or had no target, from 1."""
     acted: tuple[tuple[int, int], ...] = ()
     """Time of each step, and the number of kernel events before it."""
-    struck: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
     """Target of each step's fault, empty for other steps."""
     virtual_us: int = 0
     sent: int = 0
     """Number of records sent."""
     digest: str = ""
-    came_us: int = -1
+    occurred_us: int = -1
     """Time of the last of the keys, if it is known to the event; else -1."""
 
     @property
@@ -360,11 +360,11 @@ def to_json(verdict: CandidateVerdict) -> dict[str, Any]:
         "wrong": list(verdict.wrong),
         "refused": list(verdict.refused),
         "acted": [list(each) for each in verdict.acted],
-        "struck": list(verdict.struck),
+        "struck": list(verdict.targets),
         "virtual_us": verdict.virtual_us,
         "sent": verdict.sent,
         "digest": verdict.digest,
-        "came_us": verdict.came_us,
+        "came_us": verdict.occurred_us,
     }
 
 

@@ -56,11 +56,11 @@ class CandidateRunner:
             self._pool = None
 
     @property
-    def ahead(self) -> int:
+    def lookahead(self) -> int:
         """Number of candidates submitted before the first of them is answered."""
         return self.workers + 1 if self.workers > 1 else 1
 
-    def hand_in(self, name: str, text: str, *, whole: bool = False) -> Ticket:
+    def submit(self, name: str, text: str, *, whole: bool = False) -> Ticket:
         """Submit a candidate; ``name`` is its name in the journal."""
         if name in self._journal or self.workers == 1:
             return Ticket(name, text, whole, None)
@@ -174,11 +174,11 @@ class DraftSearch:
         self.budget = budget or Budget()
         self._tell = tell or (lambda search, name: None)
 
-    def ask(self, draft: Draft, *, whole: bool = False) -> CandidateVerdict:
+    def verdict_of(self, draft: Draft, *, whole: bool = False) -> CandidateVerdict:
         """Return the verdict on a draft, whatever the budget."""
         text = draft.text()
         name = digest(text)
-        return self.bench.answer(self.bench.hand_in(f"{name} whole" if whole else name, text, whole=whole))
+        return self.bench.answer(self.bench.submit(f"{name} whole" if whole else name, text, whole=whole))
 
     def sweep(self, tally: EditCount, sites: Sweep) -> bool:
         """Try all edits, each repeatedly as long as it succeeds; return whether any did.
@@ -200,7 +200,7 @@ class DraftSearch:
         window: deque[tuple[str, Draft | None, Ticket | None]] = deque()
         try:
             while True:
-                while len(window) < self.bench.ahead and (found := next(upcoming, None)) is not None:
+                while len(window) < self.bench.lookahead and (found := next(upcoming, None)) is not None:
                     window.append(self._handed_in(*found))
                 if not window:
                     return False
@@ -218,7 +218,7 @@ class DraftSearch:
             return site, None, None
         text = draft.text()
         name = digest(text)
-        return (site, draft, self.bench.hand_in(name, text)) if name not in self._been else (site, draft, None)
+        return (site, draft, self.bench.submit(name, text)) if name not in self._been else (site, draft, None)
 
     def _holds(self, tally: EditCount, draft: Draft, ticket: Ticket) -> bool:
         """Return whether a candidate still fails, without the steps that it makes impossible; it is the best then."""
@@ -233,7 +233,7 @@ class DraftSearch:
                 return True
             draft = draft.without(sorted(wrong))
             text = draft.text()
-            verdict = self._answer(tally, self.bench.hand_in(digest(text), text))
+            verdict = self._answer(tally, self.bench.submit(digest(text), text))
         return False
 
     def _answer(self, tally: EditCount, ticket: Ticket) -> CandidateVerdict:

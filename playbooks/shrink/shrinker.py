@@ -79,7 +79,7 @@ def _parts_of(best: BestDraft, size: int) -> Iterator[Edit]:
 
 def after_failure(best: BestDraft) -> Iterator[Edit]:
     """Remove everything after the failure occurred, if the time of that is known."""
-    came_us = best.verdict.came_us
+    came_us = best.verdict.occurred_us
     late = [
         step.number
         for step, (at_us, _executed) in zip(best.draft.steps, best.verdict.acted, strict=False)
@@ -327,7 +327,7 @@ def shorten_times(best: BestDraft) -> Iterator[Edit]:
             yield from _earlier(draft, step)
             yield from _lasting(draft, step)
     for place, step in enumerate(draft.steps):
-        struck = best.verdict.struck[place] if place < len(best.verdict.struck) else ""
+        struck = best.verdict.targets[place] if place < len(best.verdict.targets) else ""
         yield from _milder(draft, step)
         yield from _aimed(draft, step, struck)
         yield from _said(draft, step)
@@ -574,7 +574,7 @@ class ShrinkResult:
     needed: tuple[tuple[int, tuple[str, ...]], ...]
     """For each step by its number, the failures without it; empty if shrinking was not completed."""
     runs: int
-    told: str
+    sentence: str
     """The failure in one sentence of the shortest session."""
 
 
@@ -655,7 +655,7 @@ def _needed(search: DraftSearch) -> tuple[tuple[int, tuple[str, ...]], ...]:
     """Return the failures without each of the remaining steps."""
     found = []
     for step in search.best.draft.steps:
-        verdict = search.ask(search.best.draft.without([step.number]))
+        verdict = search.verdict_of(search.best.draft.without([step.number]))
         found.append((step.number, verdict.wrong))
     return tuple(found)
 
@@ -680,7 +680,7 @@ class _Passes:
 
     def _size(self) -> DraftSize:
         best = self._search.best
-        verdict = best.verdict if best.verdict.digest else self._search.ask(best.draft, whole=True)
+        verdict = best.verdict if best.verdict.digest else self._search.verdict_of(best.draft, whole=True)
         return DraftSize(len(best.draft.steps), verdict.sent, verdict.virtual_us)
 
 
@@ -734,8 +734,8 @@ def _head(shrunk: ShrinkResult) -> list[str]:
         0,
     )
     lines += remark(f"It reproduces {' and '.join(found.keys)}.", 0)
-    if shrunk.told:
-        lines += remark(shrunk.told[:1].upper() + shrunk.told[1:], 0)
+    if shrunk.sentence:
+        lines += remark(shrunk.sentence[:1].upper() + shrunk.sentence[1:], 0)
     if shrunk.ended == WHOLE:
         return [*lines, *remark("Each step is needed: the comment above it gives the result without it.", 0)]
     why = "shrinking was stopped" if shrunk.ended == STOPPED else "the budget was used up"

@@ -272,7 +272,7 @@ class WhatIfBranch:
             f" acknowledged records missing or lost, {self._harmed_there} without the change{refused}"
         )
 
-    def on(self, events: int) -> bool:
+    def advance(self, events: int) -> bool:
         """Continue by at most so many kernel events; return whether it is complete.
 
         Raises:
@@ -287,7 +287,7 @@ class WhatIfBranch:
             if not self._left:
                 return True
             fault_record = self._left.pop(0)
-            self.refused += not session.do_again(fault_record) and not fault_record.refused
+            self.refused += not session.repeat(fault_record) and not fault_record.refused
         except RecordingError as error:
             raise FaultError(str(error), code="not_recorded") from None
         return False
@@ -380,7 +380,7 @@ class GrowingBranch:
         """Progress in percent, by the events handled."""
         return self.branch.session.cluster.executed * 100 // max(1, self._place.executed)
 
-    def on(self, events: int) -> bool:
+    def advance(self, events: int) -> bool:
         """Continue by at most so many kernel events; return whether it is complete.
 
         Raises:
@@ -414,7 +414,7 @@ class GrowingBranch:
         return False
 
     def _repeat(self, fault_record: TimelineAction) -> None:
-        if not self.branch.session.do_again(fault_record) and not fault_record.refused:
+        if not self.branch.session.repeat(fault_record) and not fault_record.refused:
             raise BranchError(
                 f"branch {self.branch.letter}: the rerun refuses {_told(fault_record)}", code="rerun_refuses"
             )
@@ -430,7 +430,7 @@ class Branches:
         self.current = self._all[0]
         """The viewed branch."""
         self.growing: GrowingBranch | WhatIfBranch | None = None
-        """The branch that is being built, continued with :meth:`GrowingBranch.on` and adopted by :meth:`arrive`."""
+        """The branch being built, continued with :meth:`GrowingBranch.advance` and adopted by :meth:`adopt`."""
 
     def __iter__(self) -> Iterator[Branch]:
         return iter(self._all)
@@ -486,7 +486,7 @@ class Branches:
         self.switch(self.current.undoes)
         return self.current
 
-    def otherwise(self, name: str, settings: Mapping[str, str]) -> WhatIfBranch:
+    def what_if(self, name: str, settings: Mapping[str, str]) -> WhatIfBranch:
         """Start a branch with changed settings from the beginning, up to the viewed time.
 
         ``name`` describes the change in a few words, ``settings`` are paths and values as for ``--set``.
@@ -502,7 +502,7 @@ class Branches:
             raise BranchError(f"{name}: {' '.join(str(error).split())}", code="wrong_settings") from None
         first = SessionPosition(old.session.timeline.first_us, 0, 0, "steps", -1)
         branch = self._begin(first, name, playbook)
-        self.growing = WhatIfBranch(branch, *old.so_far(), old.session.instant)
+        self.growing = WhatIfBranch(branch, *old.so_far(), old.session.viewed_session)
         self._share_memory()
         return self.growing
 
@@ -538,7 +538,7 @@ class Branches:
 
     # -- switching -------------------------------------------------------------------------------------------------
 
-    def arrive(self) -> str:
+    def adopt(self) -> str:
         """Adopt the complete branch, view it, and execute its first action; return a line about it.
 
         Raises:
@@ -551,14 +551,14 @@ class Branches:
             try:
                 result = growing.branch.session.act(growing.then)
             except FaultError:
-                self.give_up()
+                self.discard()
                 raise
         self.growing = None
         self._all.append(growing.branch)
         self.switch(growing.branch)
         return result
 
-    def give_up(self) -> None:
+    def discard(self) -> None:
         """Drop the branch that is being built, and its recording."""
         if self.growing is not None:
             recorder = self.growing.branch.recorder

@@ -58,9 +58,9 @@ class ReopenedSession:
         return self._session.board
 
     @property
-    def client_books(self) -> ClientStats:
+    def client_stats(self) -> ClientStats:
         """Statistics of the clients so far."""
-        return self._session.client_books
+        return self._session.client_stats
 
     def check_branch(self, instant: Session) -> None:
         """Check whether a branch can start at a time that the replay has reached.
@@ -137,7 +137,7 @@ class ReopenedSession:
             return False
         past = cluster.now_us >= action.at_us and cluster.executed >= action.executed
         if not self._stands(action) and (past or self._session.phase == "ended"):
-            self._comparison.stand(action)  # it raises the error
+            self._comparison.run_to_action(action)  # it raises the error
         moved = cluster.executed - before
         return self._stands(action) and (not max_events or moved < max_events)
 
@@ -145,7 +145,7 @@ class ReopenedSession:
         """Run to the end of the recording after the last action."""
         running = self._advance(until_us, max_events)
         if not running and not self._comparison.done:
-            self._comparison.to_the_end()
+            self._comparison.run_to_end()
             self.over = True
         elif self._comparison.done or self._at_the_last:
             self.over = True
@@ -204,28 +204,28 @@ class HistoryView:
         return (self._past or self._present).board
 
     @property
-    def instant(self) -> Session:
+    def viewed_session(self) -> Session:
         """The session at the viewed time: read-only."""
         return self._past or self.timeline.session
 
     @property
-    def stays_as_it_is(self) -> bool:
+    def read_only(self) -> bool:
         """Whether only branches are possible here: in the past, and in a recording."""
         return self.in_past or self.recorded is not None
 
     def check_branch(self) -> None:
         """Check whether a branch can start here. Raises :class:`FaultError` with the reason if not."""
         if isinstance(self._present, ReopenedSession):
-            self._present.check_branch(self.instant)
+            self._present.check_branch(self.viewed_session)
 
     @property
-    def client_books(self) -> ClientStats:
+    def client_stats(self) -> ClientStats:
         """Statistics of the clients up to the viewed time."""
-        return (self._past or self._present).client_books
+        return (self._past or self._present).client_stats
 
     def so_far(self) -> PreliminaryResult:
         """Result up to the viewed time."""
-        return so_far(self.instant)
+        return so_far(self.viewed_session)
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
         """Continue; in the past up to the present.
@@ -234,7 +234,7 @@ class HistoryView:
         """
         if self._past is None:
             return self._present.advance(until_us, max_events)
-        if not self.timeline.go_on(until_us, max_events):
+        if not self.timeline.continue_past(until_us, max_events):
             self._past = None
         return True
 
@@ -255,7 +255,7 @@ class HistoryView:
             raise FaultError("this is the past, which is read-only: take over in the present", code="past")
         return self.timeline.take_over()
 
-    def do_again(self, fault_record: TimelineAction) -> bool:
+    def repeat(self, fault_record: TimelineAction) -> bool:
         """Repeat an operator's action now; return whether it was not refused."""
         try:
             if fault_record.verb == SETTLE:

@@ -144,9 +144,9 @@ class Timeline:
         return self.session.board
 
     @property
-    def client_books(self) -> ClientStats:
+    def client_stats(self) -> ClientStats:
         """Statistics of the session's clients so far."""
-        return self.session.client_books
+        return self.session.client_stats
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
         """Continue as :meth:`Session.advance`."""
@@ -305,7 +305,7 @@ class Timeline:
             past.advance(_FOREVER, executed - past.cluster.executed)
         return self._arrived(past, frame)
 
-    def go_on(self, until_us: int, max_events: int = 0) -> bool:
+    def continue_past(self, until_us: int, max_events: int = 0) -> bool:
         """Continue from the last seek through the recorded history, repeating the operator's actions.
 
         Run to a virtual time, or for so many events. Return False, and stop, at the present. No keyframe is taken on
@@ -347,7 +347,7 @@ class Timeline:
     def _loaded(self, frame: _TimelineKeyframe, acted: list[TimelineAction]) -> Session:
         """Return the twin loaded from a keyframe, and run through these actions."""
         if self._past is None:
-            self._past = self.session.twin()
+            self._past = self.session.unrecorded_copy()
         past = self._past
         past.load(*unpack(frame.packed))
         for each in acted[frame.acted :]:

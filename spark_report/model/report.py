@@ -42,7 +42,7 @@ class SettingDifference(NamedTuple):
     """Value; None if neither the session nor its playbook sets it."""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The setting as text: ``acks=all``."""
         return f"{self.name}={self.value}" if self.value is not None else f"{self.name} {AS_WRITTEN}"
 
@@ -57,7 +57,7 @@ def differing_settings(sessions: Sequence[SessionInput]) -> dict[str, tuple[Sett
 
 def joined_settings(settings: Iterable[SettingDifference], most: int = 6) -> str:
     """Return settings as text, with commas; of very many the first and the number of the others."""
-    texts = [setting.words for setting in settings]
+    texts = [setting.text for setting in settings]
     more = f", {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
 

@@ -65,13 +65,13 @@ class View:
         ]
 
     @property
-    def told(self) -> bool:
+    def has_sentences(self) -> bool:
         """Whether rows have a sentence below them."""
         return SENTENCE in self.columns
 
     def sentence(self, row: tuple[str, ...]) -> str:
         """Return the sentence below a row; empty for none."""
-        return row[self.columns.index(SENTENCE)] if self.told else ""
+        return row[self.columns.index(SENTENCE)] if self.has_sentences else ""
 
     def _class(self, name: str) -> str:
         return "n" if name in self.numeric else "long" if name in _LONG else "name" if name in _NAMES else ""

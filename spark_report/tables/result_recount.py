@@ -227,7 +227,7 @@ class LogRecount:
             if event.log_branch >= 0:
                 log.append((event.log_offset, event.end_offset, event.log_branch))
 
-    def books(self, claims: "ResultClaims") -> dict[BookTerm, int]:
+    def repeats(self, claims: "ResultClaims") -> dict[BookTerm, int]:
         """Return the duplicate and reordered records by client and partition, for complete logs."""
         repeats = {
             partition: self._repeats(partition)
@@ -435,7 +435,7 @@ def disagreements(events: Iterable[Event], claims: ResultClaims) -> list[Disagre
     for event in with_log_branches(events):
         for recount in (latencies, counters, logs):
             recount.take(event)
-    books = logs.books(claims)
+    books = logs.repeats(claims)
     numbers = {**counters.numbers(claims.numbers), **latencies.numbers()}
     if books and len(books) == len(claims.books):
         for term in REPEATS:

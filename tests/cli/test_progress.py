@@ -20,7 +20,7 @@ def test_a_pipe_gets_no_progress() -> None:
     with ProgressLine(Console(file=out), clock) as telling:
         for tenths in range(int(100 * PATIENCE_S)):
             clock.now = tenths / 10
-            telling.tell(lambda: f"at {clock.now}")
+            telling.update(lambda: f"at {clock.now}")
     assert out.getvalue() == ""
 
 
@@ -29,10 +29,10 @@ def test_on_a_terminal_one_line_moves_and_is_taken_away() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=60)
     with ProgressLine(console, clock) as telling:
-        telling.tell(lambda: "too early")
+        telling.update(lambda: "too early")
         clock.now = PATIENCE_S
-        telling.tell(lambda: "first [not markup]")
-        telling.tell(lambda: "second")
+        telling.update(lambda: "first [not markup]")
+        telling.update(lambda: "second")
     assert "too early" not in out.getvalue()
     assert "second" in out.getvalue()
     assert out.getvalue().endswith("\x1b[2K")

@@ -104,7 +104,7 @@ class Copying:
 
     def books(self, member: int = 0) -> list[int]:
         """Of a member's producer: sent, acked, failed, unknown, aborted."""
-        return self.cluster.checker.ledger.books.totals[f"copier/{member}.output"]
+        return self.cluster.checker.ledger.deliveries.totals[f"copier/{member}.output"]
 
     def committed(self) -> Covered:
         """Input offsets by partition, in the order of the transactions that were told to be committed.

@@ -102,7 +102,7 @@ class Desk:
     def tell(self, states: tuple[PartitionState, ...], brokers: Iterable[int] | None = None) -> None:
         live = self.cluster.brokers[self.up()[0]].metadata.live
         for broker in self.up() if brokers is None else brokers:
-            self.cluster.brokers[broker].take(MetadataUpdate(states, tuple(live), tuple(live.values())))
+            self.cluster.brokers[broker].apply_metadata(MetadataUpdate(states, tuple(live), tuple(live.values())))
 
     def up(self) -> list[int]:
         return [broker for broker in self.cluster.brokers if self.cluster.is_up(broker)]

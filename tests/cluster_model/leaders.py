@@ -88,10 +88,10 @@ class Wire:
     def clock(self) -> "Wire":
         return self
 
-    def asking(self, answerer: int, _index: int) -> Line:
+    def outgoing_exchange(self, answerer: int, _index: int) -> Line:
         return Line(self, answerer)
 
-    def asked(self, asker: int, _index: int) -> Line:
+    def incoming_exchange(self, asker: int, _index: int) -> Line:
         return Line(self, asker)
 
     def abandon(self, target: int, exchange: Any = None) -> None:

@@ -199,7 +199,7 @@ class PlainLedger:
             name = copy.partition
             if name not in logs:
                 logs[name] = [self._readable(replica) for replica in self.cluster_state.replicas.get(name, {}).values()]
-                leader = self.cluster_state.true_leader(name) if name in self.cluster_state.records else None
+                leader = self.cluster_state.committed_leader(name) if name in self.cluster_state.records else None
                 leaders[name] = None if leader is None else self._readable(leader)
             led = leaders[name]
             if led is not None and not led.holds(copy):
@@ -263,7 +263,7 @@ class PlainLedger:
     def _repeated(self) -> Iterator[tuple[str, Number]]:
         """Numbers that stand in a leader's log a second time, and those that stand behind a higher one."""
         for name in self.cluster_state.records:
-            leader = self.cluster_state.true_leader(name)
+            leader = self.cluster_state.committed_leader(name)
             if leader is None or name == self.deleted_now:
                 continue
             last: dict[Number, int] = {}
@@ -285,7 +285,7 @@ def _covered(log: ReplicaLog) -> Iterator[tuple[int, int]]:
 
 
 def _left(log: ReplicaLog, offset: int) -> bool:
-    return bool(log.left(offset, offset + 1))
+    return bool(log.remaining(offset, offset + 1))
 
 
 def spread(ranges: list[tuple[int, int]]) -> list[int]:
@@ -303,14 +303,14 @@ def counts_of(cluster_state: ClusterState, checker: Checker) -> dict[str, dict[t
             table = found.setdefault(term, {})
             table[client, partition] = sorted([*table.get((client, partition), []), *numbers])
 
-    for told in ledger.books.told():
+    for told in ledger.deliveries.partition_deliveries():
         for term in ("sent", "acked", "failed", "unknown", "aborted", "pending"):
             put(term, told.client, told.partition, spread(getattr(told, term)))
         where = (told.client, told.partition)
         put("duplicates", *where, spread(ledger.repeats.duplicates_in(*where)))
         put("reordered", *where, spread(ledger.repeats.reordered_in(*where)))
-        put("acked_lost", *where, spread(ledger.deletions.buried_in(*where, committed=False)))
-        put("committed_lost", *where, spread(ledger.deletions.buried_in(*where, committed=True)))
+        put("acked_lost", *where, spread(ledger.deletions.lost_in(*where, committed=False)))
+        put("committed_lost", *where, spread(ledger.deletions.lost_in(*where, committed=True)))
     for partition in cluster_state.records:
         for term, intervals in (
             ("missing", ledger.missing_in(partition)),
@@ -367,4 +367,4 @@ class Watch:
         for term in ("missing", "acked_lost", "committed_lost", "duplicates", "reordered"):
             count = sum(map(len, plain.get(term, {}).values()))
             assert getattr(query, term)() == count, (term, event)
-        assert self.checker.ledger.books.contradicted == 0
+        assert self.checker.ledger.deliveries.contradicted == 0

@@ -140,12 +140,12 @@ class QuorumRig:
         return self.peer(self.leader()).append(records)
 
     def crash(self, node: int) -> None:
-        self.network.rouse(node)
+        self.network.wake_exchanges(node)
         self._die(node)
         self.network.crash(node)
 
     def power_off(self, node: int) -> None:
-        self.network.rouse(node)
+        self.network.wake_exchanges(node)
         self._die(node)
         self.network.power_off(node)
 

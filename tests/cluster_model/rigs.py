@@ -162,7 +162,7 @@ class ProducerRig(Rig):
             self.producer._places._placement = RecordPlacement(RoundRobinPartitioner(asks_again=False))
             self.producer._places.listens = False
         self.network.add(CLIENT, "p", self.producer)
-        self.network.stand((CLIENT,), BROKERS)
+        self.network.open_connections((CLIENT,), BROKERS)
         self.producer.begin(tuple(state(name, leader) for name, leader in zip(self.partitions, leaders, strict=True)))
 
     def make_all(self) -> None:
@@ -221,7 +221,7 @@ class ConsumerRig(ReadingRig):
             self.streams.named("retry:g/0"),
         )  # fmt: skip
         self.network.add(CLIENT, "g/0", self.consumer)
-        self.network.stand((CLIENT,), BROKERS)
+        self.network.open_connections((CLIENT,), BROKERS)
         states = [state(name, leader) for name, leader in zip(self.partitions, leaders, strict=True)]
         self.consumer.begin(tuple(states))
         self.run(LATENCY)

@@ -225,16 +225,16 @@ def _shake_wiring(cluster: Cluster, step: Step) -> None:
     number = step.number
     other = cluster.plane.controllers()[0] if number % 4 == 0 else step.other
     if step.verb == "lift":
-        cluster.wiring.lift(100 + number % 2)
+        cluster.link_faults.lift(100 + number % 2)
     elif other == step.node:
         return
     elif step.verb == "sever":
-        cluster.wiring.sever([(step.node, other)])
+        cluster.link_faults.sever([(step.node, other)])
     else:
         shape = SHAPES[number // 4 % len(SHAPES)]
-        cluster.wiring.shape(step.node, other, 100 + number % 2, shape)
+        cluster.link_faults.shape(step.node, other, 100 + number % 2, shape)
         if number % 3:
-            cluster.wiring.shape(other, step.node, 100 + number % 2, shape)
+            cluster.link_faults.shape(other, step.node, 100 + number % 2, shape)
 
 
 def _shake_controller(cluster: Cluster, number: int) -> None:
@@ -305,7 +305,7 @@ def _saved(cluster: Cluster) -> tuple[Any, ...]:
 
 def state(cluster: Cluster) -> tuple[Any, ...]:
     """Everything there is, with all sleepers awake: what they left out must not be missing anywhere."""
-    cluster.network.rouse()
+    cluster.network.wake_exchanges()
     network, streams, *others, trace = _saved(cluster)
     (now, order, sequence, _laned, _behind, heap), processes, links, exchanges, *beside = network
     awake = tuple(

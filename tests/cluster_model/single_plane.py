@@ -73,7 +73,7 @@ class SinglePlane:
         """Raised by each restart."""
         return self.controller.epoch
 
-    def view(self) -> tuple[ControllerView, ...]:
+    def member_views(self) -> tuple[ControllerView, ...]:
         """The one node."""
         return (ControllerView(CONTROLLER_ID, "controller", "active", self.controller.epoch, -1, -1),)
 
@@ -93,11 +93,11 @@ class SinglePlane:
         """It goes by whether the broker is live."""
         return 0
 
-    def obeyed_epoch(self, broker: int) -> int:
+    def accepted_controller_epoch(self, broker: int) -> int:
         """There is only the one."""
         return self.controller.epoch
 
-    def controller_known_to(self, broker: int) -> int:
+    def known_controller(self, broker: int) -> int:
         """There is only the one."""
         return CONTROLLER_ID
 
@@ -157,7 +157,7 @@ class SingleControl:
         """While it is registered, or registers again."""
         return ListenerState.CLOSED if self._starting else ListenerState.OPEN
 
-    def told_controller(self) -> int:
+    def known_controller(self) -> int:
         """The one node."""
         return CONTROLLER_ID
 
@@ -252,7 +252,9 @@ class SingleControl:
             self._take(request)
 
     def _take(self, request: LeaderAndIsrRequest) -> None:
-        self._broker.take(MetadataUpdate(request.partitions, request.brokers, request.broker_epochs, request.racks))
+        self._broker.apply_metadata(
+            MetadataUpdate(request.partitions, request.brokers, request.broker_epochs, request.racks)
+        )
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

@@ -206,7 +206,7 @@ class Storm:
         """
         found: dict[int, None] = {}
         for record in self.cluster.cluster_state.records.values():
-            leader = self.cluster.cluster_state.true_leader(record.name)
+            leader = self.cluster.cluster_state.committed_leader(record.name)
             if self.cluster.profile.kraft or leader is None or leader.leadership is None:
                 continue
             if leader.leadership.pending is not None and leader.partition_epoch < record.partition_epoch:
@@ -216,14 +216,14 @@ class Storm:
     def describe(self) -> str:
         """Where the cluster stands."""
         records = [record.state for record in self.cluster.cluster_state.records.values()]
-        return f"at {self.cluster.now_us}: {records} {self.cluster.plane.view()}"
+        return f"at {self.cluster.now_us}: {records} {self.cluster.plane.member_views()}"
 
     def has_converged(self) -> None:
         """Equal logs, HW at their end, one view of who leads, and the same metadata in every quorum node."""
         cluster_state = self.cluster.cluster_state
         for name, replicas in cluster_state.replicas.items():
             record = cluster_state.records[name]
-            leader = cluster_state.true_leader(name)
+            leader = cluster_state.committed_leader(name)
             assert leader is not None
             for broker, replica in replicas.items():
                 assert replica.log.extents == leader.log.extents, (name, broker)

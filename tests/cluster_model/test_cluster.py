@@ -171,7 +171,7 @@ def test_an_administrator_can_elect_uncleanly() -> None:
         cluster.run(second * SECOND)
 
     assert cluster.query.leader(P) in (2, 3)
-    assert [ended.error for ended in board.desk.take_ended()] == ["", "ELECTION_NOT_NEEDED"]
+    assert [ended.error for ended in board.operation_runner.take_ended()] == ["", "ELECTION_NOT_NEEDED"]
 
 
 def busy(seed: int, kafka: str, mode: str | None) -> tuple[Cluster, FaultInjector]:

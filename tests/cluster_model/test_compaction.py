@@ -64,7 +64,7 @@ def table(log: ReplicaLog, *, whole: bool = False) -> dict[Key, int]:
     deleted: dict[Key, None] = {}
     for _epoch_branch, batch, start, end in log.batches():
         told = keys_of(log.epoch_branches.keys, batch)
-        for low, high in [(start, end)] if whole else log.left(start, end):
+        for low, high in [(start, end)] if whole else log.remaining(start, end):
             for offset in range(low, high):
                 key = told.keys[offset - batch.base]
                 assert key is not None
@@ -76,7 +76,7 @@ def table(log: ReplicaLog, *, whole: bool = False) -> dict[Key, int]:
 
 
 def left(log: ReplicaLog) -> int:
-    return sum(high - low for low, high in log.left(log.log_start, log.leo))
+    return sum(high - low for low, high in log.remaining(log.log_start, log.leo))
 
 
 def stop(cluster: Cluster) -> None:
@@ -241,7 +241,7 @@ def test_every_producer_with_keys_has_a_model_of_them_in_each_partition() -> Non
     cluster = Cluster.build(ClusterSpec("3.9", None, (BrokerSpec(1),), topics, tuple(makers)), 1)
     for partition in ("orders-0", "orders-1"):
         models = cluster.epoch_branches[partition].keys
-        assert {name: (model.of.keys.distinct, model.of.tombstones) for name, model in models.items()} == {
+        assert {name: (model.producer.keys.distinct, model.producer.tombstones) for name, model in models.items()} == {
             "a": (5, 0),
             "c": (7, 2),
         }
@@ -370,7 +370,7 @@ def test_views_show_the_holes() -> None:
     lanes = {lane.broker: lane for lane in cluster.log_view(P, 0, log.leo).lanes}
     shown = [(run.start, run.end) for run in lanes[2].runs]
     assert [at for start, end in shown for at in range(start, end)] == [
-        at for start, end in log.left(0, log.leo) for at in range(start, end)
+        at for start, end in log.remaining(0, log.leo) for at in range(start, end)
     ]
     assert len(cluster.query.log(P, 2)) == left(log)
 

@@ -89,7 +89,7 @@ class Desk:
 
     def books(self) -> list[int]:
         """Letters: sent, acked, failed, unknown, aborted."""
-        return self.cluster.checker.ledger.books.totals[LETTERS]
+        return self.cluster.checker.ledger.deliveries.totals[LETTERS]
 
 
 @pytest.mark.parametrize(

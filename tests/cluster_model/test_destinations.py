@@ -246,7 +246,7 @@ def test_what_keys_are_is_gone_back_on_with_everything_else() -> None:
     cluster = cluster_of(ProducerSpec("p", "t", 2_000, 3, keys=300, config={"metadata.max.age.ms": 500}), 3)
     cluster.run(2 * SECOND)
     early = cluster.save()
-    model = cluster.epoch_branches["t-0"].keys["p"].of
+    model = cluster.epoch_branches["t-0"].keys["p"].producer
     placed = model.placed
     FaultInjector(cluster).admin(Action("admin", "add_partitions", params={"topic": "t", "total": 8}))
     cluster.run(4 * SECOND)

@@ -100,7 +100,7 @@ def test_replicas_that_come_later_have_the_settings_too() -> None:
     assert [replica.log.rules.segment_bytes for replica in at.cluster.cluster_state.replicas["orders-0"].values()] == [
         5_000
     ] * 4
-    assert at.cluster.committed.records["orders-0"].topic.log.segment_bytes == 5_000
+    assert at.cluster.committed.records["orders-0"].topic_config.log.segment_bytes == 5_000
     at.delete("orders")
     at.create("orders", (1, 4))
     assert at.replica("orders-0", 4).log.rules.segment_bytes == 1 << 30
@@ -227,9 +227,9 @@ def test_keyframes_keep_the_settings_of_their_instant() -> None:
         twin.cluster.load(unpack(packed)[0])
         replica, broker = twin.replica("orders-0", 3), twin.cluster.brokers[3]
         assert (replica.min_isr, replica.log.rules.segment_bytes) == (min_isr, segment)
-        assert twin.cluster.committed.records["orders-0"].topic.min_isr == min_isr
+        assert twin.cluster.committed.records["orders-0"].topic_config.min_isr == min_isr
         assert (broker._config.fetchers, broker.follower_quota.active) == (fetchers, active)
-        assert broker.leader_quota.concerns("orders-0", "*" if active else "", 3) is active
+        assert broker.leader_quota.applies_to("orders-0", "*" if active else "", 3) is active
     twin.run(2)
     assert twin.cluster.digest() == end
 

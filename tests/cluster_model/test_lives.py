@@ -44,7 +44,7 @@ def build(
             tuple(BrokerSpec(number) for number in (1, 2, 3)),
             (TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 1))), TopicSpec("out", 1, 3)),
             (ProducerSpec("checkout", "orders", each_us),),
-            (GroupSpec("billing", ("orders",), 1, to="out"),),
+            (GroupSpec("billing", ("orders",), 1, output_topic="out"),),
             NetworkSpec(MS, 0),
             combined=combined,
             controllers=controllers,
@@ -71,7 +71,7 @@ def test_a_controller_that_leads_resigns_and_ends_when_it_hears_of_another(kafka
     cluster.drain()
     cluster.shutdown(1001)
     assert cluster.state_of(1001) is ProcessState.RUNNING
-    assert cluster.lives.is_leaving(1001)
+    assert cluster.processes.is_leaving(1001)
     cluster.run(20 * SECOND)
     events = told(cluster, NodeDown, ControllerChanged)
     (changed,), (down,) = [
@@ -82,7 +82,7 @@ def test_a_controller_that_leads_resigns_and_ends_when_it_hears_of_another(kafka
     assert (down.node, down.detail) == ("controller 1001", "shutdown")
     # It ends with BeginQuorumEpoch, before the new leader's first record is committed.
     assert 10 * SECOND < down.at_us < changed.at_us
-    assert not cluster.lives.is_leaving(1001)
+    assert not cluster.processes.is_leaving(1001)
     assert cluster.plane.active() in VOTERS[1:]
 
 
@@ -125,7 +125,7 @@ def test_a_crash_while_it_resigns_ends_it_and_the_next_life_stays() -> None:
     cluster.run(10 * SECOND)
     cluster.shutdown(1001)
     cluster.crash(1001)
-    assert not cluster.lives.is_leaving(1001)
+    assert not cluster.processes.is_leaving(1001)
     cluster.restart(1001)
     cluster.drain()
     cluster.run(40 * SECOND)
@@ -169,7 +169,7 @@ def test_a_farewell_goes_back_with_its_keyframe() -> None:
     cluster = build()
     cluster.run(10 * SECOND)
     cluster.shutdown(1001)
-    cluster.lives.start_again(1001)
+    cluster.processes.start_again(1001)
     cluster.run(cluster.now_us + MS)
     saved = cluster.save()
 
@@ -180,7 +180,7 @@ def test_a_farewell_goes_back_with_its_keyframe() -> None:
     first = go_on()
     cluster.load(saved)
     assert cluster.save()[:-1] == saved[:-1]
-    assert cluster.lives.is_leaving(1001)
+    assert cluster.processes.is_leaving(1001)
     assert go_on() == first
     twin = cluster.twin()
     twin.load(saved)
@@ -196,14 +196,14 @@ def test_a_zookeeper_server_that_is_shut_down_closes_its_connections() -> None:
     cluster = build("2.8", "zookeeper")
     cluster.run(10 * SECOND)
     cluster.drain()
-    (leader,) = [view.node for view in cluster.plane.view() if view.role == "leader"]
+    (leader,) = [view.node for view in cluster.plane.member_views() if view.role == "leader"]
     cluster.shutdown(leader)
     cluster.run(20 * SECOND)
     assert ends(cluster) == [(10 * SECOND, cluster.name_of(leader), "shutdown")]
-    assert [view.role for view in cluster.plane.view() if view.node >= FIRST_ZOOKEEPER].count("leader") == 1
+    assert [view.role for view in cluster.plane.member_views() if view.node >= FIRST_ZOOKEEPER].count("leader") == 1
     cluster.restart(leader)
     cluster.run(30 * SECOND)
-    (view,) = [view for view in cluster.plane.view() if view.node == leader]
+    (view,) = [view for view in cluster.plane.member_views() if view.node == leader]
     assert view.role == "follower"
 
 
@@ -214,13 +214,13 @@ def test_a_zookeeper_server_that_is_shut_down_closes_its_connections() -> None:
 def test_a_voter_keeps_its_log_when_its_machine_goes_dark(node: int) -> None:
     cluster = build()
     cluster.run(10 * SECOND)
-    before = {view.node: view.end for view in cluster.plane.view()}
+    before = {view.node: view.end for view in cluster.plane.member_views()}
     cluster.power_loss(node)
     assert cluster.state_of(node) is ProcessState.OFF
     cluster.run(20 * SECOND)
     cluster.restart(node)
     cluster.run(30 * SECOND)
-    after = {view.node: view.end for view in cluster.plane.view()}
+    after = {view.node: view.end for view in cluster.plane.member_views()}
     assert before[node] <= after[node] == max(after.values())
     assert cluster.query.violations() == 0
 
@@ -312,7 +312,7 @@ def test_who_is_no_process_of_its_own_is_not_shut_down(node: int, code: str, sna
         cluster.shutdown(node)
     assert caught.value.code == code
     assert str(caught.value) == snapshot
-    assert not cluster.lives.is_leaving(node)
+    assert not cluster.processes.is_leaving(node)
 
 
 @pytest.mark.parametrize("node", [1, 1001, 1002, PRODUCER, MEMBER])
@@ -321,8 +321,8 @@ def test_what_is_to_start_again_starts_the_moment_it_has_ended(node: int) -> Non
     cluster.run(6 * SECOND)
     cluster.drain()
     cluster.shutdown(node)
-    if cluster.lives.is_leaving(node):
-        cluster.lives.start_again(node)
+    if cluster.processes.is_leaving(node):
+        cluster.processes.start_again(node)
     cluster.run(20 * SECOND)
     down, up = told(cluster, NodeDown, NodeUp)
     assert (down.kind, up.kind) == ("node_down", "node_up")
@@ -335,22 +335,22 @@ def test_what_is_to_start_again_starts_the_moment_it_has_ended(node: int) -> Non
 def test_a_process_may_end_for_another_reason_than_a_crash() -> None:
     cluster = build()
     cluster.run(5 * SECOND)
-    cluster.lives.crash(1, OUT_OF_MEMORY)
+    cluster.processes.crash(1, OUT_OF_MEMORY)
     assert ends(cluster) == [(5 * SECOND, "broker 1", "out_of_memory")]
 
 
 def test_a_slow_members_two_clients_share_its_cpu() -> None:
     cluster = build(each_us=50 * MS)
     cluster.run(5 * SECOND)
-    cluster.lives.slow(MEMBER, 1, 10 * MS)
+    cluster.processes.slow(MEMBER, 1, 10 * MS)
     cpus = [cluster.network.processes[node].cpu for node in (MEMBER, OTHER_CLIENT)]
     assert cpus[0] is cpus[1] is not None
     cluster.run(9 * SECOND)
-    cluster.lives.slow(MEMBER, 2, 400 * MS)
+    cluster.processes.slow(MEMBER, 2, 400 * MS)
     cluster.run(15 * SECOND)
     assert len(cpus[0].queue) > 2
     assert cluster.network.processes[PRODUCER].cpu is None
-    cluster.lives.quicken(MEMBER, 2)
+    cluster.processes.quicken(MEMBER, 2)
     assert len(cpus[0].queue) > 2
-    cluster.lives.quicken(MEMBER, 1)
+    cluster.processes.quicken(MEMBER, 1)
     assert [cluster.network.processes[node].cpu for node in (MEMBER, OTHER_CLIENT)] == [None, None]

@@ -30,9 +30,9 @@ class Stage:
         self.cluster = Cluster.build(ClusterSpec("3.9", "kraft", brokers, topics), 3)
         self.answers: dict[int, Any] = {}
         self.broken: list[int] = []
-        self.cluster.outside.open()
-        self.cluster.outside.on_answer = self.answers.__setitem__
-        self.cluster.outside.on_broken = self.broken.append
+        self.cluster.external_clients.open()
+        self.cluster.external_clients.on_answer = self.answers.__setitem__
+        self.cluster.external_clients.on_broken = self.broken.append
         self.events: list[Any] = []
         self.run(SECOND)
 
@@ -49,7 +49,7 @@ class Stage:
         request = ProduceRequest(
             0, P, acks, 30 * SECOND, "app", pid, sequence, 2, len(data), producer_epoch=min(pid, 0), payload=data
         )
-        token = self.cluster.outside.ask(self.leader, "app", request)
+        token = self.cluster.external_clients.send_request(self.leader, "app", request)
         self.run(span_us)
         return token
 
@@ -64,7 +64,7 @@ def test_a_batch_is_kept_as_it_came_and_found_by_who_reads() -> None:
     epoch_branch = stage.cluster.epoch_branches[P].by_id[0]
     assert epoch_branch.payload(0)[17:20] == b"one"
     asked = FetchRequest(0, -1, -1, 0, 1 << 20, (FetchPartition(P, 0, -1, -1),))
-    token = stage.cluster.outside.ask(stage.leader, "app", asked)
+    token = stage.cluster.external_clients.send_request(stage.leader, "app", asked)
     stage.run(SECOND)
     assert stage.answers[token].partitions[0].records[:3] == (0, 2, ((0, 0),))
     assert [(each.count, each.log_offset) for each in stage.events if each.kind == "records_read"] == [(2, 0)]
@@ -122,7 +122,7 @@ def test_an_idempotent_batch_that_comes_again_is_acknowledged_once() -> None:
 def test_who_hangs_up_is_told_nothing_and_what_became_of_its_records_is_unknown() -> None:
     stage = Stage()
     token = stage.write(b"x", span_us=0)
-    stage.cluster.outside.drop([token])
+    stage.cluster.external_clients.drop([token])
     stage.run(SECOND)
     assert token not in stage.answers
     assert stage.told(RecordsAcked, RecordsUnknown) == []
@@ -171,4 +171,4 @@ def test_nobody_is_there_until_somebody_comes() -> None:
     spec = ClusterSpec("3.9", "kraft", (BrokerSpec(1),), (TopicSpec("orders", 1, 1),))
     cluster = Cluster.build(spec, 3)
     assert EXTERNAL_CLIENTS not in cluster.nodes()
-    assert cluster.outside.save() == ()
+    assert cluster.external_clients.save() == ()

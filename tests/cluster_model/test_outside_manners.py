@@ -36,17 +36,17 @@ def test_a_keyframe_has_them_and_those_who_look_see_them() -> None:
     spec = ClusterSpec("3.9", "kraft", tuple(map(BrokerSpec, (1, 2, 3))), (TopicSpec("orders", 1, 3),))
     cluster = Cluster.build(spec, 3)
     before = cluster.save()
-    outside = cluster.outside
+    outside = cluster.external_clients
     outside.open()
-    outside.ask(1, "app", batch(1))
+    outside.send_request(1, "app", batch(1))
     asked = FetchRequest(0, -1, -1, 0, 1 << 20, (FetchPartition("orders-0", 0, -1, -1),), isolation=1)
-    outside.ask(1, "reader", asked)
-    outside.ask(1, "shop", InitProducerIdRequest(0, "till"))
+    outside.send_request(1, "reader", asked)
+    outside.send_request(1, "shop", InitProducerIdRequest(0, "till"))
     kept = cluster.save()
     cluster.load(before)
-    force = cluster.checker.witness.in_force
-    assert (outside.manners.readers, force.may_lose("app", "orders-0")) == ({}, "")
+    force = cluster.checker.anomalies.excuses
+    assert (outside.settings.readers, force.why_lost("app", "orders-0")) == ({}, "")
     cluster.load(kept)
-    assert force.may_lose("app", "orders-0") == "acks=1"
-    assert outside.manners.readers == {"reader": "wire committed"}
-    assert outside.manners.transactional_ids == {"shop": "till"}
+    assert force.why_lost("app", "orders-0") == "acks=1"
+    assert outside.settings.readers == {"reader": "wire committed"}
+    assert outside.settings.transactional_ids == {"shop": "till"}

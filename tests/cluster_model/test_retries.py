@@ -32,7 +32,7 @@ def shrinking(kafka: str, mode: str) -> Cluster:
     for replica in cluster.brokers[1].replicas.values():
         assert replica.leadership is not None
         replica.leadership.propose((1,))
-        cluster.brokers[1].settle(replica)
+        cluster.brokers[1].complete_delayed(replica)
     return cluster
 
 

@@ -175,14 +175,14 @@ def test_a_controller_that_was_replaced_fences_nobody_when_it_wakes(kafka: str) 
     cluster.run(10 * SECOND)
     cluster.pause(1001)
     cluster.run(40 * SECOND)
-    roles = {view.node: view.role for view in cluster.plane.view()}
+    roles = {view.node: view.role for view in cluster.plane.member_views()}
     assert roles[1001] == "zombie"
     assert list(roles.values()).count("active") == 1
     cluster.drain()
     cluster.resume(1001)
     cluster.run(50 * SECOND)
     assert only(list(cluster.drain()), BrokerFenced, LeaderElected, ControllerChanged, IsrChanged) == []
-    assert {view.node: view.role for view in cluster.plane.view()}[1001] == "follower"
+    assert {view.node: view.role for view in cluster.plane.member_views()}[1001] == "follower"
 
 
 def test_a_voter_that_wakes_hears_its_leaders_answer_before_it_stands() -> None:
@@ -196,15 +196,15 @@ def test_a_voter_that_wakes_hears_its_leaders_answer_before_it_stands() -> None:
 def test_a_zookeeper_leader_that_wakes_finds_itself_deposed_and_no_session_ends() -> None:
     cluster = build("2.8", "zookeeper")
     cluster.run(10 * SECOND)
-    (leader,) = [view.node for view in cluster.plane.view() if view.role == "leader"]
+    (leader,) = [view.node for view in cluster.plane.member_views() if view.role == "leader"]
     epochs = [cluster.plane.broker_epoch(broker) for broker in (1, 2, 3)]
     cluster.drain()
     cluster.pause(leader)
     cluster.run(50 * SECOND)
-    assert sum(view.role == "leader" for view in cluster.plane.view()) == 2
+    assert sum(view.role == "leader" for view in cluster.plane.member_views()) == 2
     cluster.resume(leader)
     cluster.run(80 * SECOND)
-    assert [view.role for view in cluster.plane.view() if view.node == leader] == ["follower"]
+    assert [view.role for view in cluster.plane.member_views() if view.node == leader] == ["follower"]
     assert only(list(cluster.drain()), BrokerFenced, LeaderElected) == []
     assert [cluster.plane.broker_epoch(broker) for broker in (1, 2, 3)] == epochs
 

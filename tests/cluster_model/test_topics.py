@@ -378,11 +378,11 @@ def test_what_was_lost_before_its_topic_was_deleted_stays_lost() -> None:
     assert 0 < lost < acked
     at.cluster.drain()
     told = at.cluster.query.findings()
-    [before] = at.cluster.checker.casebook.findings(at.cluster.now_us)
+    [before] = at.cluster.checker.findings.findings(at.cluster.now_us)
     at.delete("orders")
     events: list[Event] = at.cluster.drain()
     assert sum(event.count for event in events if isinstance(event, RecordsLost)) == lost
-    [after] = at.cluster.checker.casebook.findings(at.cluster.now_us)
+    [after] = at.cluster.checker.findings.findings(at.cluster.now_us)
     assert at.cluster.query.findings() == told == 1
     assert (after.kind, after.cause, after.count) == (before.kind, before.cause, lost)
     assert at.cluster.query.acked_lost() == at.cluster.query.acked_lost("checkout") == lost
@@ -400,7 +400,7 @@ def test_what_reached_nobody_is_told_although_its_topic_is_gone() -> None:
     at.run(5)
     at.cluster.stop_producers()
     at.cluster.close()
-    [finding] = at.cluster.checker.casebook.findings(at.cluster.now_us)
+    [finding] = at.cluster.checker.findings.findings(at.cluster.now_us)
     assert (finding.kind, finding.cause, finding.count) == ("lost", "acks-0-unplaced", at.cluster.query.acked_lost())
 
 

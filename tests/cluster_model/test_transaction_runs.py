@@ -362,10 +362,10 @@ def test_a_fatal_error_settles_everything_at_once() -> None:
     run.cluster.cut(run.node(), elsewhere(run), 9)
     run.run(0.15)
     ledger = run.producer()
-    assert ledger._accumulator.unsettled > 1
+    assert ledger._accumulator.incomplete > 1
     ledger._tx.manager.fail(KafkaError.PRODUCER_FENCED)
     run.run(0.1)
-    assert ledger._accumulator.unsettled == 0
+    assert ledger._accumulator.incomplete == 0
     query = run.cluster.query
     assert query.sent() == query.acked() + query.failed() + query.aborted()
     assert [event.error for event in run.told("producer_fenced")] == ["PRODUCER_FENCED"]

@@ -34,7 +34,7 @@ def test_where_a_follower_cuts(epoch: int, end: int, to: int, settled: bool) -> 
 
 def asked(rig: LeaderRig, epoch: int, current: int = UNDEFINED) -> tuple[int, int, int]:
     answer: EpochEnd = epoch_end(rig.replica, P, epoch, current)
-    assert (answer.partition, answer.asked) == (P, epoch)
+    assert (answer.partition, answer.requested_epoch) == (P, epoch)
     return answer.error, answer.epoch, answer.end
 
 

@@ -143,7 +143,7 @@ def trouble(cluster: Cluster) -> None:
     pairs = [(one, other) for one in nodes for other in nodes if one != other]
     for number, pair in enumerate(pairs):
         for fault in (1, 2):
-            cluster.wiring.shape(*pair, fault, shapes[(number + fault) % 3])
+            cluster.link_faults.shape(*pair, fault, shapes[(number + fault) % 3])
 
 
 def digest(name: str, step: int) -> str:
@@ -176,8 +176,8 @@ def digest(name: str, step: int) -> str:
     cluster.elect_leaders("t-0", unclean=True)
     run_to(9 * SECOND)
     if "troubled" in name:
-        cluster.wiring.sever([(2, other) for other in cluster.nodes() if other != 2])
-        cluster.wiring.lift(1)
+        cluster.link_faults.sever([(2, other) for other in cluster.nodes() if other != 2])
+        cluster.link_faults.lift(1)
     cluster.restart(1)
     run_to(10 * SECOND)
     others = [node for node in cluster.nodes() if node != 2]
@@ -190,7 +190,7 @@ def digest(name: str, step: int) -> str:
     for other in others:
         cluster.heal_cut(2, other, 1)
         cluster.heal_cut(other, 2, 1)
-    cluster.wiring.lift(2)
+    cluster.link_faults.lift(2)
     run_to(14 * SECOND)
     cluster.heal_cut(1, 3, 2)
     run_to(END)

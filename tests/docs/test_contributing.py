@@ -135,7 +135,7 @@ def test_the_page_has_every_field_of_a_fault_that_its_tests_look_at() -> None:
     recipe = PAGE.partition("\n## A fault\n")[2].partition("\n## ")[0]
     told = {name for row in re.findall(r"^\| (.*?) \|", recipe, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     needed = {each.name for each in dataclasses.fields(Fault) if each.default is dataclasses.MISSING}
-    assert needed - {"lasting"} <= told <= {each.name for each in dataclasses.fields(Fault)}
+    assert needed - {"is_lasting"} <= told <= {each.name for each in dataclasses.fields(Fault)}
 
 
 def test_commands_of_the_page_are_targets_of_make() -> None:

@@ -59,7 +59,7 @@ def test_numbers_of_playbooks_faults_and_versions() -> None:
     assert said(r"under any version from ([\d.]+) to ([\d.]+\d)") == (PROFILE_VERSIONS[0], PROFILE_VERSIONS[-1])
     assert said("can fail in more than (forty) ways")
     assert len(CATALOGUE) > 40
-    assert all(fault.heals for fault in CATALOGUE.values() if fault.lasting)
+    assert all(fault.heals for fault in CATALOGUE.values() if fault.is_lasting)
     compared = (ROOT / "docs" / "learn" / "comparison.md").read_text(encoding="utf-8")
     assert re.findall(r"of (\d+) release", compared) == [str(len(PROFILE_VERSIONS))]
 

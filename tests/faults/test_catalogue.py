@@ -120,13 +120,13 @@ WANTED = {
     "summary": "a sentence with a full stop",
     "params": "no parameter twice",
     "accepts": "one of ACCEPTS",
-    "heals": "what healing does, without a full stop; nothing where 'lasting' is False",
+    "heals": "what healing does, without a full stop; nothing where 'is_lasting' is False",
     "glyph": "one character, one cell wide: ASCII, or with a stand-in in ASCII of tui/terminal/glyphs.py",
     "colour": "a role of tui/terminal/theme.py",
     "cause": "words without a full stop",
     "may_break": "words without a full stop",
-    "behaviour": "a Behaviour that has its own heal() where 'lasting' is True, and none where it is False",
-    "usual_for_us": "-1, or a time where 'lasting' is True",
+    "behaviour": "a Behaviour that has its own heal() where 'is_lasting' is True, and none where it is False",
+    "default_duration_us": "-1, or a time where 'is_lasting' is True",
     "target": "a selector, or nothing",
     "example": "a selector, or nothing",
     "mode": "kraft, zookeeper or nothing",
@@ -146,7 +146,7 @@ def wanting(fault: Fault) -> list[str]:
         "summary": said(fault.summary) and fault.summary.endswith("."),
         "params": len({param.name for param in fault.params}) == len(fault.params),
         "accepts": fault.accepts in ACCEPTS,
-        "heals": said(fault.heals) if fault.lasting else fault.heals == "",
+        "heals": said(fault.heals) if fault.is_lasting else fault.heals == "",
         "glyph": len(fault.glyph) == 1
         and cell_len(fault.glyph) == 1
         and (fault.glyph.isascii() or fault.glyph in ASCII),
@@ -154,8 +154,8 @@ def wanting(fault: Fault) -> list[str]:
         "cause": said(fault.cause) and not fault.cause.endswith("."),
         "may_break": said(fault.may_break) and not fault.may_break.endswith("."),
         "behaviour": isinstance(fault.behaviour, Behaviour)
-        and (type(fault.behaviour).heal is not Behaviour.heal) == fault.lasting,
-        "usual_for_us": fault.usual_for_us == -1 or (fault.lasting and fault.usual_for_us > 0),
+        and (type(fault.behaviour).heal is not Behaviour.heal) == fault.is_lasting,
+        "default_duration_us": fault.default_duration_us == -1 or (fault.is_lasting and fault.default_duration_us > 0),
         "target": fault.target == "" or is_target(fault.target),
         "example": fault.example == "" or is_target(fault.example),
         "mode": fault.mode in ("", "kraft", "zookeeper"),
@@ -188,13 +188,13 @@ def test_every_field_of_a_fault_is_filled(fault: Fault) -> None:
 
 def test_every_field_there_is_is_looked_at() -> None:
     fields = {each.name for each in dataclasses.fields(Fault)}
-    assert fields - {"lasting"} == {name for name, _wrong in WRONG} == set(WANTED)
+    assert fields - {"is_lasting"} == {name for name, _wrong in WRONG} == set(WANTED)
 
 
 class NothingToHeal(Behaviour):
     """A behaviour that does not say how it is undone."""
 
-    apply = expect = None  # type: ignore[assignment]
+    apply = predict = None  # type: ignore[assignment]
 
 
 WRONG: list[tuple[str, Any]] = [
@@ -217,7 +217,7 @@ WRONG: list[tuple[str, Any]] = [
     ("may_break", " "),
     ("behaviour", None),
     ("behaviour", NothingToHeal()),
-    ("usual_for_us", 0),
+    ("default_duration_us", 0),
     ("target", "somebody"),
     ("example", "leader("),
     ("mode", "raft"),
@@ -235,7 +235,7 @@ def test_a_field_that_is_missing_or_wrong_is_found(field: str, value: Any) -> No
 
 def test_what_does_not_last_has_nothing_to_heal() -> None:
     assert wanting(dataclasses.replace(CATALOGUE["restart"], heals="it stops")) == ["heals"]
-    assert wanting(dataclasses.replace(CATALOGUE["crash"], lasting=False, heals="")) == ["behaviour"]
+    assert wanting(dataclasses.replace(CATALOGUE["crash"], is_lasting=False, heals="")) == ["behaviour"]
 
 
 @pytest.mark.parametrize(
@@ -312,6 +312,6 @@ def test_a_misspelt_operation_gets_a_hint(snapshot: SnapshotAssertion) -> None:
     ],
 )
 def test_versions_lack_what_came_later(name: str, kafka: Version, lacks: bool, snapshot: SnapshotAssertion) -> None:
-    lacking = OPERATIONS[name].lacking(kafka, "zookeeper")
+    lacking = OPERATIONS[name].unsupported_reason(kafka, "zookeeper")
     assert bool(lacking) == lacks
     assert lacking == snapshot

@@ -136,9 +136,9 @@ def test_who_waits_for_no_answer_loses_none(snapshot: SnapshotAssertion) -> None
 
 def test_it_is_foretold_who_writes_twice(snapshot: SnapshotAssertion) -> None:
     _cluster, board = started(producer={"config": PLAIN})
-    assert board.expect(Action("inject", "lost_ack", TARGET)).sentence == snapshot
+    assert board.predict_action(Action("inject", "lost_ack", TARGET)).sentence == snapshot
     _cluster, board = started()
-    assert board.expect(Action("inject", "lost_ack", TARGET)).sentence == snapshot
+    assert board.predict_action(Action("inject", "lost_ack", TARGET)).sentence == snapshot
 
 
 # --- zombies --------------------------------------------------------------------------------------------------------

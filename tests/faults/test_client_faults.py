@@ -205,16 +205,16 @@ def test_a_consumer_whose_application_throws_is_down_and_can_be_started() -> Non
 def test_every_fault_tells_what_it_would_do_to_a_client(
     cluster: Cluster, board: FaultInjector, fault: str, node: int
 ) -> None:
-    before = board.expectation(fault, node)
+    before = board.impact_sentence(fault, node)
     who = cluster.name_of(node)
     spoken_of = who in before or who.partition("/")[0] in before or "partition" in before
-    assert spoken_of or before.startswith("nothing") or board.own_target(fault, node)
+    assert spoken_of or before.startswith("nothing") or board.default_target(fault, node)
     if node != ADMIN:
         cluster.crash(node)
-        refused = board.expectation("crash", node)
+        refused = board.impact_sentence("crash", node)
         assert refused.startswith(f"{who} ")
         assert "down already" in refused
-        assert "empty memory" in board.expectation("restart", node)
+        assert "empty memory" in board.impact_sentence("restart", node)
 
 
 def test_what_a_fault_would_do_goes_by_the_clients_settings(
@@ -227,6 +227,6 @@ def test_what_a_fault_would_do_goes_by_the_clients_settings(
         ("clean_shutdown", ADMIN),
         ("clean_shutdown", 1),
     )
-    assert {f"{fault} {cluster.name_of(node)}": board.expectation(fault, node) for fault, node in asked} == snapshot
+    assert {f"{fault} {cluster.name_of(node)}": board.impact_sentence(fault, node) for fault, node in asked} == snapshot
     cluster.crash(BILLING_0)
-    assert {fault: board.expectation(fault, BILLING_0) for fault in ("crash", "restart")} == snapshot
+    assert {fault: board.impact_sentence(fault, BILLING_0) for fault in ("crash", "restart")} == snapshot

@@ -101,7 +101,7 @@ def test_two_storms_overlap_and_each_heals_for_itself() -> None:
 def test_static_members_close_without_leaving(snapshot: SnapshotAssertion) -> None:
     cluster, board = started(group=STATIC)
     before = cluster.query.generation("billing")
-    assert board.expect(Action("inject", "rejoin_storm", ALL)).sentence == snapshot
+    assert board.predict_action(Action("inject", "rejoin_storm", ALL)).sentence == snapshot
     inject(board, "rejoin_storm", ALL)
     cluster.run(40 * SECOND)
     assert cluster.query.generation("billing") == before
@@ -160,7 +160,7 @@ def test_who_is_about_to_end_as_fenced_when_it_heals_starts_as_soon_as_it_has() 
 def test_by_the_consumer_protocol_the_newcomer_is_refused(snapshot: SnapshotAssertion) -> None:
     cluster, board = started(kafka="4.0", group={**STATIC, "config": MODERN})
     action = Action("inject", "duplicate_instance", "client(billing/2)", {"of": "client(billing/0)"})
-    assert board.expect(action).sentence == snapshot
+    assert board.predict_action(action).sentence == snapshot
     board.inject(action)
     cluster.run(25 * SECOND)
     assert failures(cluster) == [("billing/2", "UnreleasedInstanceIdException")]

@@ -238,8 +238,8 @@ def test_what_was_written_keeps_its_key() -> None:
 def test_a_drawn_key_is_of_the_seed_and_asking_draws_nothing(snapshot: SnapshotAssertion) -> None:
     _cluster, board = started()
     action = Action("inject", "hot_key", TARGET)
-    told = board.expect(action).sentence
-    assert board.expect(action).sentence == told
+    told = board.predict_action(action).sentence
+    assert board.predict_action(action).sentence == told
     inject(board, "hot_key", TARGET)
     key = board.active()[0].detail.partition("key=")[2]
     assert {f"key-{key}", f"orders-{partition_for_key(b'key-%d' % int(key), 4)}"} <= set(re.findall(r"[\w-]+", told))

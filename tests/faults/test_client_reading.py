@@ -304,7 +304,7 @@ def closing(**how: Any) -> tuple[Cluster, FaultInjector]:
     until(cluster, lambda: bool(cluster.consumers["billing/0"].failed), 60 * SECOND, 100)
     inject(board, "gc_pause", "coordinator(billing)", 3 * SECOND)
     cluster.run(cluster.now_us + SECOND)
-    assert (cluster.is_up(BILLING_0), cluster.lives.is_leaving(BILLING_0)) == (True, False)
+    assert (cluster.is_up(BILLING_0), cluster.processes.is_leaving(BILLING_0)) == (True, False)
     return cluster, board
 
 
@@ -341,7 +341,7 @@ def test_two_handler_faults_of_one_member_heal_each_for_itself(then: str) -> Non
     second = inject(board, "failing_handler", FIRST, percent=20 * PERCENT, then=then)
 
     def troubles() -> list[str]:
-        return [each.then for each in cluster.consumers["billing/0"].handling.troubles]
+        return [each.then for each in cluster.consumers["billing/0"].handling.faults]
 
     assert troubles() == ["skip", then]
     cluster.run(20 * SECOND)

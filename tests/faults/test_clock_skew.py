@@ -152,7 +152,7 @@ def test_a_timestamp_too_far_from_the_leaders_clock_is_refused(
     cluster.run(5 * SECOND)
     board = board_of(cluster)
     action = Action("inject", "clock_skew", who, {"direction": direction})
-    told = board.expect(action)
+    told = board.predict_action(action)
     assert ("INVALID_TIMESTAMP" in told.sentence) == refused
     assert ("p" in told.clients) == (refused or who == "client(p)")
     board.inject(action)
@@ -178,7 +178,7 @@ def test_a_clock_that_is_ahead_deletes_what_is_young(kafka: str, snapshot: Snaps
     cluster.run(40 * SECOND)  # before 3.8 a broker looks at retention for the first time after 30 s
     board = board_of(cluster)
     action = Action("inject", "clock_skew", "leader(t-0)", {"by": DAY - 12 * SECOND})
-    assert board.expect(action).sentence == snapshot
+    assert board.predict_action(action).sentence == snapshot
     board.inject(action)
     cluster.run(42 * SECOND)
     assert {event.by for event in of(cluster, LogStartMoved, broker=1)} == {"retention.ms"}

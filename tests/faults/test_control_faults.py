@@ -66,7 +66,7 @@ def settled(cluster: Cluster, board: FaultInjector) -> list[str]:
 def test_a_broker_whose_session_expires_loses_its_leaderships_and_registers_again(kafka: str, mode: str) -> None:
     cluster, board = started(kafka, mode)
     before = cluster.plane.broker_epoch(1)
-    told = board.expect(EXPIRY)
+    told = board.predict_action(EXPIRY)
     board.inject(EXPIRY)
     events = run_for(cluster, 3 * SECOND)
     assert [event.broker for event in of(events, BrokerFenced)] == [1]
@@ -85,7 +85,7 @@ def test_a_broker_whose_session_expires_loses_its_leaderships_and_registers_agai
 def test_a_controller_whose_session_expires_is_controller_no_more(kafka: str) -> None:
     cluster, board = started(kafka, "zookeeper")
     assert cluster.plane.active() == 1
-    assert "controller role" in board.expect(EXPIRY).sentence
+    assert "controller role" in board.predict_action(EXPIRY).sentence
     board.inject(EXPIRY)
     changed = of(run_for(cluster, 3 * SECOND), ControllerChanged)
     assert [(event.broker != 1, event.leader_epoch) for event in changed] == [(True, 2)]
@@ -157,7 +157,7 @@ def test_the_only_one_that_can_be_controller_is_elected_again(
     if mode == "zookeeper":
         inject(board, "gc_pause", "broker(2) + broker(3) + broker(4) + broker(5)")
     active = cluster.plane.active()
-    assert board.expect(Action("inject", "controller_failover")).sentence == snapshot
+    assert board.predict_action(Action("inject", "controller_failover")).sentence == snapshot
     inject(board, "controller_failover", "")
     cluster.run(6 * SECOND)
     assert (cluster.plane.active(), cluster.plane.controller_epoch() > 1) == (active, True)
@@ -191,7 +191,7 @@ def test_without_a_majority_nothing_is_decided_and_records_go_on(kafka: str, mod
     cluster, board = started(kafka, mode)
     first = FIRST_CONTROLLER if mode == "kraft" else FIRST_ZOOKEEPER
     leader = "controller 1001" if mode == "kraft" else "zookeeper 3"
-    told = board.expect(Action("inject", "quorum_loss", params={"how": how}))
+    told = board.predict_action(Action("inject", "quorum_loss", params={"how": how}))
     inject(board, "quorum_loss", "", how=how)
     (injected,) = of(run_for(cluster, 1), FaultInjected)
     assert leader in injected.target
@@ -237,7 +237,7 @@ def test_a_target_that_a_majority_can_spare_is_refused(snapshot: SnapshotAsserti
         inject(board, "quorum_loss", "controller(1002)")
     assert caught.value.code == "too_few_members"
     assert str(caught.value) == snapshot
-    assert board.expectation("quorum_loss", 1002) == f"nothing: {caught.value}"
+    assert board.impact_sentence("quorum_loss", 1002) == f"nothing: {caught.value}"
     assert cluster.state_of(1002) is ProcessState.RUNNING
 
 

@@ -417,7 +417,7 @@ def test_what_cannot_be_damaged_is_refused(snapshot: SnapshotAssertion) -> None:
     assert caught.value.code == "no_record"
     assert str(caught.value) == snapshot
     with pytest.raises(ModelError) as refused:
-        told.cluster.harm.damage(5, "orders-0", -1, "value")
+        told.cluster.broker_faults.damage(5, "orders-0", -1, "value")
     assert refused.value.code == "no_replica"
     assert told.of(BatchCorrupted) == []
 
@@ -439,16 +439,16 @@ def test_it_tells_beforehand_who_would_come_upon_it(snapshot: SnapshotAssertion)
     inject(told.board, "gc_pause", "client(g/0)")
     inject(told.board, "crash", "broker(3)")
     told.run(40)
-    said = told.board.expect(Action("inject", "corrupt_batch", "leader(t-0)"))
+    said = told.board.predict_action(Action("inject", "corrupt_batch", "leader(t-0)"))
     assert said.clients == ("g/0",)
     assert said.sentence == snapshot
-    said = told.board.expect(Action("inject", "corrupt_batch", "leader(t-0)", {"offset": 0}))
+    said = told.board.predict_action(Action("inject", "corrupt_batch", "leader(t-0)", {"offset": 0}))
     assert said.clients == ()
     assert said.sentence == snapshot
-    said = told.board.expect(Action("inject", "corrupt_batch", "broker(2)"))
+    said = told.board.predict_action(Action("inject", "corrupt_batch", "broker(2)"))
     assert said.clients == ()
     assert said.sentence == snapshot
-    assert told.board.expectation("corrupt_batch", 1) == snapshot
+    assert told.board.impact_sentence("corrupt_batch", 1) == snapshot
 
 
 def test_it_goes_back_with_a_keyframe() -> None:

@@ -51,7 +51,7 @@ def test_the_cluster_is_whole_again_after(history: str, era: tuple[str, str]) ->
     assert unsettled(cluster) == []
     if era[0] == "3.9":  # acks=all by default
         assert cluster.query.acked_lost() == 0
-    assert [broker.writes.stands for broker in cluster.brokers.values()] == [False] * 5
+    assert [broker.append_queue.active for broker in cluster.brokers.values()] == [False] * 5
     assert not any(process.wakeful for process in cluster.network.processes.values())
 
 
@@ -99,10 +99,10 @@ def test_a_twin_goes_on_from_a_keyframe() -> None:
     cluster.run(6 * SECOND)
     twin = cluster.twin()
     twin.load(cluster.save())
-    assert [broker.writes.save() for broker in twin.brokers.values()] == [
-        broker.writes.save() for broker in cluster.brokers.values()
+    assert [broker.append_queue.save() for broker in twin.brokers.values()] == [
+        broker.append_queue.save() for broker in cluster.brokers.values()
     ]
-    assert twin.brokers[1].writes.stands
+    assert twin.brokers[1].append_queue.active
 
 
 @pytest.mark.parametrize("step", [7_919, 60 * SECOND])
@@ -148,4 +148,4 @@ def test_parameters_out_of_range_are_refused(
 
 
 def test_what_is_expected_of_them(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
-    assert {name: board.expectation(name, 1) for name in ("slow_disk", "full_disk")} == snapshot
+    assert {name: board.impact_sentence(name, 1) for name in ("slow_disk", "full_disk")} == snapshot

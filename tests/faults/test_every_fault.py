@@ -80,4 +80,4 @@ def test_all_is_well_after_a_fault_elsewhere(fault: Fault, target: str) -> None:
 @pytest.mark.parametrize("fault", [pytest.param(fault, id=name) for name, fault in CATALOGUE.items()])
 def test_only_what_lasts_is_healed(fault: Fault) -> None:
     behaviour = type(fault.behaviour)
-    assert (behaviour.heal is not Behaviour.heal) == fault.lasting
+    assert (behaviour.heal is not Behaviour.heal) == fault.is_lasting

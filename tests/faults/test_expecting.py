@@ -32,12 +32,12 @@ def seen(cluster: Cluster, before: Mapping[str, tuple[int, list[int]]]) -> dict[
         "leaders_moved": tuple(name for name in led if now[name][0] != before[name][0]),
         "offline": tuple(name for name in now if name not in led and before[name][0] >= 0),
         "under_min_isr": tuple(name for name in led if len(led[name]) < needed(name) <= len(before[name][1])),
-        "shrunk": tuple(name for name in led if len(led[name]) < len(before[name][1])),
+        "shrunk_isr": tuple(name for name in led if len(led[name]) < len(before[name][1])),
     }
 
 
 def told(expected: ExpectedImpact) -> dict[str, tuple[str, ...]]:
-    fields = ("leaders_moved", "offline", "under_min_isr", "shrunk")
+    fields = ("leaders_moved", "offline", "under_min_isr", "shrunk_isr")
     return {name: getattr(expected, name) for name in fields}
 
 
@@ -74,7 +74,7 @@ def test_a_crash_does_what_was_expected_of_it(
     cluster.run(SECOND)
     before = leaders_and_isrs(cluster)
     target = " + ".join(f"broker({each})" for each in lost)
-    expected = board.expect(Action("inject", "crash", target))
+    expected = board.predict_action(Action("inject", "crash", target))
     assert leaders_and_isrs(cluster) == before
     inject(board, "crash", target)
     cluster.run(SECOND + 4 * SESSION)
@@ -99,7 +99,7 @@ def board() -> FaultInjector:
 
 
 def expected(board: FaultInjector, fault: str, target: str, for_us: int = -1, **params: str) -> ExpectedImpact:
-    return board.expect(Action("inject", fault, target, dict(params), for_us))
+    return board.predict_action(Action("inject", fault, target, dict(params), for_us))
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_a_follower_cut_from_its_leader_leaves_the_isr_and_no_leader_moves(
     cluster = board.cluster
     before = leaders_and_isrs(cluster)
     found = expected(board, "partition", "broker(3)", to="leader(orders-0)", direction=direction)
-    assert found == ExpectedImpact(found.sentence, shrunk=("orders-0",))
+    assert found == ExpectedImpact(found.sentence, shrunk_isr=("orders-0",))
     assert found.sentence == snapshot
     inject(board, "partition", "broker(3)", to="leader(orders-0)", direction=direction)
     cluster.run(15 * SECOND)
@@ -202,10 +202,10 @@ def test_what_would_be_refused_is_not_foretold(board: FaultInjector, snapshot: S
     active = board.cluster.plane.active()
     idle = next(node for node in board.cluster.plane.controllers() if node != active)
     assert (active, idle) == (1001, 1002)
-    assert [board.expectation("controller_failover", node) for node in (active, idle)] == snapshot
+    assert [board.impact_sentence("controller_failover", node) for node in (active, idle)] == snapshot
     inject(board, "session_expiry", "broker(2)")
     board.cluster.run(board.cluster.now_us + 300 * MS)
-    assert board.expectation("session_expiry", 2) == snapshot
+    assert board.impact_sentence("session_expiry", 2) == snapshot
 
 
 def test_the_controller_alone_moves_and_a_majority_is_missed(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
@@ -255,8 +255,8 @@ def test_what_another_fault_does_already_is_not_told_again(board: FaultInjector)
     found = expected(board, "crash", "broker(2)")
     assert found.down == (2,)
     assert (found.leaders_moved, found.under_min_isr) == (("orders-1",), ("orders-0", "orders-1"))
-    assert found.shrunk == ("orders-0", "orders-1"), "smaller than they will be without broker 3"
-    assert board.expect(Action("inject", "restart", "broker(3)")).leaders_moved == ()
+    assert found.shrunk_isr == ("orders-0", "orders-1"), "smaller than they will be without broker 3"
+    assert board.predict_action(Action("inject", "restart", "broker(3)")).leaders_moved == ()
 
 
 def test_coordinators_of_groups_and_transactions_are_named() -> None:
@@ -270,13 +270,13 @@ def test_coordinators_of_groups_and_transactions_are_named() -> None:
     board = board_of(cluster)
     cluster.run(5 * SECOND)
     for broker in cluster.brokers:
-        found = board.foreseen("crash", broker)
+        found = board.predict("crash", broker)
         assert (found.groups == ("billing",)) == (board.targets("coordinator(billing)") == (broker,))
         assert (found.transactional == ("checkout",)) == (
             board.targets("transaction_coordinator(checkout)") == (broker,)
         )
         assert {"billing/0", "billing/1"} <= set(found.clients) or not found.groups
-    assert board.expect(Action("inject", "crash", "coordinator(billing)")).groups == ("billing",)
+    assert board.predict_action(Action("inject", "crash", "coordinator(billing)")).groups == ("billing",)
 
 
 @pytest.mark.slow

@@ -91,7 +91,7 @@ def test_faults_with_phases_count_at_their_worst(fault: str) -> None:
 def test_losing_the_quorum_takes_no_last_replica_unless_controllers_are_brokers() -> None:
     board = guarded(keep_last_in_sync=True, max_brokers_down=0)
     inject(board, "quorum_loss", "controllers")
-    assert board.foreseen("quorum_loss", 1).quorum_lost is False
+    assert board.predict("quorum_loss", 1).quorum_lost is False
     assert len(board.active()) == 1
 
 
@@ -169,11 +169,11 @@ def test_a_limit_that_is_crossed_heals_everything(snapshot: SnapshotAssertion) -
     assert guards is not None
     inject(board, "lag", "broker(3)")
     inject(board, "crash", "broker(1)")
-    assert not guards.alarm()
+    assert not guards.is_triggered()
     inject(board, "gc_pause", "broker(2)")
-    assert guards.alarm()
+    assert guards.is_triggered()
     cluster.drain()
-    guards.act()
+    guards.enforce()
     events = cluster.drain()
     told = next(event for event in events if isinstance(event, GuardActed))
     assert (told.rule, told.detail, told.fault) == ("max_brokers_down", "healed", "lag, crash, gc_pause")
@@ -182,8 +182,8 @@ def test_a_limit_that_is_crossed_heals_everything(snapshot: SnapshotAssertion) -
     assert len([event for event in events if isinstance(event, FaultHealed)]) == 3
     assert board.active() == ()
     assert cluster.state_of(1) is cluster.state_of(2) is ProcessState.RUNNING
-    assert not guards.alarm()
-    guards.act()
+    assert not guards.is_triggered()
+    guards.enforce()
     assert acted(cluster) == []
 
 
@@ -196,16 +196,16 @@ def test_a_limit_that_is_crossed_by_itself_heals_too(on_breach: str) -> None:
     assert guards is not None
     inject(board, "crash", "broker(2) + broker(3)")
     cluster.run(12 * SECOND)
-    assert not guards.alarm()
+    assert not guards.is_triggered()
     cluster.shutdown(1)
     cluster.run(20 * SECOND)
-    assert guards.alarm()
+    assert guards.is_triggered()
     cluster.drain()
-    guards.act()
+    guards.enforce()
     (told,) = acted(cluster)
     assert (told.rule, told.detail, told.fault) == ("keep_last_in_sync", "healed", "crash")
     assert board.active() == ()
-    assert not guards.alarm(), "nothing is left to heal"
+    assert not guards.is_triggered(), "nothing is left to heal"
 
 
 def test_with_on_breach_heal_nothing_is_refused() -> None:
@@ -220,10 +220,10 @@ def test_chaos_ends_for_good(snapshot: SnapshotAssertion) -> None:
     guards, cluster = board.guards, board.cluster
     assert guards is not None
     inject(board, "crash", "broker(1)")
-    assert not guards.alarm()
+    assert not guards.is_triggered()
     enough[0] = True
-    assert guards.alarm()
-    guards.act()
+    assert guards.is_triggered()
+    guards.enforce()
     told = next(event for event in cluster.drain() if isinstance(event, GuardActed))
     assert (told.rule, told.detail, told.cause) == ("stop_when", "stopped", "enough is true")
     assert (board.active(), guards.stopped) == ((), True)

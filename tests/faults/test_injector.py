@@ -301,7 +301,7 @@ def as_it_is(name: str) -> bool:
     """Whether it lasts, needs nothing but a target, and strikes more than producers."""
     fault = CATALOGUE[name]
     needs = [param for param in fault.params if param.default is None]
-    return fault.lasting and not needs and fault.accepts != "producers"
+    return fault.is_lasting and not needs and fault.accepts != "producers"
 
 
 @pytest.mark.slow
@@ -510,18 +510,18 @@ def test_what_is_expected_of_a_fault_is_one_line_from_the_state_of_things(
     cluster: Cluster, board: FaultInjector, fault: str, node: int, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "crash", "broker(5)")
-    assert board.expectation(fault, node) == snapshot
+    assert board.impact_sentence(fault, node) == snapshot
 
 
 def test_a_key_that_cannot_mean_the_node_strikes_what_the_fault_is_for(cluster: Cluster, board: FaultInjector) -> None:
-    assert board.own_target("quorum_loss", 1) == "controllers"
-    assert board.own_target("quorum_loss", FIRST_CONTROLLER) == ""
-    assert (board.own_target("crash", 1), board.own_target("majority_ring", 1)) == ("", "brokers")
-    assert "quorum_loss" in board.fitting(1)
-    assert "poll_stall" not in board.fitting(1)
-    expected = board.foreseen("quorum_loss", 1)
+    assert board.default_target("quorum_loss", 1) == "controllers"
+    assert board.default_target("quorum_loss", FIRST_CONTROLLER) == ""
+    assert (board.default_target("crash", 1), board.default_target("majority_ring", 1)) == ("", "brokers")
+    assert "quorum_loss" in board.applicable_faults(1)
+    assert "poll_stall" not in board.applicable_faults(1)
+    expected = board.predict("quorum_loss", 1)
     assert expected.quorum_lost
-    inject(board, "quorum_loss", board.own_target("quorum_loss", 1))
+    inject(board, "quorum_loss", board.default_target("quorum_loss", 1))
     assert {cluster.state_of(node) for node in cluster.plane.controllers()} == {
         ProcessState.PAUSED, ProcessState.RUNNING,
     }  # fmt: skip
@@ -532,13 +532,13 @@ def test_an_expectation_warns_of_min_insync_replicas(
 ) -> None:
     inject(board, "crash", "broker(3)")
     cluster.run(8 * SECOND)
-    assert board.expectation("crash", 2) == snapshot
+    assert board.impact_sentence("crash", 2) == snapshot
 
 
 def test_every_fault_has_an_expectation_for_every_node(cluster: Cluster, board: FaultInjector) -> None:
     for name in CATALOGUE:
         for node in cluster.nodes():
-            line = board.expectation(name, node)
+            line = board.impact_sentence(name, node)
             assert line
             assert "\n" not in line
 

@@ -61,7 +61,7 @@ def test_a_busy_cluster_is_whole_again_and_nothing_acknowledged_is_lost(
     cluster.run(20 * SECOND)
     settle(cluster)
     assert cluster.query.acked() > 100
-    assert cluster.network.troubles.any is False
+    assert cluster.network.link_faults.any is False
 
 
 @pytest.mark.parametrize(("kafka", "mode"), MODES)
@@ -127,7 +127,7 @@ def test_a_follower_behind_a_thin_link_leaves_the_isr_and_comes_back() -> None:
 
 
 def troubled(cluster: Cluster) -> dict[tuple[int, int], Any]:
-    return {pair: link.trouble for pair, link in cluster.network._links.items() if link.trouble is not None}
+    return {pair: link.fault_state for pair, link in cluster.network._links.items() if link.fault_state is not None}
 
 
 @pytest.mark.parametrize(
@@ -173,18 +173,18 @@ def test_two_faults_of_a_kind_heal_on_their_own() -> None:
     inject(board, "bandwidth", "broker(1)", 5 * SECOND, rate=9_000, to="broker(2)")
     inject(board, "bandwidth", "broker(2)", 9 * SECOND, rate=7_000)
     link = cluster.network.link(1, 2)
-    assert link.trouble is not None
-    assert list(link.trouble.lines.values()) == [7_000]
+    assert link.fault_state is not None
+    assert list(link.fault_state.queues.values()) == [7_000]
     cluster.run(6 * SECOND)
-    assert list(link.trouble.lines.values()) == [7_000]
-    assert [fault for fault, _shape in link.trouble.shapes] == [2]
+    assert list(link.fault_state.queues.values()) == [7_000]
+    assert [fault for fault, _shape in link.fault_state.shapes] == [2]
     cluster.run(10 * SECOND)
-    assert link.trouble is None
+    assert link.fault_state is None
     board = board_of(cluster)
     inject(board, "loss", "broker(1)", percent=20 * PERCENT, to="broker(2)")
     inject(board, "slow_responses", "broker(1)", delay=7 * MS, to="broker(2)")
     assert board.heal("loss") == 1
-    assert link.trouble is not None
+    assert link.fault_state is not None
     assert (link.trouble.loss, link.trouble.answer_us) == (0, 7 * MS)
 
 
@@ -384,21 +384,21 @@ def test_a_fault_says_what_it_would_do_and_who_would_notice(
     fault: str, params: dict[str, Any], snapshot: SnapshotAssertion
 ) -> None:
     _cluster, board = begun(9 * SECOND, busy_cluster)
-    found = board.expect(Action("inject", fault, "broker(1)", params))
+    found = board.predict_action(Action("inject", fault, "broker(1)", params))
     assert found.sentence == snapshot
     assert found.clients == ("checkout",)
     assert (found.leaders_moved, found.offline, found.under_min_isr) == ((), (), ())
-    assert board.expect(Action("inject", fault, "broker(5)", {})).clients == ()
-    assert board.expectation(fault, 1).startswith("broker 1: ")
+    assert board.predict_action(Action("inject", fault, "broker(5)", {})).clients == ()
+    assert board.impact_sentence(fault, 1).startswith("broker 1: ")
 
 
 def test_whose_partitions_are_led_elsewhere_notices_nothing() -> None:
     cluster = stream_of({})
     board = board_of(cluster)
     cluster.run(9 * SECOND)
-    assert board.expect(Action("inject", "loss", "broker(1)", {})).clients == ("p", "billing/0")
-    assert board.expect(Action("inject", "loss", "broker(2)", {})).clients == ()
-    assert board.expect(Action("inject", "loss", "client(billing/0)", {})).clients == ("billing/0",)
+    assert board.predict_action(Action("inject", "loss", "broker(1)", {})).clients == ("p", "billing/0")
+    assert board.predict_action(Action("inject", "loss", "broker(2)", {})).clients == ()
+    assert board.predict_action(Action("inject", "loss", "client(billing/0)", {})).clients == ("billing/0",)
 
 
 # --- the same again -------------------------------------------------------------------------------------------------

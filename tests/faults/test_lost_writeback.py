@@ -280,9 +280,9 @@ def test_it_tells_beforehand_whose_records_are_at_stake(snapshot: SnapshotAssert
     cluster = busy_cluster()
     board = board_of(cluster)
     cluster.run(5 * SECOND)
-    said = board.expect(Action("inject", "lost_writeback", "broker(1)"))
+    said = board.predict_action(Action("inject", "lost_writeback", "broker(1)"))
     assert said.sentence == snapshot
-    said = board.expect(Action("inject", "lost_writeback", "isr(orders-0)"))
+    said = board.predict_action(Action("inject", "lost_writeback", "isr(orders-0)"))
     assert said.sentence == snapshot
     assert "checkout" in said.clients
 

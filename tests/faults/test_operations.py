@@ -42,7 +42,7 @@ class Rig:
         while self.cluster.now_us < until and any(view.id == number for view in self.board.operations()):
             self.cluster.run(self.cluster.now_us + 50 * MS)
         self.cluster.run(self.cluster.now_us + SECOND)
-        ended = {each.id: each for each in self.board.desk.take_ended()}
+        ended = {each.id: each for each in self.board.operation_runner.take_ended()}
         return ended[number].error if number in ended else "unfinished"
 
     def replicas(self, partition: str) -> list[int]:
@@ -142,15 +142,15 @@ def test_a_throttle_is_set_for_the_move_and_taken_off_after(rig: Rig) -> None:
     slow(rig)
     assert len(rig.replicas("orders-0")) == 5
     assert quotas(rig) == [True] * 5
-    assert rig.board.desk.accepted(1)
-    config = rig.cluster.cluster_state.record("orders-0").topic
+    assert rig.board.operation_runner.accepted(1)
+    config = rig.cluster.cluster_state.record("orders-0").topic_config
     assert sorted(config.follower_throttled.split(",")) == ["0:4", "0:5"]
     assert sorted(config.leader_throttled.split(",")) == ["0:1", "0:2", "0:3"]
     assert rig.do("cancel") == ""
     rig.cluster.run(rig.cluster.now_us + 6 * SECOND)
     # What was there is left, in the order that the move had given it.
     assert (rig.replicas("orders-0"), quotas(rig)) == ([3, 1, 2], [False] * 5)
-    assert rig.cluster.cluster_state.record("orders-0").topic.follower_throttled == ""
+    assert rig.cluster.cluster_state.record("orders-0").topic_config.follower_throttled == ""
     answered = [event for event in rig.cluster.drain() if isinstance(event, AdminAnswered)]
     assert [(event.operation, event.error, event.detail) for event in answered] == [
         ("cancel", "", "#1 reassign"), ("reassign", "", "cancelled"),

@@ -22,7 +22,9 @@ def test_their_coordinators(snapshot: SnapshotAssertion) -> None:
             resolve(target, cluster)
         assert caught.value.code == code
         assert str(caught.value) == snapshot
-    cluster.outside.ask(1, "reader", JoinGroupRequest(0, "billing", "reader", "", 10_000_000, 10_000_000, ()))
-    cluster.outside.ask(1, "shop", InitProducerIdRequest(0, "till"))
+    cluster.external_clients.send_request(
+        1, "reader", JoinGroupRequest(0, "billing", "reader", "", 10_000_000, 10_000_000, ())
+    )
+    cluster.external_clients.send_request(1, "shop", InitProducerIdRequest(0, "till"))
     assert len(resolve("coordinator(billing)", cluster)) == 1
     assert len(resolve("transaction_coordinator(shop)", cluster)) == 1

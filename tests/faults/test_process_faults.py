@@ -64,7 +64,7 @@ def test_every_kind_of_process_is_struck_and_all_is_whole_again(kafka: str, mode
 def test_servers_of_zookeeper_are_struck_too(kafka: str, mode: str, fault: str) -> None:
     cluster = busy_cluster(kafka=kafka, mode=mode)
     board = board_of(cluster)
-    (leader,) = [view for view in cluster.plane.view() if view.role == "leader"]
+    (leader,) = [view for view in cluster.plane.member_views() if view.role == "leader"]
     inject(board, fault, leader.name.replace(" ", "(") + ")")
     cluster.run(11 * SECOND)
     settle(cluster, board)
@@ -117,7 +117,7 @@ def test_healing_a_bounce_starts_what_is_down_and_what_is_still_ending_as_soon_a
     inject(board, "bounce", "broker(1) + controller", down=60 * SECOND)
     while cluster.is_up(1001):
         cluster.run(cluster.now_us + MS)
-    assert cluster.lives.is_leaving(1)
+    assert cluster.processes.is_leaving(1)
     board.heal("bounce")
     assert cluster.state_of(1001) is RUNNING
     assert board.active() == ()
@@ -478,7 +478,7 @@ def test_the_impossible_is_refused(
 def test_what_is_expected_of_each(
     cluster: Cluster, board: FaultInjector, fault: str, node: int, snapshot: SnapshotAssertion
 ) -> None:
-    assert board.expectation(fault, node) == snapshot
+    assert board.impact_sentence(fault, node) == snapshot
 
 
 # --- the same again ---------------------------------------------------------------------------------------------------

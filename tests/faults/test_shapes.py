@@ -397,7 +397,7 @@ def test_a_shape_does_what_was_expected_of_it(shape: str, target: str, seed: int
     board = board_of(cluster)
     cluster.run(SECOND)
     action = Action("inject", shape, target)
-    before, expected = leaders_and_isrs(cluster), board.expect(action)
+    before, expected = leaders_and_isrs(cluster), board.predict_action(action)
     board.inject(action)
     cluster.run(20 * SECOND)
     assert told(expected) == seen(cluster, before)
@@ -410,8 +410,8 @@ def test_a_key_asks_for_the_usual_target_of_what_takes_many(
     cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     position = cluster.stream("targets").position
-    lines = {name: board.expectation(name, 1) for name in ("halves", "bridge", "majority_ring")}
+    lines = {name: board.impact_sentence(name, 1) for name in ("halves", "bridge", "majority_ring")}
     assert lines == snapshot
     assert cluster.stream("targets").position == position
     cluster.crash(5)
-    assert board.expectation("flapping", 1) == snapshot
+    assert board.impact_sentence("flapping", 1) == snapshot

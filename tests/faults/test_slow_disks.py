@@ -98,12 +98,12 @@ def test_healing_lets_go_on_what_was_being_written_and_what_waited() -> None:
         probe.ask()
     cluster.run(5 * SECOND)
     assert appended(cluster) == []
-    assert cluster.brokers[1].writes.stands
+    assert cluster.brokers[1].append_queue.active
     board.heal("all")
     cluster.run(6 * SECOND)
     assert appended(cluster) == [5 * SECOND] * 2
     assert [len(probe.answers) for probe in probes] == [2, 2]
-    assert not cluster.brokers[1].writes.stands
+    assert not cluster.brokers[1].append_queue.active
 
 
 def test_what_the_leader_refuses_waits_for_no_disk() -> None:
@@ -302,7 +302,7 @@ def test_a_coordinator_hears_of_its_pending_writes_before_it_resigns(how: str) -
         broker.stop_replica("orders-0", delete=True)
     else:
         state = broker.states["orders-0"]._replace(leader=2, leader_epoch=9, partition_epoch=9)
-        broker.take(MetadataUpdate((state,), (1, 2, 3), (1, 2, 3)))
+        broker.apply_metadata(MetadataUpdate((state,), (1, 2, 3), (1, 2, 3)))
     lost = KafkaError.NOT_LEADER_OR_FOLLOWER
     expected = [("appended", 1, lost, -1), ("appended", 2, lost, -1), ("resigned", "orders-0")]
     assert keeper.told == expected
@@ -364,9 +364,9 @@ def test_nothing_stands_before_a_process_that_died_with_writes_of_a_disk_since_h
     cluster.run(cluster.now_us + 100 * MS)
     inject(board, "gc_pause", "broker(1)")
     board.heal(str(slow))
-    assert cluster.brokers[1].writes.stands
+    assert cluster.brokers[1].append_queue.active
     inject(board, "crash", "broker(1)")
-    assert not cluster.brokers[1].writes.stands
+    assert not cluster.brokers[1].append_queue.active
 
 
 def test_a_broker_has_eight_threads_for_requests_unless_told_otherwise() -> None:

@@ -258,14 +258,14 @@ def test_it_tells_beforehand_whether_the_isr_does_without(snapshot: SnapshotAsse
     cluster = busy_cluster()
     board = board_of(cluster)
     cluster.run(5 * SECOND)
-    said = board.expect(Action("inject", "slow_follower", "broker(3)", {"extra": 3 * SECOND}))
+    said = board.predict_action(Action("inject", "slow_follower", "broker(3)", {"extra": 3 * SECOND}))
     assert said.sentence == snapshot
     assert (said.under_min_isr, "checkout" in said.clients) == ((), True)
-    said = board.expect(Action("inject", "slow_follower", "followers(orders-0)", {"extra": 3 * SECOND}))
+    said = board.predict_action(Action("inject", "slow_follower", "followers(orders-0)", {"extra": 3 * SECOND}))
     assert "orders-0" in said.under_min_isr
-    said = board.expect(Action("inject", "slow_follower", "broker(3)", {"partition": "orders-1"}))
+    said = board.predict_action(Action("inject", "slow_follower", "broker(3)", {"partition": "orders-1"}))
     assert said.sentence == snapshot
-    assert board.expect(Action("inject", "slow_follower", "broker(5)")).sentence == snapshot
+    assert board.predict_action(Action("inject", "slow_follower", "broker(5)")).sentence == snapshot
 
 
 def test_a_reader_at_a_busy_follower_hears_of_the_hw_when_the_thread_does() -> None:

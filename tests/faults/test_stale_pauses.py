@@ -105,7 +105,7 @@ def test_committed_records_do_not_overtake_those_that_wait(monkeypatch: pytest.M
 def test_requests_do_not_overtake_those_that_wait(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, board = behind("2.8", "zookeeper", what=what)
     control: Any = cluster.brokers[3].control
-    obedience = control.obedience
+    obedience = control.controller_requests
     held = obedience._requests if what == "all" else obedience._news
     waits = [each[1] if what == "cache" else each[1][1] for each in held._waiting]
     taken: list[int] = []
@@ -147,7 +147,7 @@ def test_a_pause_over_healed_metadata_goes_back_with_its_cluster(kafka: str, mod
     saved = cluster.save(), board.save()
     ends = []
     control: Any = cluster.brokers[3].control
-    held = [control._held] if mode == "kraft" else [control.obedience._requests, control.obedience._news]
+    held = [control._held] if mode == "kraft" else [control.controller_requests._requests, control.obedience._news]
     waiting = [tuple(each._waiting) for each in held]
     for _ in range(2):
         assert [tuple(each._waiting) for each in held] == waiting != [()]

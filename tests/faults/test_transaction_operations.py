@@ -212,7 +212,7 @@ def test_an_id_that_is_forgotten_between_two_questions_awaits_no_marker() -> Non
     rig.hang()
     rig.run(6)
     number = rig.begin("find_hanging", topic="orders", max_transaction_timeout=LONG)
-    while rig.board.desk._jobs[number].stage != "described":
+    while rig.board.operation_runner._jobs[number].stage != "described":
         rig.run(0.0005)
     rig.talk.transactions(rig.talk.coordinator_of("pay")).registry.ids.clear()
     assert rig.answer(number) == ("", "1 hanging transaction")

@@ -100,7 +100,7 @@ def whole_cluster(plane: str = "kraft", seed: int = 7) -> Cluster:
         ),
         groups=(
             GroupSpec("billing", ("orders",), 2, 1 * MS, config={**short, **static}),
-            GroupSpec("shipping", ("orders",), 2, 1 * MS, config=short, to="sent"),
+            GroupSpec("shipping", ("orders",), 2, 1 * MS, config=short, output_topic="sent"),
         ),
         config={**CONFIG, **session},
     )  # fmt: skip
@@ -121,7 +121,7 @@ def action_of(fault: Fault, target: str = "", for_us: int = -1) -> Action:
     if fault.name == "clock_skew" and "client(" in aimed:
         # A record that lingers waits until the clock that was set back shows its time again (ProducerBatch).
         params = {**params, "by": 60 * SECOND}
-    return Action("inject", fault.name, aimed, dict(params), for_us if fault.lasting else -1)
+    return Action("inject", fault.name, aimed, dict(params), for_us if fault.is_lasting else -1)
 
 
 def struck(plane: str, fault: Fault, target: str = "", seed: int = 7) -> tuple[Cluster, FaultInjector]:

@@ -70,7 +70,7 @@ class Served:
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
         self.gateway = Gateway(self.session, **self._bounds)
-        self.gateway.doors.on_complaint = lambda broker, text: self.complaints.append(text)
+        self.gateway.listeners.on_error = lambda broker, text: self.complaints.append(text)
         await self.gateway.open(0)
         self._ready.set()
         await self._stop.wait()

@@ -193,7 +193,7 @@ def test_an_unclean_election_loses_what_acks_1_had_promised_and_the_client_can_s
     result = host.stop()
     assert told_now == list(range(10, 30))
     assert (result.ledger.acked, result.ledger.acked_lost) == (30, 20)
-    assert {each.client for each in result.ledger.books if each.acked_lost} == {"rdkafka"}
+    assert {each.client for each in result.ledger.clients if each.acked_lost} == {"rdkafka"}
 
 
 def test_a_client_that_is_called_like_one_of_the_playbooks_has_books_of_its_own() -> None:
@@ -201,6 +201,6 @@ def test_a_client_that_is_called_like_one_of_the_playbooks_has_books_of_its_own(
         assert len(sent(host, ["a", "b"], client_id="web", acks="all")) == 2
         assert len(sent(host, ["c"], client_id="shop", acks="all")) == 1
         until(lambda: host.asked(lambda cluster: cluster.query.acked("web")))
-    books = {each.client: each.acked for each in host.stop().ledger.books}
+    books = {each.client: each.acked for each in host.stop().ledger.clients}
     assert (books["web (wire)"], books["shop"]) == (2, 1)
     assert books["web"] > 0

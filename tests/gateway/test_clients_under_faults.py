@@ -101,7 +101,7 @@ def test_nobody_loses_what_all_had_acknowledged(tmp_path: Path) -> None:
             everybody.go_on()
         writers, readers, own = everybody.stop()
     result = host.stop()
-    books = {each.client: each for each in result.ledger.books}
+    books = {each.client: each for each in result.ledger.clients}
     for library, log in writers.items():
         assert len(log.acked) == log.sent > 50, library
         assert {each.value for each in log.acked} <= {each.value for each in readers[library].read}
@@ -142,7 +142,7 @@ def test_an_unclean_election_is_counted_alike_by_ledger_and_clients() -> None:
         until(lambda: everybody.end() > gone_at, "the new log stays shorter than the old")
         writers, readers, own = everybody.stop()
     result = host.stop()
-    books = {each.client: each for each in result.ledger.books}
+    books = {each.client: each for each in result.ledger.clients}
     lost = 0
     for library, log in writers.items():
         gone = {each.value for each in log.acked} - own.last

@@ -82,7 +82,9 @@ class Member:
 
 def known(cluster: Cluster) -> ConsumerGroup | None:
     """The group at its coordinator."""
-    found = [each.modern.groups["g"] for each in cluster.coordinators.values() if "g" in each.modern.groups]
+    found = [
+        each.consumer_groups.groups["g"] for each in cluster.coordinators.values() if "g" in each.consumer_groups.groups
+    ]
     return found[0] if found else None
 
 

@@ -99,9 +99,9 @@ def test_a_thousand_who_say_nothing_and_some_who_drip_hold_nobody_up() -> None:
                     each.sendall(METADATA[turn : turn + 1])
                 client.sendall(METADATA)
                 assert answered(client)
-        doors = host.gateway.doors
+        doors = host.gateway.listeners
         assert host.asked(lambda cluster: doors.count) >= 1_000
-        assert host.asked(lambda cluster: doors.kept) <= len(slow) * len(METADATA)
+        assert host.asked(lambda cluster: doors.queued_bytes) <= len(slow) * len(METADATA)
         for each in slow:
             each.sendall(METADATA[-1:])
             assert answered(each)
@@ -114,13 +114,13 @@ def test_a_length_alone_takes_no_memory_and_requests_are_not_heaped_up() -> None
         greedy = [connected(host) for _turn in range(20)]
         for each in greedy:
             each.sendall(struct.pack(">i", 1 << 20) + bytes(100))
-        doors = host.gateway.doors
+        doors = host.gateway.listeners
         host.act("gc_pause", "broker(1)", 1_000_000)
         with connected(host) as eager:
             eager.settimeout(0.3)
             with pytest.raises(TimeoutError):  # nobody reads, and what the kernel takes is little
                 eager.sendall(METADATA * 5_000_000)
-            assert host.asked(lambda cluster: doors.kept) < 20 * 200 + 1_000_000
+            assert host.asked(lambda cluster: doors.queued_bytes) < 20 * 200 + 1_000_000
         for each in greedy:
             each.close()
 
@@ -144,7 +144,7 @@ def test_answers_that_nobody_reads_are_not_heaped_up_and_others_are_served() -> 
             each.sendall(fetch)
 
         def unread() -> int:
-            doors = host.gateway.doors
+            doors = host.gateway.listeners
             connections = [each for door in doors._listeners.values() for each in door.connections]
             return int(host.asked(lambda _: sum(each._transport.get_write_buffer_size() for each in connections)))
 

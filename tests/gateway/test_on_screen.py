@@ -47,11 +47,11 @@ def test_a_fault_on_the_screen_closes_the_door() -> None:
 def test_time_goes_with_the_wall_whatever_is_pressed() -> None:
     async def what(bridge: GatewaySessionController, gateway: Gateway) -> None:
         for press in (lambda: bridge.pause(True), bridge.step, bridge.seek, bridge.back, bridge.previous, bridge.faster,
-                      lambda: bridge.by(-1_000_000), lambda: bridge.to_time(0)):  # fmt: skip
-            bridge.fired.clear()
+                      lambda: bridge.move_time(-1_000_000), lambda: bridge.to_time(0)):  # fmt: skip
+            bridge.queued_results.clear()
             press()
-            assert bridge.fired == [(WALL_CLOCK_ONLY, False)]
-        for branch in (bridge.fork, bridge.undo, bridge.redo, lambda: bridge.otherwise("", {})):
+            assert bridge.queued_results == [(WALL_CLOCK_ONLY, False)]
+        for branch in (bridge.fork, bridge.undo, bridge.redo, lambda: bridge.branch_with_settings("", {})):
             with pytest.raises(FaultError) as caught:
                 branch()
             assert caught.value.code == "wall_clock"
@@ -69,7 +69,7 @@ def test_time_goes_with_the_wall_whatever_is_pressed() -> None:
 def test_noise_is_told_but_not_without_end() -> None:
     async def what(bridge: GatewaySessionController, gateway: Gateway) -> None:
         for number in range(COMPLAINTS + 5):
-            gateway.doors.on_complaint(1, f"noise {number}")
-        assert len(bridge.fired) == COMPLAINTS
+            gateway.listeners.on_error(1, f"noise {number}")
+        assert len(bridge.queued_results) == COMPLAINTS
 
     asyncio.run(_shown(what))

@@ -42,7 +42,7 @@ class Wall:
 
 
 class Door:
-    silent = False
+    reading_paused = False
 
     def __init__(self, broker: int) -> None:
         self.broker = broker
@@ -53,13 +53,13 @@ class Door:
     def unread(self, connection: KafkaConnection, size: int) -> None:
         pass
 
-    def came(self, connection: KafkaConnection) -> bool:
+    def register(self, connection: KafkaConnection) -> bool:
         return True
 
-    def gone(self, connection: KafkaConnection) -> None:
+    def remove(self, connection: KafkaConnection) -> None:
         pass
 
-    def complain(self, text: str) -> None:
+    def report_error(self, text: str) -> None:
         self.complaints += 1
 
 

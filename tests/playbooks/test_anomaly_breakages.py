@@ -50,7 +50,7 @@ def acknowledged_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def any_sequence(patch: pytest.MonkeyPatch) -> None:
     """A leader looks at no sequence number."""
-    patch.setattr(ProducerStateManager, "judge", lambda *_args: (KafkaError.NONE, -1))
+    patch.setattr(ProducerStateManager, "check_append", lambda *_args: (KafkaError.NONE, -1))
 
 
 def run(steps: str, expected: str, *, acks: str = "all", idempotence: bool = True) -> SessionResult:

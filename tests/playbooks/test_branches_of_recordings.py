@@ -55,9 +55,9 @@ def reopened(path: Path, parent: Path | None = None) -> Branches:
 def grown(branches: Branches, events: int = 100_000) -> RecordedSession:
     growing = branches.growing
     assert growing is not None
-    while not growing.on(events):
+    while not growing.advance(events):
         pass
-    branches.arrive()
+    branches.adopt()
     recorder = branches.current.recorder
     assert recorder is not None
     recorder.flush()
@@ -120,7 +120,7 @@ def test_undoing_leaves_out_what_its_operator_did_last_and_refusals_do_not_count
 def test_none_leaves_where_it_settles_or_has_ended(tmp_path, snapshot):
     branches = reopened(headless(tmp_path / "was"))
     session = branches.current.session
-    while session.instant.phase == "steps":
+    while session.viewed_session.phase == "steps":
         session.advance(session.cluster.now_us + 100_000)
     with pytest.raises(FaultError) as settling:
         branches.fork()
@@ -186,7 +186,7 @@ def test_one_with_another_setting_comes_to_the_same_instant_and_replays(tmp_path
     branches.current.session.act(Action("inject", "lag", "broker(2)", {}, SECOND))
     branches.current.session.advance(15 * SECOND)
     assert harmed(session)
-    growing = branches.otherwise("acks=all", ACKS)
+    growing = branches.what_if("acks=all", ACKS)
     begun = grown(branches, 313)
     assert growing.percent == 100
     assert (harmed(branches.current.live), growing.branch.letter) == (0, "B")
@@ -208,11 +208,11 @@ def test_of_a_run_that_has_ended_it_settles_as_that_did(tmp_path):
     main = branches.current.session
     while main.advance(main.cluster.now_us + SECOND):
         pass
-    branches.otherwise("acks=all", ACKS)
+    branches.what_if("acks=all", ACKS)
     begun = grown(branches)
     here = branches.current.session
     assert here.cluster.now_us == main.cluster.now_us
-    assert here.instant.settles_us == main.instant.settles_us
+    assert here.viewed_session.settles_us == main.viewed_session.settles_us
     assert [each.verb for each in begun.actions] == ["settle"]
     assert harmed(branches.current.live) == 0
     assert files_of(path) == before
@@ -223,8 +223,8 @@ def test_what_the_operator_did_and_cannot_be_done_there_is_counted(tmp_path, sna
     branches.current.session.advance(3 * SECOND)
     branches.current.session.act(Action("admin", "elect_leaders", "", {"partition": "orders-0"}))
     branches.current.session.act(Action("inject", "lag", "broker(3)", {}, SECOND))
-    growing = branches.otherwise("fewer brokers", {"cluster.brokers": "2", "topics.orders.placement": "[[1, 2]]"})
-    while not growing.on(100_000):
+    growing = branches.what_if("fewer brokers", {"cluster.brokers": "2", "topics.orders.placement": "[[1, 2]]"})
+    while not growing.advance(100_000):
         pass
     assert growing.refused == 1
     assert growing.words("") == snapshot
@@ -234,7 +234,7 @@ def test_settings_that_lead_nowhere_are_told_in_one_line():
     branches = Branches(Session.start(loads(TAIL, "tail.yaml"), open_ended=True))
     for settings in ({"topics.nobody.config.x": "1"}, {"cluster.kafka": "0.1"}):
         with pytest.raises(FaultError) as told:
-            branches.otherwise("this", settings)
+            branches.what_if("this", settings)
         assert str(told.value).startswith("this: ")
         assert "\n" not in str(told.value)
     assert branches.growing is None

@@ -52,7 +52,7 @@ def test_what_is_kept_is_what_would_be_counted(name: str) -> None:
         asked += 1
         counted = cluster.query.findings()
         if asked % 7 == 0 or counted not in counts:
-            assert counted == len(cluster.checker.casebook.findings(cluster.now_us))
+            assert counted == len(cluster.checker.findings.findings(cluster.now_us))
         counts[counted] = counts.get(counted, 0) + 1
     assert max(counts) > 0
     assert session.finish().findings

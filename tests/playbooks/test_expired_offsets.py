@@ -49,7 +49,7 @@ def test_before_kip_211_a_reset_to_the_end_is_told_with_what_it_skipped(kafka: s
     result = played(kafka, "latest")
     (found,) = result.findings
     assert (found.kind, found.cause, found.group_id) == ("skipped", "offsets-expired", "billing")
-    assert [(place.log_offset, place.count) for place in found.places] == [(199, found.count)]
+    assert [(place.log_offset, place.count) for place in found.blocks] == [(199, found.count)]
     expired, reset = found.chain
     assert (expired.event_kind, reset.event_kind) == ("offsets_expired", "consumer_reset")
     assert 60_000_000 < expired.at_us < 105_000_000 < reset.at_us
@@ -72,7 +72,7 @@ def test_a_group_that_never_commits_is_moved_for_want_of_any_offset() -> None:
     result = played("3.9", "latest", commit="none")
     (found,) = result.findings
     assert (found.kind, found.cause, found.chain[0].event_kind) == ("skipped", "reset-latest", "consumer_reset")
-    assert found.places[0].log_offset == 199
+    assert found.blocks[0].log_offset == 199
 
 
 def test_a_group_that_was_empty_for_the_retention_has_lost_its_offsets_too() -> None:

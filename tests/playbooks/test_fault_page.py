@@ -79,7 +79,7 @@ def test_the_page_says_everything_about_a_fault(fault: Fault) -> None:
 def test_the_example_is_a_step_that_loads(fault: Fault) -> None:
     step = loaded(fault)
     assert (step.verb, step.name) == ("inject", fault.name)
-    assert (step.for_us > 0) == fault.lasting
+    assert (step.for_us > 0) == fault.is_lasting
     assert set(step.params) >= {param.name for param in fault.params if param.default is None}
     for param in fault.params:
         if param.default is not None and param.name in step.params:

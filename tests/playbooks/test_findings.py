@@ -182,7 +182,7 @@ def test_goldens_cover_ten_causes() -> None:
 def test_the_arithmetic_of_an_unclean_election_is_in_its_one_finding() -> None:
     (finding,) = told_of("unclean-election-arithmetic").findings
     assert finding.count == 8
-    assert sum(place.count for place in finding.places if place.acks == -1) == 3
+    assert sum(place.count for place in finding.blocks if place.acks == -1) == 3
     assert finding.committed == 3
 
 
@@ -237,7 +237,7 @@ def test_one_zone_lost_is_one_finding_over_many_partitions(snapshot: SnapshotAss
     assert tail.count == told.result.ledger.acked_lost > 100
     assert len(tail.partitions) == 8
     assert set(tail.clients) == {"clicks", "views"}
-    assert {place.acks for place in tail.places} == {1}
+    assert {place.acks for place in tail.blocks} == {1}
     assert ("node_down", 1) in {(link.event_kind, link.broker) for link in tail.chain}
     assert tail.sentence == snapshot
 
@@ -333,7 +333,7 @@ BREAKAGES: dict[str, Breaking] = {
     "an ISR that never stood": lambda each: _changed(
         each,
         _link(each, ACKNOWLEDGED_KIND),
-        words=each.chain[_link(each, ACKNOWLEDGED_KIND)].words.replace("[1, 2, 3]", "[1, 2]"),
+        text=each.chain[_link(each, ACKNOWLEDGED_KIND)].text.replace("[1, 2, 3]", "[1, 2]"),
     ),
     "times that go back": lambda each: replace(
         _changed(each, 0, at_us=9), chain=(replace(each.chain[0], at_us=9), *each.chain[1:])
@@ -342,7 +342,7 @@ BREAKAGES: dict[str, Breaking] = {
     "an end that drops nothing": lambda each: replace(
         each, chain=(*each.chain, replace(each.chain[0], event_kind="node_up"))
     ),
-    "one record less": lambda each: replace(each, places=_one_less(each.places)),
+    "one record less": lambda each: replace(each, blocks=_one_less(each.blocks)),
     "a cause that there is not": lambda each: replace(each, cause="bad-luck"),
     "a cause of something else": lambda each: replace(each, cause="reset-latest"),
 }
@@ -361,20 +361,20 @@ def test_a_corrupted_chain_is_detected(name: str, snapshot: SnapshotAssertion) -
 
 def test_a_wrong_last_isr_is_detected(snapshot: SnapshotAssertion) -> None:
     told = told_of("unclean-election-arithmetic")
-    words = told.findings[0].chain[0].words
-    broken = _changed(told.findings[0], 0, words=words.replace("later [1]", "later [1, 3]"))
-    assert words != broken.chain[0].words
+    words = told.findings[0].chain[0].text
+    broken = _changed(told.findings[0], 0, text=words.replace("later [1]", "later [1, 3]"))
+    assert words != broken.chain[0].text
     assert (words, told.audit((broken,))) == snapshot
 
 
 def test_merged_or_split_causes_are_detected(snapshot: SnapshotAssertion) -> None:
     told = told_of("last-replica-standing")
     one, other = told.findings
-    merged = replace(one, places=(*one.places, *other.places))
+    merged = replace(one, blocks=(*one.blocks, *other.blocks))
     wrong = {"merged": told.audit((merged,))}
-    (place,) = one.places
+    (place,) = one.blocks
     halves = tuple(
-        replace(one, sentence=one.sentence.replace("2 records", "1 record"), places=(part,))
+        replace(one, sentence=one.sentence.replace("2 records", "1 record"), blocks=(part,))
         for part in (replace(place, count=1), replace(place, count=1, log_offset=place.log_offset + 1))
     )
     wrong["split"] = told.audit((*halves, other))
@@ -386,7 +386,7 @@ def test_merged_or_split_causes_are_detected(snapshot: SnapshotAssertion) -> Non
 def test_one_record_in_two_blocks_is_detected(snapshot: SnapshotAssertion) -> None:
     told = told_of("last-replica-standing")
     one = told.findings[0]
-    twice = replace(one, places=(*one.places, *one.places), sentence=one.sentence.replace("2 records", "4 records"))
+    twice = replace(one, blocks=(*one.blocks, *one.blocks), sentence=one.sentence.replace("2 records", "4 records"))
     wrong = told.audit((twice,))
     assert wrong != []
     assert wrong == snapshot
@@ -407,7 +407,7 @@ def test_missing_records_are_a_finding_until_they_return() -> None:
     session = start_session(load(bundled.path_of("kip-101-loss")))
     kinds = []
     while session.advance(max_events=1):
-        kinds.append({each.kind for each in session.cluster.checker.casebook.findings(0)})
+        kinds.append({each.kind for each in session.cluster.checker.findings.findings(0)})
     assert {"missing"} in kinds
     assert kinds[0] == set()
     assert {each.kind for each in session.finish().findings} == {"lost"}

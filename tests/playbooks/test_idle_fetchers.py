@@ -33,7 +33,7 @@ def silence_s(kafka: str, mode: str) -> tuple[int, int]:
     assert isinstance(cluster, Cluster)
     led = went_on = 0
     while session.advance(cluster.now_us + 100_000) and not went_on:
-        leader = cluster.cluster_state.true_leader("orders-0")
+        leader = cluster.cluster_state.committed_leader("orders-0")
         if leader is None or leader.broker != 1 or leader.leadership is None or not leader.leader_epoch:
             continue
         if not led:

@@ -21,8 +21,8 @@ def test_the_page_is_what_the_registry_says() -> None:
 
 @pytest.mark.parametrize("definition", DEFINITIONS.values(), ids=list(DEFINITIONS))
 def test_each_has_a_promise_of_one_sentence_and_a_source(definition: InvariantDefinition) -> None:
-    assert definition.text.endswith(".")
-    assert ". " not in definition.text
+    assert definition.statement.endswith(".")
+    assert ". " not in definition.statement
     assert definition.source
     assert definition.title
     assert invariant_section(definition) in invariant_page()

@@ -59,14 +59,14 @@ def acks(matrix: SweepMatrix) -> None:
         nobody, one, everybody = (at(matrix, acks=level, min=least) for level in ("0", "1", "all"))
         assert lost(nobody)[0] > 5 * lost(one)[0] > 0 == lost(everybody)[0]
         assert 0 < nobody.total("unavailable_us") < everybody.total("unavailable_us")
-    assert matrix.telling == ("acks",)
+    assert matrix.significant_axes == ("acks",)
 
 
 def split_leader(matrix: SweepMatrix) -> None:
     assert lost(at(matrix, acks="1", min="2"))[0] > 140
     assert lost(at(matrix, acks="all", min="2")) == (0, 0)
-    assert matrix.front == (True, True, True, True)
-    assert matrix.telling == ("acks",)
+    assert matrix.pareto == (True, True, True, True)
+    assert matrix.significant_axes == ("acks",)
 
 
 def min_isr(matrix: SweepMatrix) -> None:
@@ -78,7 +78,7 @@ def min_isr(matrix: SweepMatrix) -> None:
         assert lost(waits) == (0, 0)
         assert waits.total("unavailable_us") > 60 * SECOND
     assert lost(at(matrix, min="2", unclean="true")) == (0, 0)
-    assert matrix.front[1]
+    assert matrix.pareto[1]
 
 
 def power_cut(matrix: SweepMatrix) -> None:
@@ -104,7 +104,7 @@ def retry(matrix: SweepMatrix) -> None:
 
 def last_replica(matrix: SweepMatrix) -> None:
     assert [lost(group)[1] > 0 for group in matrix.groups] == [True, False, False, False]
-    assert not matrix.front[0]
+    assert not matrix.pareto[0]
 
 
 def rolling_restart(matrix: SweepMatrix) -> None:
@@ -130,7 +130,7 @@ def partitions_added(matrix: SweepMatrix) -> None:
 
 def delayed_commit(matrix: SweepMatrix) -> None:
     assert [group.total("torn") > 20 for group in matrix.groups] == [True, True, False]
-    assert matrix.front == (False, False, True)
+    assert matrix.pareto == (False, False, True)
 
 
 CHECKS: dict[str, Any] = {

@@ -91,7 +91,7 @@ def test_the_answer_that_is_told_is_that_of_the_attempt_that_wrote() -> None:
     (found,) = run.result.findings
     refused = [link for link in found.chain if link.event_kind == "produce_refused"]
     assert (found.cause, len(refused)) == ("retry-without-idempotence", 1)
-    assert refused[0].words.split()[-1] == "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+    assert refused[0].text.split()[-1] == "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
     assert found.chain[0].at_us < refused[0].at_us < 13_000_000
     assert run.blamed_in_vain() == [], "neither disk kept anybody from anything"
 

@@ -23,11 +23,15 @@ def text(keys: str, kafka: str = "3.9", topics: str = "topics: [orders]") -> str
 
 def test_what_a_group_writes() -> None:
     (group,) = loads(text("to: bills, commit: transaction, to_config: {transaction.timeout.ms: 5000}"), "x").spec.groups
-    assert (group.to, group.commit, group.to_config) == ("bills", "transaction", {"transaction.timeout.ms": 5000})
+    assert (group.output_topic, group.commit, group.output_config) == (
+        "bills",
+        "transaction",
+        {"transaction.timeout.ms": 5000},
+    )
     (group,) = loads(text("to: bills, commit: sync", "0.9"), "x").spec.groups
-    assert (group.to, group.commit, group.to_config) == ("bills", "sync", {})
+    assert (group.output_topic, group.commit, group.output_config) == ("bills", "sync", {})
     (group,) = loads(text("commit: sync"), "x").spec.groups
-    assert (group.to, group.to_config) == ("", {})
+    assert (group.output_topic, group.output_config) == ("", {})
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_quorum_keeps_it_until_others_are_in_sync() -> None:
 
 
 def test_another_record_at_the_same_offset_is_what_leader_epochs_are_about() -> None:
-    causes = {each.cause for each in finished(ANOTHER_PAST).findings if -1 in {place.acks for place in each.places}}
+    causes = {each.cause for each in finished(ANOTHER_PAST).findings if -1 in {place.acks for place in each.blocks}}
     assert HW_TRUNCATION in causes
     assert causes <= {HW_TRUNCATION, UNCLEAN_ELECTION}
     assert not Profile.of("0.8.2").epoch_truncation

@@ -100,7 +100,7 @@ def check(playbook: Playbook) -> None:
     """Losses and duplicates, in both directions."""
     session, result = run(playbook)
     found, ledger = by_name(result), result.ledger
-    facts = session.cluster.checker.witness.listening.anomalies.facts.key("orders-0")
+    facts = session.cluster.checker.anomalies.history.anomalies.facts.key("orders-0")
     assert [each.name for each in result.anomalies if not each.legal] == []
     if result.verdict == "inconclusive":
         return  # A fault had nobody to strike, so that others were never healed.
@@ -162,9 +162,9 @@ def test_markers_of_transactions_take_no_memory() -> None:
 
     def entries() -> tuple[int, int]:
         checker = session.cluster.checker
-        anomalies = checker.witness.listening.anomalies
+        anomalies = checker.anomalies.history.anomalies
         anomalies.cases(session.cluster.now_us)
-        saved = (checker.readings.save()[1], checker.casebook.readers.save()[0])
+        saved = (checker.readings.save()[1], checker.findings.readers.save()[0])
         return anomalies.entries - anomalies.cycles.entries - anomalies.lags.entries, len(str(saved))
 
     session.advance(8_000_000)

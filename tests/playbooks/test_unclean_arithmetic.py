@@ -53,7 +53,7 @@ def test_three_of_the_eight_were_promised_by_acks_all(kafka: str) -> None:
     result = run(bundled(), kafka)
     assert result.verdict == "pass"
     assert lost(result) == {-1: 3, 1: 5}
-    (book,) = result.ledger.books
+    (book,) = result.ledger.clients
     assert (book.acked, book.acked_lost, book.committed_lost) == (10, 8, 3 if kafka in FRESH else 8)
     assert book.ranges["acked_lost"] == ((2, 5), (6, 11)), "number 5 was refused"
     assert (book.failed, book.ranges["failed"]) == (1, ((5, 6),))

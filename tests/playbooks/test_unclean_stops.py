@@ -79,5 +79,5 @@ def test_the_word_of_its_leader_is_no_return() -> None:
 @pytest.mark.parametrize("source", [UNFENCED_BY_THE_DEAD, IN_SYNC_AFTER_DEATH])
 def test_a_registration_is_one(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A controller that does not drop who registers anew breaks the promise, as both do a moment later."""
-    monkeypatch.setattr(ReplicationControlManager, "forgotten", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "handle_unclean_shutdown", lambda _self, _broker, _by: [])
     assert [each.invariant for each in run(source)[1].violations] == ["unclean-exclusion"]

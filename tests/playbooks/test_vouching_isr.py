@@ -31,6 +31,6 @@ def test_the_isr_is_that_of_the_answer_not_of_the_commit() -> None:
     result = finished(COMMITTED_LATER)
     lost = [each for each in result.findings if each.kind == "lost" and "orders-0" in each.partitions]
     assert lost
-    promises = [link.words for each in lost for link in each.chain if link.event_kind == "records_acked"]
+    promises = [link.text for each in lost for link in each.chain if link.event_kind == "records_acked"]
     assert promises
     assert any("[1, 2, 3]" in words for words in promises)

@@ -65,7 +65,7 @@ def test_it_is_found_out_in_the_end(source: str, partition: str, since_s: int, u
 
 
 def test_a_checker_that_forgets_former_controllers_is_too_strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Disturbances, "lately_in_office", lambda _self, _since_us: ())
+    monkeypatch.setattr(Disturbances, "recent_controllers", lambda _self, _since_us: ())
     assert "alter-partition" in finished(ASKED_THE_DEAD)[1]
 
 

@@ -79,7 +79,7 @@ def inconsistencies(finding: Finding, cluster_state: ClusterState, history: Clus
         found.append(f"no cause {finding.cause!r}")
     elif finding.kind not in cause.kinds and finding.kind != MISSING:
         found.append(f"{finding.cause} does not explain {finding.kind} records")
-    if not finding.chain or not finding.places:
+    if not finding.chain or not finding.blocks:
         return [*found, "a finding without a chain or without places"]
     times = [link.at_us for link in finding.chain]
     if times != sorted(times):
@@ -104,7 +104,7 @@ def _brokers(finding: Finding, cluster_state: ClusterState) -> list[str]:
         known = {*record.assignment, *(each.broker for each in cluster_state.epoch_branches[link.partition].by_id)}
         moved = any(each.event_kind == ReplicaDeleted.kind for each in finding.chain)
         if link.broker not in known and not moved:
-            found.append(f"broker {link.broker} is no replica of {link.partition}: {link.words}")
+            found.append(f"broker {link.broker} is no replica of {link.partition}: {link.text}")
     return found
 
 
@@ -115,7 +115,7 @@ def _counts(finding: Finding) -> list[str]:
     found = [] if shown == str(finding.count) else [f"{finding.count} records, but the sentence says {shown}"]
     spans = sorted(
         (each.partition, each.leader_epoch, each.log_offset, each.log_offset + each.count)
-        for each in finding.places
+        for each in finding.blocks
         if each.log_offset >= 0
     )
     for one, other in pairwise(spans):
@@ -132,7 +132,7 @@ def _promised(finding: Finding) -> list[str]:
     early = [link.event_kind for link in finding.chain[: indexes[0]] if link.event_kind not in _BEFORE]
     found = [f"{kind} precedes the acknowledgement" for kind in early]
     definition = finding.chain[indexes[0]]
-    if finding.cause != ACKS_0 and f"broker{'s' if 'brokers' in definition.words else ''} " not in definition.words:
+    if finding.cause != ACKS_0 and f"broker{'s' if 'brokers' in definition.text else ''} " not in definition.text:
         found.append("the acknowledgement names no broker")
     return found
 
@@ -142,20 +142,20 @@ def _dropped(finding: Finding, history: ClusterHistory) -> list[str]:
     found = []
     last = finding.chain[-1]
     if last.event_kind not in _ENDS:
-        found.append(f"the chain ends with {last.event_kind}: {last.words}")
+        found.append(f"the chain ends with {last.event_kind}: {last.text}")
     kinds = [link.event_kind for link in finding.chain]
     needed = [each for each in _NEEDS.get(finding.cause, ()) if each not in kinds]
     found += [f"{finding.cause} without any {each}" for each in needed]
     cuts = [link for link in finding.chain if link.event_kind == Truncated.kind]
     whole = [link for link in cuts if not _was_cut(link, finding, history)]
-    return found + [f"broker {link.broker} did not truncate what the chain says: {link.words}" for link in whole]
+    return found + [f"broker {link.broker} did not truncate what the chain says: {link.text}" for link in whole]
 
 
 def _was_cut(link: ChainEvent, finding: Finding, history: ClusterHistory) -> bool:
     """Return whether this replica was truncated at that time and lost any of these records."""
-    for place in finding.places:
+    for place in finding.blocks:
         end = place.log_offset + place.count
-        for cut in history.cuts_at(place.partition, (place.log_offset, end), link.at_us):
+        for cut in history.truncations_at(place.partition, (place.log_offset, end), link.at_us):
             if (cut.event.broker, cut.event.at_us) == (link.broker, link.at_us):
                 return True
     return False
@@ -195,19 +195,19 @@ def _sum(findings: Iterable[Finding]) -> int:
 def _vouched(finding: Finding, cluster_state: ClusterState, ledger: Ledger) -> list[str]:
     """Return inconsistencies between the ISR in the acknowledgement and the ISR that had the records."""
     promises = [link for link in finding.chain if link.event_kind == ACKNOWLEDGED_KIND]
-    found_isr = re.search(r"ISR \[([^]]*)\]", promises[0].words) if promises else None
+    found_isr = re.search(r"ISR \[([^]]*)\]", promises[0].text) if promises else None
     if found_isr is None or promises[0].partition not in cluster_state.records:
         return []
     isr = {int(each) for each in found_isr.group(1).split(",") if each.strip()}
-    later = re.search(r"ISR \[[^]]*\], later \[([^]]*)\]", promises[0].words)
+    later = re.search(r"ISR \[[^]]*\], later \[([^]]*)\]", promises[0].text)
     found = _stood_behind(
-        isr, finding.places[0], finding.places[0].log_offset, {promises[0].broker}, cluster_state, ledger
+        isr, finding.blocks[0], finding.blocks[0].log_offset, {promises[0].broker}, cluster_state, ledger
     )
     if later is not None:
-        last = finding.places[-1]
+        last = finding.blocks[-1]
         isr = {int(each) for each in later.group(1).split(",") if each.strip()}
         end = last.log_offset + last.count - 1
-        writers = {int(each) for each in re.findall(r"\d+", promises[0].words.partition(" wrote ")[0])}
+        writers = {int(each) for each in re.findall(r"\d+", promises[0].text.partition(" wrote ")[0])}
         found += _stood_behind(isr, last, end, writers, cluster_state, ledger)
     return found
 
@@ -216,7 +216,7 @@ def _stood_behind(
     isr: set[int], place: RecordBlock, offset: int, writers: set[int], cluster_state: ClusterState, ledger: Ledger
 ) -> list[str]:
     stood = [
-        set(ledger.vouched.isr_at(place.partition, epoch_branch.id, offset))
+        set(ledger.ack_isrs.isr_at(place.partition, epoch_branch.id, offset))
         for epoch_branch in cluster_state.epoch_branches[place.partition].by_id
         if epoch_branch.epoch == place.leader_epoch and epoch_branch.broker in writers
     ]

@@ -61,6 +61,6 @@ def _overlap(one: Finding, other: Finding) -> bool:
 def _records(finding: Finding) -> set[tuple[str, str, int]]:
     return {
         (place.partition, place.client, (place.log_offset if place.sequence < 0 else place.sequence) + index)
-        for place in finding.places
+        for place in finding.blocks
         for index in range(place.count)
     }

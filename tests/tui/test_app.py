@@ -286,7 +286,7 @@ async def test_help_is_made_from_the_keys():
         assert isinstance(driver.app.screen, HelpScreen)
         text = " ".join(driver.text().replace("│", " ").split())  # long words go on in the next line
         for key in KEYS:
-            assert key.words in text
+            assert key.description in text
         await driver.press("escape")
         assert not isinstance(driver.app.screen, HelpScreen)
 

@@ -100,7 +100,7 @@ def library_loss():
     """Fifty seconds of a playbook of the library: looked at only, never moved."""
     bridge = SessionController(Session.start(load(path_of("acks-1-lost-tail")), open_ended=True), StepClock())
     bridge.session.advance(50 * SECOND)
-    bridge.look()
+    bridge.refresh_view()
     return bridge
 
 

@@ -38,7 +38,7 @@ def lived(clock=None):
     simulation.session.advance(SECOND)
     simulation.act(CRASH)
     simulation.session.advance(2 * SECOND)
-    simulation.look()
+    simulation.refresh_view()
     return simulation
 
 
@@ -166,7 +166,7 @@ def test_the_list_of_branches_has_its_columns(width):
     line = text_of(branches.line(row, width, chosen=True))
     assert len(line) <= width
     assert line.startswith("▌ C ▶    main at 00:44.000")
-    numbers = [row.lost, row.missing, row.failed, row.unknown, row.broken]
+    numbers = [row.lost, row.missing, row.failed, row.unknown, row.violations]
     heading = text_of(branches.heading(width))
     assert heading.split()[:5] == ["branch", "forked", "at", "now", "at"]
     for name, number in zip(("lost", "missing", "failed", "unknown", "viol."), numbers, strict=True):
@@ -199,9 +199,9 @@ def test_numbers_that_differ_are_marked():
 
 def test_bookmarks_stand_in_order_and_once():
     marks = Bookmarks()
-    assert marks.put(Bookmark(2 * SECOND, "main"))
-    assert marks.put(Bookmark(SECOND, "B"))
-    assert not marks.put(Bookmark(2 * SECOND, "main"))
+    assert marks.add(Bookmark(2 * SECOND, "main"))
+    assert marks.add(Bookmark(SECOND, "B"))
+    assert not marks.add(Bookmark(2 * SECOND, "main"))
     assert [each.words for each in marks] == ["00:01.000  B", "00:02.000  main"]
     marks.drop(marks[0])
     assert len(marks) == 1
@@ -358,9 +358,9 @@ def test_every_branch_is_sealed_and_told(tmp_path, capsys, snapshot):
     branches = Branches(live)
     branches.current.session.advance(SECOND)
     branches.fork()
-    while not branches.growing.on(100_000):
+    while not branches.growing.advance(100_000):
         pass
-    branches.arrive()
+    branches.adopt()
     assert session_end.seal_all(branches) == 0
     told = capsys.readouterr().out.splitlines()
     assert [line for line in told if line.startswith("branch ")] == snapshot
@@ -375,9 +375,9 @@ def test_sealing_that_is_interrupted_names_all_that_is_not_sealed(tmp_path, caps
     live = Session.start(timed(settle="1s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     branches = Branches(live)
     branches.fork()
-    while not branches.growing.on(100_000):
+    while not branches.growing.advance(100_000):
         pass
-    branches.arrive()
+    branches.adopt()
 
     def interrupt(_session):
         raise KeyboardInterrupt

@@ -53,7 +53,7 @@ async def test_the_past(golden):
         act(driver, "crash", 1)
         await driver.seconds(3)
         driver.bridge.to_time(3_250_000)
-        driver.main.share_out()
+        driver.main.place_panes()
         await driver.press("down")
         async for size in driver.at_sizes(SIZES):
             assert trimmed(driver.text()) == golden(f"past-{size}")

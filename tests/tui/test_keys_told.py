@@ -61,11 +61,11 @@ async def test_toasts_and_panes_tell_the_keys_of_the_user(snapshot):
 
 def test_every_stop_of_the_tour_does(snapshot):
     tour, own = Tour(remapped(OTHER)), Tour()
-    told = [tour.told(f"{stop.text} {stop.keys}") for stop in STOPS]
+    told = [tour.filled(f"{stop.text} {stop.keys}") for stop in STOPS]
     assert told == snapshot
     assert tour.rows(60)[-1].pieces[1] == ("x", "key")
-    assert all("{" not in own.told(f"{stop.text} {stop.keys}") for stop in STOPS)
-    assert own.told(STOPS[1].keys) == "→ or l"
+    assert all("{" not in own.filled(f"{stop.text} {stop.keys}") for stop in STOPS)
+    assert own.filled(STOPS[1].keys) == "→ or l"
     assert len({key.id for key in KEYS}) == len(KEYS)
 
 

@@ -26,7 +26,7 @@ def test_they_are_set_apart_until_asked_for() -> None:
     told = partition_matrix.build_matrix(seen.view, width=80, height=10, cursor=(0, 0))
     assert told.position == "i: 50 internal"
     seen.shows_internal = True
-    seen.look()
+    seen.refresh_view()
     assert (len(seen.view.partitions), seen.view.internal) == (51, ())
 
 
@@ -34,7 +34,7 @@ def test_what_befalls_them_is_counted_while_they_are_out_of_sight() -> None:
     seen = bridge()
     seen.session.cluster.crash(2)
     seen.session.advance(20_000_000)
-    view = seen.look()
+    view = seen.refresh_view()
     hurt = sum(each.under_replicated for each in (*view.partitions, *view.internal))
     assert hurt == seen.session.cluster.query.under_replicated() > 1
 

@@ -26,7 +26,7 @@ def small():
 
 def sheet_of(driver):
     """What the sheet of faults is open on, empty while it is not."""
-    top = driver.main.foremost()
+    top = driver.main.top_selection()
     return top.target_words() if top.query_one("#whichkey-pane").display else ""
 
 

@@ -170,7 +170,7 @@ def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, termin
     left_at = [line.replace(str(recorded), "<session>") for line in told.err.splitlines() if str(recorded) in line]
     assert [left_at[0], told.out.splitlines()[0]] == snapshot
     (path,) = tmp_path.iterdir()
-    assert left.back == Destination(SESSION, str(path))
+    assert left.previous_destination == Destination(SESSION, str(path))
     assert replay(read_session(path)).digest == session_files.read_manifest(path).digest
     assert files_of(recorded) == before
 

@@ -52,7 +52,7 @@ class _Fault:
         self.letter = letter
         self.summary = "It breaks something."
         self.params = ()
-        self.usual_for_us = -1
+        self.default_duration_us = -1
 
 
 FAULTS = [_Fault(letter) for letter in "abcd"]

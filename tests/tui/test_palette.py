@@ -129,7 +129,7 @@ async def test_violations_are_gone_to(monkeypatch, snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(2)
         broken = Violation(SECOND, "HighWatermarkMonotonic", "orders-0", "it fell from 9 to 3")
-        monkeypatch.setattr(type(driver.bridge.chronicle), "broken", lambda *_: (broken,))
+        monkeypatch.setattr(type(driver.bridge.chronicle), "violations", lambda *_: (broken,))
         hits = await found(driver, ViolationProvider, "violation")
         assert [text_of(hit) for hit in hits] == snapshot
         await chosen(driver, hits)

@@ -30,7 +30,7 @@ class FakeApp:
     toured = False
 
     def __init__(self, fault_record, request):
-        self.run, self.request, self.back, self.sessions = fault_record, request, None, None
+        self.run, self.request, self.previous_destination, self.sessions = fault_record, request, None, None
 
     def begin_tour(self):
         self.toured = True
@@ -68,7 +68,11 @@ def test_each_session_is_sealed_and_told_before_the_next_is_opened(apps, quiet, 
     assert len(told) == 2
     assert all((Path(path) / "manifest.json").exists() for path in told)
     assert ["-s3-" in told[0], "-s9-" in told[1]] == [True, True]
-    assert [app.back for app in made] == [None, Destination(SESSION, told[0]), Destination(SESSION, old)]
+    assert [app.previous_destination for app in made] == [
+        None,
+        Destination(SESSION, told[0]),
+        Destination(SESSION, old),
+    ]
     assert [app.sessions for app in made] == [out] * 3
 
 

@@ -26,7 +26,7 @@ DOINGS = (
     {"leader_down": True, "at_follower": False},
     {"missing": 5},
     {"autopsy": True},
-    {"asked": True},
+    {"prevention_requested": True},
     {"autopsy": False, "in_past": True},
 )
 """What changes where each stop is done."""
@@ -43,13 +43,13 @@ def test_every_stop_is_done_by_its_own_doing_and_by_nothing_before():
     tour, sight = Tour(), BEGIN
     assert len(DOINGS) == len(STOPS) - 1
     for number, change in enumerate(DOINGS):
-        assert not tour.look(sight)
+        assert not tour.advance(sight)
         assert tour.at == number
         sight = replace(sight, **change)
-        assert tour.look(sight) is STOPS[number].stops_time
+        assert tour.advance(sight) is STOPS[number].stops_time
         assert tour.at == number + 1
     assert tour.over
-    tour.look(BEGIN)
+    tour.advance(BEGIN)
     assert tour.over
 
 
@@ -57,14 +57,14 @@ def test_every_stop_is_done_by_its_own_doing_and_by_nothing_before():
 def test_a_chance_that_has_gone_comes_again(at):
     tour = Tour()
     tour.at = at
-    tour.look(replace(BEGIN, now_us=SECOND, paused=False))
+    tour.advance(replace(BEGIN, now_us=SECOND, paused=False))
     assert tour.at == PAUSE_TASK
 
 
 def test_the_past_counts_for_nothing_before_it_is_asked_for():
     tour = Tour()
     tour.at = 4
-    tour.look(replace(BEGIN, in_past=True, leader_down=True))
+    tour.advance(replace(BEGIN, in_past=True, leader_down=True))
     assert tour.at == 4
 
 
@@ -74,7 +74,7 @@ def test_every_text_fits_a_small_terminal_and_names_keys_that_there_are():
     for tour.at in range(len(STOPS)):
         assert len(tour.rows(WIDTH - 4)) <= 5
     for stop in STOPS:
-        named = [word for word in tour.told(stop.keys).replace(",", "").replace(";", "").split() if len(word) == 1]
+        named = [word for word in tour.filled(stop.keys).replace(",", "").replace(";", "").split() if len(word) == 1]
         assert set(named) <= known
 
 

@@ -172,7 +172,8 @@ def test_the_fork_is_the_first_differing_offset():
 
 def running(**more):
     fields = {
-        "playbook": "sandbox", "seed": 7, "paused": False, "seeking": False, "ended": False, "asked": 1.0, "real": 1.0,
+        "playbook": "sandbox", "seed": 7, "paused": False, "seeking": False, "ended": False,
+        "requested_speed": 1.0, "real_speed": 1.0,
     }  # fmt: skip
     return status_bar.RunStatus(**(fields | more))
 
@@ -187,15 +188,17 @@ def test_the_fields_of_the_status_bar_never_move(width):
         running(paused=True),
         running(seeking=True),
         running(ended=True),
-        running(asked=1000.0, real=312.0),
-        running(asked=0.25, real=0.1),
+        running(requested_speed=1000.0, real_speed=312.0),
+        running(requested_speed=0.25, real_speed=0.1),
     ):
         assert widths(fake_views.troubled(), state) == calm
 
 
 def test_the_status_bar_fits_80_columns():
     fields = status_bar.build(
-        fake_views.troubled(), running(playbook="a-very-long-name", seed=123_456, asked=1000.0, real=3.0), 80
+        fake_views.troubled(),
+        running(playbook="a-very-long-name", seed=123_456, requested_speed=1000.0, real_speed=3.0),
+        80,
     ).fields
     assert sum(len(text) for text, _role in fields) <= 80
 
@@ -204,9 +207,9 @@ def test_the_speed_is_told_twice_only_when_the_machine_is_the_limit():
     def text(**more):
         return "".join(part for part, _role in status_bar.build(fake_views.view(), running(**more), 120).fields)
 
-    assert "×1000 real ×310 " in text(asked=1000.0, real=312.4)
-    assert "real" not in text(asked=10.0, real=9.8)
-    assert "real" not in text(asked=10.0, real=1.0, paused=True)
+    assert "×1000 real ×310 " in text(requested_speed=1000.0, real_speed=312.4)
+    assert "real" not in text(requested_speed=10.0, real_speed=9.8)
+    assert "real" not in text(requested_speed=10.0, real_speed=1.0, paused=True)
 
 
 def test_the_pill_says_it_in_words():
@@ -294,7 +297,7 @@ class Param:
 class Fault:
     def __init__(self, letter, params=(), usual_for_us=-1):
         self.name, self.letter, self.title, self.summary, self.params = letter, letter, "lag", "Slow.", params
-        self.usual_for_us = usual_for_us
+        self.default_duration_us = usual_for_us
 
 
 def test_the_sheet_names_the_length_of_time_that_a_fault_will_use():

@@ -131,7 +131,7 @@ class KeyBinding:
     """Textual's names of the keys, separated by commas."""
     shown: str
     action: str
-    words: str
+    description: str
     group: str
     bar: str = ""
     """Label on the key bar; empty if it is not on the bar."""
@@ -259,7 +259,7 @@ def program_bindings() -> list[BindingType]:
 
 
 def _binding(key: KeyBinding, action: str = "", *, first: bool = False) -> Binding:
-    return Binding(key.keys, action or key.action, key.words, id=key.id, show=False, priority=first)
+    return Binding(key.keys, action or key.action, key.description, id=key.id, show=False, priority=first)
 
 
 def manual_rows(groups: Sequence[tuple[str, Sequence[KeyBinding]]]) -> str:
@@ -267,7 +267,7 @@ def manual_rows(groups: Sequence[tuple[str, Sequence[KeyBinding]]]) -> str:
     lines = ["| key | what it does | id |", "|---|---|---|"]
     for title, keys in groups:
         lines.append(f"| **{title}** | | |")
-        lines += [f"| `{key.shown}` | {key.words} | `{key.id}` |" for key in keys]
+        lines += [f"| `{key.shown}` | {key.description} | `{key.id}` |" for key in keys]
     return "\n".join(lines)
 
 

@@ -269,7 +269,7 @@ class KeyScope:
     title: str
     kind: Kind
     keys: tuple[KeyBinding, ...]
-    through: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     """Ids of keys of the main screen that work in it."""
 
     @property
@@ -376,17 +376,17 @@ def bindings_of(name: str) -> list[BindingType]:
 def _own(scope: KeyScope, *, early: bool) -> Iterator[Binding]:
     for each in scope.keys:
         priority = early and "escape" not in each.keys
-        yield Binding(each.keys, each.action, each.words, id=each.id, show=False, priority=priority)
+        yield Binding(each.keys, each.action, each.description, id=each.id, show=False, priority=priority)
 
 
 def _shared(scope: KeyScope) -> Iterator[Binding]:
-    for each in (each for each in KEYS if each.id in scope.through):
+    for each in (each for each in KEYS if each.id in scope.shared):
         action = f"main({each.action!r})"
         if scope.kind == "mode" and each.id in ACTS:
             action = f"act({each.id!r})"
         elif each.id in (*OWN, "filter"):
             action = each.action
-        yield Binding(each.keys, action, each.words, id=scoped_id(scope.name, each.id), show=False)
+        yield Binding(each.keys, action, each.description, id=scoped_id(scope.name, each.id), show=False)
 
 
 def keymap_of(keys: Sequence[KeyBinding]) -> dict[str, str]:
@@ -395,7 +395,7 @@ def keymap_of(keys: Sequence[KeyBinding]) -> dict[str, str]:
     by_id = {each.id: each for each in keys}
     for scope in scopes():
         taken = {name for each in keys_of(scope.name, keys) for name in each.keys.split(",")}
-        for name in scope.through:
+        for name in scope.shared:
             left = [each for each in by_id[name].keys.split(",") if each not in taken]
             found[scoped_id(scope.name, name)] = ",".join(left) or NOWHERE
     return found
@@ -488,7 +488,7 @@ def hidden(wanted: Wanted, keys: Sequence[KeyBinding] | None = None) -> list[tup
     notes = []
     for scope in (each for each in scopes() if each.kind == "mode"):
         own = {key: each.id for each in found.values() if each.group == scope.name for key in each.keys.split(",")}
-        for name in scope.through:
+        for name in scope.shared:
             for pressed in found[name].keys.split(","):
                 over = own.get(pressed)
                 if over is not None and (over in wanted or name in wanted):

@@ -279,7 +279,7 @@ PATIENCE_S = 1.0
 
 
 class ProgressLine:
-    """Progress line of one task on a terminal; use it as a context manager and call :meth:`tell` often."""
+    """Progress line of one task on a terminal; use it as a context manager and call :meth:`update` often."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -301,7 +301,7 @@ class ProgressLine:
             self._bar.stop()
             self._bar = None
 
-    def tell(self, words: Callable[[], str]) -> None:
+    def update(self, words: Callable[[], str]) -> None:
         """Show ``words()`` as progress, if the task has taken long enough and the console is a terminal."""
         now = self._clock()
         if now - self._started >= PATIENCE_S and self._console.is_terminal and not self._console.quiet:

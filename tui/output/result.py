@@ -539,7 +539,7 @@ def disallowed_anomaly_lines(anomalies: Sequence[AnomalyReport]) -> list[str]:
     """Return the anomalies that the settings do not allow, with an example: ``lost-write (8) of checkout at ...``."""
     return [
         f"{each.name} ({each.found}){_where(each)} at {time_in_seconds(each.examples[0].at_us)}: "
-        f"{each.examples[0].words}"
+        f"{each.examples[0].text}"
         for each in anomalies
         if not each.legal
     ]
@@ -609,7 +609,7 @@ def _lines(links: Sequence[ChainEvent], width: int, *, timed: bool) -> list[str]
 
 def _link_line(link: ChainEvent, *, timed: bool) -> str:
     when = f"{time_in_seconds(link.at_us):>9}  " if timed else ""
-    return f"{_INDENT}  {when}{link.words}"
+    return f"{_INDENT}  {when}{link.text}"
 
 
 STYLES = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
@@ -646,7 +646,7 @@ def print_result(console: Console, result: SessionResult) -> None:
         print_clients(console, result.clients)
     for line in outage_texts(result.unavailable):
         print_line(console, f"unavailable  {line}", "yellow")
-    print_losses(console, result.ledger.books)
+    print_losses(console, result.ledger.clients)
     print_findings(console, result.findings, timed=bool(result.virtual_us))
     _print_violations(console, result)
     print_anomalies(console, result.anomalies)

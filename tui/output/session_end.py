@@ -91,7 +91,7 @@ def seal(session: Session, which: str = "the session") -> SessionResult:
     with ProgressLine(stderr_console()) as progress_line:
         session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
-            progress_line.tell(lambda: f"settling and sealing {which}, at {compact_duration(session.cluster.now_us)}")
+            progress_line.update(lambda: f"settling and sealing {which}, at {compact_duration(session.cluster.now_us)}")
         return session.finish()
 
 

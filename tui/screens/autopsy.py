@@ -68,7 +68,7 @@ class AutopsyRequest:
     """Time of the frame to go to."""
     branches: bool = False
     """Whether to start a branch there."""
-    told: str = ""
+    message: str = ""
     """Message to show then."""
     change: finding_page.RemedyChoice | None = None
     """Setting to change from the beginning, in a branch up to the time shown; None: no change."""

@@ -419,10 +419,10 @@ class ModeScreen(LiveScreen, Paned, Sheets):
             await self.run_action(name)
             return
         if name in AT_SELECTED_TIME:
-            self.arrive()
+            self.go_to_selected_time()
         await self.main.press(name)
         if name in AT_SELECTED_TIME and name not in KEEPS_SELECTION:
-            self.done()
+            self.action_performed()
 
     async def press(self, name: str) -> None:
         """Perform the key with this id."""

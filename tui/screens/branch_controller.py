@@ -63,15 +63,15 @@ class BranchController:
         """Leave an autopsy for the time of a frame, for a branch from there, or for a branch with a changed setting."""
         change = onward.change
         if change is not None:
-            self.begin(lambda: self._bridge.otherwise(change.name, change.settings))
+            self.begin(lambda: self._bridge.branch_with_settings(change.name, change.settings))
         elif not onward.branches:
             self._screen.go_to(onward.at_us)
         else:
             self._bridge.to_time(onward.at_us)
             self._screen.jumped()
             self.begin(self._bridge.fork)
-            if onward.told:
-                self._screen.toast(onward.told, seconds=LONG_S)
+            if onward.message:
+                self._screen.toast(onward.message, seconds=LONG_S)
 
     def branched(self) -> None:
         """After an action that may have started a branch: show its progress, or report that it is ready."""
@@ -81,9 +81,9 @@ class BranchController:
             self._screen.app.push_screen(GrowingScreen(self._screen.look, self._bridge))
             self._screen.moved()
         else:
-            self.tell_news()
+            self.report_news()
 
-    def tell_news(self) -> None:
+    def report_news(self) -> None:
         """Report branches that are ready, or failed."""
         from tui.screens.time_travel import GrowingScreen  # noqa: PLC0415 - first paint does without it
 
@@ -94,8 +94,8 @@ class BranchController:
         for text, good in self._bridge.news:
             self._screen.toast(text, "information" if good else "warning")
         self._bridge.news.clear()
-        self.changed_over()
-        beside, self._bridge.beside = self._bridge.beside, None
+        self.switched()
+        beside, self._bridge.compare_next = self._bridge.compare_next, None
         if beside is not None:
             self.compare(beside)
 
@@ -108,11 +108,11 @@ class BranchController:
             return
         if message:
             self._screen.toast(message)
-            self.changed_over()
+            self.switched()
         else:
             self.branched()
 
-    def changed_over(self) -> None:
+    def switched(self) -> None:
         """Reset state of the previous branch after a switch."""
         self._screen.finding = 0
         self._screen.app.recorder = self._bridge.branches.current.recorder  # type: ignore[attr-defined]
@@ -123,7 +123,7 @@ class BranchController:
     def put_bookmark(self) -> None:
         """Bookmark the current time."""
         mark = Bookmark(self._bridge.view.now_us, self._bridge.branches.current.letter)
-        new = self.bookmarks.put(mark)
+        new = self.bookmarks.add(mark)
         listed = f"bookmark added: {mark.words}; {word_of('bookmarks', self._screen.keys)} lists all"
         self._screen.toast(listed if new else f"already bookmarked: {mark.words}")
 

@@ -118,7 +118,7 @@ class MainScreen(Paned, Filtering, Sheets):
         self.toosmall: LineGrid[Row] = LineGrid(row, look, id="toosmall")
 
     def compose(self) -> ComposeResult:
-        """Yield all panes; :meth:`share_out` places them."""
+        """Yield all panes; :meth:`place_panes` places them."""
         look, more = self.look, key_of("mode_timeline", self.keys)
         yield self.status
         yield Pane(self.matrix, look, title=f"Partitions {glyphs.TIMES} brokers", id="matrix-pane")
@@ -143,17 +143,17 @@ class MainScreen(Paned, Filtering, Sheets):
     def on_mount(self) -> None:
         """Lay out the panes for the first paint."""
         self.choose_pane(self.chosen_pane)
-        self.share_out()
+        self.place_panes()
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay out the panes for the new size."""
-        self.share_out()
+        self.place_panes()
 
-    def share_out(self) -> None:
+    def place_panes(self) -> None:
         """Place the panes for the current size."""
         view = self.bridge.view
         width, height = self.size
-        lines = len(side_panes.clients(view, self.bridge.rates, self.bridge.session.client_books))
+        lines = len(side_panes.clients(view, self.bridge.rates, self.bridge.session.client_stats))
         replicas = max((len(each.replicas) for each in view.partitions), default=1)
         boxes = plan(
             width, height, partitions=len(view.partitions), replicas=replicas, clients=lines,
@@ -175,7 +175,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def lay_out(self) -> None:
         """Lay out the panes again."""
-        self.share_out()
+        self.place_panes()
 
     def arranged(self, boxes: dict[str, Box]) -> dict[str, Box]:
         """Return the boxes of the panes, one of which may be maximised."""
@@ -206,7 +206,7 @@ class MainScreen(Paned, Filtering, Sheets):
         if not self.is_mounted or not self.size.width:
             return
         bridge, view = self.bridge, self.bridge.view
-        self.motion.turn(bridge.clock.now(), view.now_us)
+        self.motion.begin_frame(bridge.clock.now(), view.now_us)
         if self.covered:
             self.matrix.keep_within(view)
             return
@@ -227,7 +227,7 @@ class MainScreen(Paned, Filtering, Sheets):
         self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width, self.level))
         self.query_one("#feed-pane", Pane).caption(level_title(self.level, key_of("events", self.keys)))
         if self.clients.size.width:
-            self.clients.show(side_panes.clients(view, bridge.rates, bridge.session.client_books))
+            self.clients.show(side_panes.clients(view, bridge.rates, bridge.session.client_stats))
             self.faults.show(
                 side_panes.faults(view, self.faults.size.height, bridge.queued, key_of("fault", self.keys))
             )
@@ -248,15 +248,17 @@ class MainScreen(Paned, Filtering, Sheets):
             recorded=bridge.session.recorded is not None,
             present_us=bridge.session.present_us if bridge.session.in_past else -1,
             branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "", queued=len(bridge.queued),
-            rough=bridge.rough,
+            approximate=bridge.is_approximate,
         )  # fmt: skip
-        return status_bar.build(bridge.view, running, width).told(self.motion), status_bar.bar(bridge.view, width)
+        return status_bar.build(bridge.view, running, width).with_changes(self.motion), status_bar.bar(
+            bridge.view, width
+        )
 
     def _log(self, name: str, start: int, end: int) -> LogView:
         """Return a window of a partition's logs, including truncated cells that are still visible."""
         bridge = self.bridge
         log = bridge.session.cluster.log_view(name, start, end)
-        return self.motion.eaten("lanes", log, bridge.log_book.cuts(name, bridge.view.now_us))
+        return self.motion.with_truncated("lanes", log, bridge.log_history.truncations(name, bridge.view.now_us))
 
     def _say_too_small(self) -> None:
         width, height = self.size
@@ -301,9 +303,9 @@ class MainScreen(Paned, Filtering, Sheets):
     def action_internal(self) -> None:
         """Show or hide internal topics."""
         self.bridge.shows_internal = not self.bridge.shows_internal
-        self.bridge.look()
+        self.bridge.refresh_view()
         self.matrix.place(0, self.matrix.cursor[1])
-        self.share_out()
+        self.place_panes()
 
     def action_events(self) -> None:
         """Cycle the level of the event feed: all, warnings and alarms, alarms."""
@@ -313,7 +315,7 @@ class MainScreen(Paned, Filtering, Sheets):
     def action_heat(self) -> None:
         """Cycle the matrix: heat map of the lag, overview of all partitions, normal."""
         shown = self.matrix
-        shown.heat, shown.glance = not (shown.heat or shown.glance), shown.heat
+        shown.heat, shown.overview = not (shown.heat or shown.overview), shown.heat
         self.motion.forget()
         self.present()
 
@@ -543,7 +545,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def action_second(self, seconds: int) -> None:
         """Go some seconds forward or back."""
-        self.jump(lambda: self.bridge.by(seconds * SECOND_US))
+        self.jump(lambda: self.bridge.move_time(seconds * SECOND_US))
 
     def action_beginning(self) -> None:
         """Go to the beginning."""
@@ -592,11 +594,11 @@ class MainScreen(Paned, Filtering, Sheets):
         if shown is not None and (at < 0 or shown >= max((each.leo for each in partitions[at].replicas), default=0)):
             self.lanes.follow()
         self.moved()
-        self.share_out()
+        self.place_panes()
 
     def moved(self) -> None:
         """Present after a change by a key, and resume frames if they had stopped."""
-        self.bridge.look()
+        self.bridge.refresh_view()
         self.present()
         for screen in self.app.screen_stack:
             if isinstance(screen, LiveScreen):
@@ -629,7 +631,7 @@ class MainScreen(Paned, Filtering, Sheets):
         """Open the list of bookmarks."""
         self.branches.open_bookmarks()
 
-    def change_over(self, letter: str, at_us: int = -1) -> None:
+    def switch_branch(self, letter: str, at_us: int = -1) -> None:
         """Switch to a branch: to ``at_us`` if that is after its fork, else to its present."""
         branch = next(each for each in self.bridge.branches if each.letter == letter)
         self.branches.switch(branch)
@@ -638,14 +640,14 @@ class MainScreen(Paned, Filtering, Sheets):
 
     # -- acting -------------------------------------------------------------------------------------------------------
 
-    def foremost(self) -> Sheets:
+    def top_selection(self) -> Sheets:
         """Return the topmost screen with a selection: a mode, or this one."""
         return next(each for each in reversed(self.app.screen_stack) if isinstance(each, Sheets))
 
     @property
     def target(self) -> int:
         """Id of the target node of this screen, or of the mode over it."""
-        top = self.foremost()
+        top = self.top_selection()
         found = super().target if top is self else top.target
         return found if found >= 0 else self.chosen()
 
@@ -655,7 +657,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def broker_meant(self) -> int:
         """Return the target broker of this screen, or of the mode over it."""
-        return self.foremost().broker_id()
+        return self.top_selection().broker_id()
 
     def open_faults(self, node: int) -> None:
         """Open the fault sheet on a node."""
@@ -732,7 +734,7 @@ class MainScreen(Paned, Filtering, Sheets):
         lane, column = message.spot
         window, letter = self.timeline.window, letter_of(lane)
         if letter:
-            self.change_over(letter, (window.first + column) * window.unit_us if column >= 0 else -1)
+            self.switch_branch(letter, (window.first + column) * window.unit_us if column >= 0 else -1)
 
     async def press(self, name: str) -> None:
         """Perform the key with this id."""

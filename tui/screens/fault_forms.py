@@ -154,8 +154,8 @@ class Field:
 def fields(fault: Fault, target: str) -> tuple[Field, ...]:
     """Return the fields of a fault's form for a target; the initial values are those of the fault's letter."""
     found = [Field(TARGET, target, ACCEPTS[fault.accepts])]
-    if fault.lasting:
-        usual = value_text("duration", fault.usual_for_us) if fault.usual_for_us >= 0 else ""
+    if fault.is_lasting:
+        usual = value_text("duration", fault.default_duration_us) if fault.default_duration_us >= 0 else ""
         found.append(Field(FOR, usual, "duration, such as 8s; empty: until it is healed"))
     for each in fault.params:
         allowed = allowed_text(each)
@@ -262,7 +262,7 @@ class FaultForm(ModalScreen[None], Reachable):
 
     def _show(self) -> None:
         try:
-            found: ExpectedImpact = self._main.bridge.session.board.expect(self._action())
+            found: ExpectedImpact = self._main.bridge.session.board.predict_action(self._action())
         except (FormFieldError, FaultError) as error:
             self._say(str(error), "warning")
         else:

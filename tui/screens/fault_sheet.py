@@ -58,18 +58,18 @@ class Sheets(Screen[None]):
         """Return the id of the node selected on this screen, -1 for none."""
         return -1
 
-    def several(self) -> str:
+    def group_selector(self) -> str:
         """Return the selector of the selection if it is more than one node, else empty."""
         return ""
 
-    def nothing(self) -> str:
+    def no_target(self) -> str:
         """Return why there is no target here; empty if there is one."""
         return ""
 
-    def arrive(self) -> None:
+    def go_to_selected_time(self) -> None:
         """Go to the time selected on this screen, if it is not the one shown."""
 
-    def done(self) -> None:
+    def action_performed(self) -> None:
         """Handle that an action on the selection was performed."""
 
     @property
@@ -89,8 +89,8 @@ class Sheets(Screen[None]):
 
     def selector(self) -> str:
         """Return the target as a selector of playbooks."""
-        if self._aim < 0 and self.several():
-            return self.several()
+        if self._aim < 0 and self.group_selector():
+            return self.group_selector()
         client = next((each.name for each in self.bridge.view.clients if each.node == self.target), "")
         return selector_of(self.target, client)
 
@@ -100,7 +100,7 @@ class Sheets(Screen[None]):
 
     def aimed(self, name: str) -> str:
         """Return the selector with which a fault affects the target, or the fault's own default."""
-        return self.bridge.session.board.own_target(name, self.target) or self.selector()
+        return self.bridge.session.board.default_target(name, self.target) or self.selector()
 
     def aim_at(self, node: int) -> None:
         """Select another node as the target of the sheet."""
@@ -122,7 +122,7 @@ class Sheets(Screen[None]):
         if not nodes:
             self.main.toast(UNCONTROLLED, "warning")
         elif not self.main.toosmall.display:
-            self.arrive()
+            self.go_to_selected_time()
             self.aim_at(max(nodes, key=lambda each: (each.role == "active", each.epoch, -each.node)).node)
             self._show(self.whichkey)
 
@@ -134,10 +134,10 @@ class Sheets(Screen[None]):
     def _open_sheet(self, sheet: WhichKey) -> None:
         if self.main.toosmall.display:
             return
-        if why := self.nothing() or ("" if self.bridge.view.brokers else NOBODY):
+        if why := self.no_target() or ("" if self.bridge.view.brokers else NOBODY):
             self.main.toast(why, "warning")
             return
-        self.arrive()
+        self.go_to_selected_time()
         self._aim = -1
         self._show(sheet)
 
@@ -181,20 +181,20 @@ class Sheets(Screen[None]):
         board = self.bridge.session.board
         if self.sheet is self.operations:
             return ExpectedImpact(f"{action_text(self._usual(name))}; may break: {OPERATIONS[name].may_break}")
-        if self._aim >= 0 or not self.several():
-            return board.foreseen(name, self.target)
+        if self._aim >= 0 or not self.group_selector():
+            return board.predict(name, self.target)
         try:
-            return board.expect(self._injection(name))
+            return board.predict_action(self._injection(name))
         except FaultError as error:
             return ExpectedImpact(f"none: {error}")
 
     def fitting(self) -> tuple[str, ...]:
         """Return the names of the faults that apply to the target."""
-        return self.bridge.session.board.fitting(self.target)
+        return self.bridge.session.board.applicable_faults(self.target)
 
     def _injection(self, name: str) -> Action:
         """Return the action of a fault's letter: usual duration, default parameters."""
-        return Action("inject", name, self.aimed(name), for_us=CATALOGUE[name].usual_for_us)
+        return Action("inject", name, self.aimed(name), for_us=CATALOGUE[name].default_duration_us)
 
     def _usual(self, name: str) -> Action:
         """Return the action of an operation's letter."""
@@ -207,7 +207,7 @@ class Sheets(Screen[None]):
         name = message.choice.name
         action = self._usual(name) if isinstance(message.choice, Operation) else self._injection(name)
         self.close_sheet()
-        self.done()
+        self.action_performed()
         self.main.operator.do(action)
 
     def on_which_key_edited(self, message: WhichKey.Edited) -> None:

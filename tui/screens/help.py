@@ -93,9 +93,9 @@ class GlossaryScreen(ModalScreen[None], Reachable):
         wanted = typed.strip().lower()
         places = {each.name: f", {each.title[0].lower()}{each.title[1:]}" for each in scopes()}
         return [
-            (key, f"{key.words}{places.get(key.group, '')}")
+            (key, f"{key.description}{places.get(key.group, '')}")
             for key in self._keys
-            if wanted and wanted in key.words.lower() and not key.action.startswith("pick('")
+            if wanted and wanted in key.description.lower() and not key.action.startswith("pick('")
         ]
 
 

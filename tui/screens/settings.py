@@ -64,7 +64,7 @@ def lines(
         mark = (f"{glyphs.MARKER if here else ' '}{option.name:<{LABEL}}", "key" if here else "quiet")
         rows.append((mark, *_values(option, settings.value(option.name))))
     rows += [(("", "text"),), *(((line, "text"),) for line in wrap(OPTIONS[marked].words, width)), (("", "text"),)]
-    kept = f"{found.path}{'' if found.there else ' (does not exist yet)'}"
+    kept = f"{found.path}{'' if found.exists else ' (does not exist yet)'}"
     rows.append((("file".ljust(LABEL + 1), "quiet"), (kept, "text")))
     own_keys = (
         ", ".join(f"{key.id} {key.shown}" for key in keys if key.id in settings.keys)

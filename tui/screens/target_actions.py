@@ -38,8 +38,8 @@ class FaultOperator:
     def inject(self, name: str, node: int) -> None:
         """Inject a fault on a node now; an error is shown as a toast."""
         client = next((each.name for each in self._bridge.view.clients if each.node == node), "")
-        target = self._bridge.session.board.own_target(name, node) or selector_of(node, client)
-        self.do(Action("inject", name, target, for_us=CATALOGUE[name].usual_for_us))
+        target = self._bridge.session.board.default_target(name, node) or selector_of(node, client)
+        self.do(Action("inject", name, target, for_us=CATALOGUE[name].default_duration_us))
 
     def do(self, action: Action) -> None:
         """Perform an action, and show an error as a toast."""
@@ -68,11 +68,11 @@ class FaultOperator:
 
     def injected(self, action: Action) -> str:
         """Inject the fault of the form now; return the error, empty for none."""
-        sheets = self._screen.foremost()
+        sheets = self._screen.top_selection()
         refused = self.act(action)
         if not refused:
             sheets.close_sheet()
-            sheets.done()
+            sheets.action_performed()
         return refused
 
     def queued(self, action: Action) -> str:
@@ -163,17 +163,17 @@ class CommandRunner:
         from tui.session.typed_commands import place_in  # noqa: PLC0415 - first paint does without it
 
         view = self._bridge.view
-        return place_in(self._bridge.session, view, aimed=self._screen.foremost().selector())
+        return place_in(self._bridge.session, view, aimed=self._screen.top_selection().selector())
 
     async def run(self, typed: "Typed") -> str:
         """Run a typed command; return the error, empty for none."""
         from tui.session.typed_commands import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
 
         if isinstance(typed, Act):
-            self._screen.foremost().arrive()
+            self._screen.top_selection().go_to_selected_time()
             refused = self._act(typed.actions)
             if not refused:
-                self._screen.foremost().done()
+                self._screen.top_selection().action_performed()
             return refused
         if isinstance(typed, Press):
             await self._screen.press(typed.id)

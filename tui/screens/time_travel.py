@@ -413,7 +413,7 @@ class GrowingScreen(LiveScreen):
 
     def action_give_up(self) -> None:
         """Cancel the new branch, and stay in the current one."""
-        self._bridge.branches.give_up()
+        self._bridge.branches.discard()
         self.dismiss()
 
     def _styled(self, text: str, role: str) -> Content:

@@ -29,7 +29,7 @@ from tui.viewmodel.timeline.selection import Span
 def findings_so_far(bridge: SessionController) -> tuple[Finding, ...]:
     """Return all findings about records so far, in the order in which ``floodmark run`` prints them."""
     cluster = bridge.session.cluster
-    return cluster.checker.casebook.findings(cluster.now_us)
+    return cluster.checker.findings.findings(cluster.now_us)
 
 
 def case_of(bridge: SessionController, findings: tuple[Finding, ...], number: int) -> FindingPage:
@@ -37,9 +37,9 @@ def case_of(bridge: SessionController, findings: tuple[Finding, ...], number: in
     cluster, chronicle = bridge.session.cluster, bridge.chronicle
     finding = findings[number - 1]
     partition = next((link.partition for link in finding.chain if link.partition), finding.partitions[0])
-    there = [each for each in finding.places if each.partition == partition] or list(finding.places)
+    there = [each for each in finding.blocks if each.partition == partition] or list(finding.blocks)
     place = max(there, key=lambda each: each.count)  # the chain is that of the block with the most records
-    first = [peeked for each in finding.places[:MOST_PLACES] for peeked in _peeked(cluster, each)]
+    first = [peeked for each in finding.blocks[:MOST_PLACES] for peeked in _peeked(cluster, each)]
     start, end = place.log_offset, place.log_offset + place.count
     return FindingPage(
         number=number,
@@ -49,8 +49,8 @@ def case_of(bridge: SessionController, findings: tuple[Finding, ...], number: in
         frames=_frames(cluster, chronicle, finding, place),
         partition=partition,
         peeked=tuple(first),
-        readers=cluster.checker.readings.handed_to(partition, start, end) if start >= 0 else (),
-        broken=chronicle.broken(finding.partitions, cluster.now_us),
+        readers=cluster.checker.readings.groups_that_read(partition, start, end) if start >= 0 else (),
+        violations=chronicle.violations(finding.partitions, cluster.now_us),
     )
 
 
@@ -63,7 +63,7 @@ def _frames(
     copies = _copies(cluster, place)
     chain = [link for link in finding.chain if link.partition in ("", partition)] or list(finding.chain)
     return tuple(
-        frame(finding, chain, link, chronicle.standing(partition, replicas, link), replicas, copies)
+        frame(finding, chain, link, chronicle.status_after(partition, replicas, link), replicas, copies)
         for link in chosen(chain)
     )
 
@@ -76,14 +76,15 @@ def _copies(cluster: RecordSource, place: RecordBlock) -> tuple[CopyHolder, ...]
     if epoch_branch is None:
         return ()
     gone = {
-        cut.event.broker: cut.event.at_us for cut in checker.history.cuts_of(partition, epoch_branch.id, (start, end))
+        cut.event.broker: cut.event.at_us
+        for cut in checker.history.truncations_of(partition, epoch_branch.id, (start, end))
     }
     for broker, (_moment, event) in checker.history.removed(partition).items():
         if event.log_offset < end and event.end_offset > start:
             gone[broker] = event.at_us
     replicas = cluster_state.replicas.get(partition, {})
     has = [broker for broker, replica in replicas.items() if replica.log.holds(epoch_branch.id, start, end)]
-    in_sync = checker.ledger.vouched.isr_at(partition, epoch_branch.id, start) if place.acks < 0 else ()
+    in_sync = checker.ledger.ack_isrs.isr_at(partition, epoch_branch.id, start) if place.acks < 0 else ()
     return tuple(
         CopyHolder(
             broker, broker == epoch_branch.broker or broker in in_sync, -1 if broker in has else gone.get(broker, -1)

@@ -20,7 +20,7 @@ class Destination:
     """Seed of a playbook; None: its own."""
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """Name of the destination in messages."""
         if self.kind == WELCOME:
             return "the welcome page"
@@ -33,5 +33,5 @@ class ScreenExit:
 
     code: int
     request: Destination | None = None
-    back: Destination | None = None
+    previous_destination: Destination | None = None
     """Destination that returns to it."""

@@ -209,7 +209,7 @@ class SessionController:
         """Other branch of a comparison, kept at the same time."""
         self.news: list[tuple[str, bool]] = []
         """Messages about new branches, and whether each succeeded."""
-        self.beside: Branch | None = None
+        self.compare_next: Branch | None = None
         """Branch to compare a new branch with."""
         self._seen = {self.branches.current: BranchHistory()}
         self.at_end = at_end
@@ -224,11 +224,11 @@ class SessionController:
         self.rates: dict[str, float] = {}
         self.queued: tuple[Action, ...] = ()
         """Actions to perform as soon as time continues."""
-        self.fired: list[tuple[str, bool]] = []
+        self.queued_results: list[tuple[str, bool]] = []
         """Messages about queued actions, and whether each succeeded; the app shows and removes them."""
         self.ran_out = False
         """Whether the last search found no notable event."""
-        self.rough = False
+        self.is_approximate = False
         """Whether the time shown is only near the requested one."""
         self.shows_internal = False
         """Whether internal topics are shown among the others."""
@@ -236,7 +236,7 @@ class SessionController:
         self._rates_then = Rates()
         self.frame_s = frame_s
         """Seconds between frames while time is running."""
-        self.away = False
+        self.unfocused = False
         """Whether the terminal is not focused."""
         self._last = clock.now()
         self._painted = self._last
@@ -245,7 +245,7 @@ class SessionController:
         self._seek_until_us = -1
         self._seek_from = -1
         """Number of notable events at the start of the search, -1 if it is not for one."""
-        self.view = self.look()
+        self.view = self.refresh_view()
 
     @property
     def session(self) -> HistoryView:
@@ -258,7 +258,7 @@ class SessionController:
         return self._now.chronicle
 
     @property
-    def log_book(self) -> LogHistory:
+    def log_history(self) -> LogHistory:
         """Times of acknowledgements and truncations of the whole branch, also while the past is shown."""
         return self._now.log_book
 
@@ -281,9 +281,9 @@ class SessionController:
         self.branches.fork()
         return self._begun()
 
-    def otherwise(self, name: str, settings: Mapping[str, str]) -> str:
+    def branch_with_settings(self, name: str, settings: Mapping[str, str]) -> str:
         """Start a branch that runs to the current time with changed settings; ``name`` describes them."""
-        self.branches.otherwise(name, settings)
+        self.branches.what_if(name, settings)
         return self._begun()
 
     def undo(self) -> str:
@@ -329,7 +329,7 @@ class SessionController:
         self.compare(None)
         self.pause(True)
         self._fraction_us = 0.0
-        self.look()
+        self.refresh_view()
         branch = self.branches.current
         return f"branch {branch.letter}"
 
@@ -339,16 +339,16 @@ class SessionController:
         assert growing is not None
         out_of_time, seen, session = self._until(end), self._seen[growing.branch], growing.branch.session
         try:
-            while not (ready := growing.on(BATCH)) and not out_of_time():
+            while not (ready := growing.advance(BATCH)) and not out_of_time():
                 pass
             seen.take(session.drain(), session.cluster.trace.count)
             if ready:
-                message = self.branches.arrive()
+                message = self.branches.adopt()
                 self._switched()
                 self.news.append((growing.words(message), True))
-                self.beside = growing.beside
+                self.compare_next = growing.beside
         except FaultError as error:
-            self.branches.give_up()
+            self.branches.discard()
             self.news.append((f"branch not created: {error}", False))
 
     def _until(self, end: float) -> Callable[[], bool]:
@@ -364,7 +364,7 @@ class SessionController:
         """Event feed up to the time shown."""
         return self._feed_then if self.session.in_past else self._now.feed
 
-    def happened(self, first_us: int, last_us: int, most: int) -> list[Any]:
+    def notable_events(self, first_us: int, last_us: int, most: int) -> list[Any]:
         """Return the first ``most`` notable events within a time span, both ends included."""
         return self._now.happened.during(first_us, last_us, most)
 
@@ -397,16 +397,16 @@ class SessionController:
         if not self.paused and now - self._painted < self._rest_s():
             return FrameResult(False, BEHIND_REST_S if self._behind else self.frame_s)
         self._painted = now
-        self.look()
+        self.refresh_view()
         return FrameResult(True, BEHIND_REST_S if self._behind else None if self.paused else self.frame_s)
 
     def _rest_s(self) -> float:
         """Return the minimum seconds between two paints."""
-        if self.away:
+        if self.unfocused:
             return AWAY_PAINT_S
         return BEHIND_PAINT_S if self._behind else 0.0
 
-    def look(self) -> ClusterView:
+    def refresh_view(self) -> ClusterView:
         """Update and return the view after a change."""
         self._listen()
         view, board = self.session.cluster.view(), self.session.board
@@ -423,7 +423,7 @@ class SessionController:
 
     def pause(self, paused: bool) -> None:
         """Pause or resume; pausing also ends a search."""
-        self.rough = False
+        self.is_approximate = False
         self.paused = paused
         self._seek_until_us = -1
         self._last = self.clock.now()
@@ -449,7 +449,7 @@ class SessionController:
         if self.session.in_past:
             self.session.one_event_on()
             self._abreast(self.clock.now() + SLICE_S)
-            self.look()
+            self.refresh_view()
             return True
         self._fire()
         due = self.session.cluster.next_event_us()
@@ -457,7 +457,7 @@ class SessionController:
             return False
         self._now.ended = not self.session.advance(due, 1)
         self._abreast(self.clock.now() + SLICE_S)
-        self.look()
+        self.refresh_view()
         return True
 
     def seek(self) -> bool:
@@ -489,8 +489,8 @@ class SessionController:
     def to_near(self, at_us: int) -> None:
         """Show a time near the requested one, and mark it as approximate."""
         self.to_time(at_us)
-        self.rough = True
-        self.look()
+        self.is_approximate = True
+        self.refresh_view()
 
     def to_present(self) -> bool:
         """Return to the present and pause; return False if it is already shown."""
@@ -517,7 +517,7 @@ class SessionController:
         self.to_time(at_us)
         return True
 
-    def by(self, span_us: int) -> bool:
+    def move_time(self, span_us: int) -> bool:
         """Go forward by virtual time and pause, or back if negative; return False at the beginning."""
         now_us, first_us = self.session.cluster.now_us, self.session.timeline.first_us
         if span_us > 0 and not self.session.in_past:
@@ -533,7 +533,7 @@ class SessionController:
         if self.session.in_past:
             self._feed_then = self._now.happened.feed(self.session.cluster.trace.count)
             self._rates_then = Rates()
-        self.look()
+        self.refresh_view()
         if self.companion is not None:
             self.companion.jump(self.view.now_us)
 
@@ -544,20 +544,20 @@ class SessionController:
 
         Raises :class:`FaultError` as the session does.
         """
-        if self.session.stays_as_it_is:
+        if self.session.read_only:
             self.branches.fork(action)
             return self._begun()
         try:
             return self.session.act(action)
         finally:
-            self.look()
+            self.refresh_view()
 
     def take_over(self) -> str:
         """Skip the remaining steps of the playbook. Raises :class:`FaultError` as the session does."""
         try:
             return self.session.take_over()
         finally:
-            self.look()
+            self.refresh_view()
 
     def queue(self, action: Action) -> None:
         """Queue an action until time continues.
@@ -565,7 +565,7 @@ class SessionController:
         Raises:
             FaultError: the past or a recording is shown.
         """
-        if self.session.stays_as_it_is:
+        if self.session.read_only:
             raise FaultError("faults can be queued only at the present of a live session", code="not_the_present")
         self.queued = (*self.queued, action)
 
@@ -576,9 +576,9 @@ class SessionController:
         queued, self.queued = self.queued, ()
         for action in queued:
             try:
-                self.fired.append((self.session.act(action), True))
+                self.queued_results.append((self.session.act(action), True))
             except FaultError as error:
-                self.fired.append((f"not done: {action_text(action)}: {error}", False))
+                self.queued_results.append((f"not done: {action_text(action)}: {error}", False))
 
     def _listen(self) -> None:
         fresh = self.session.drain()
@@ -665,4 +665,4 @@ class RailCache:
 
 def reach_us(rails: tuple[Rail, ...], present_us: int) -> int:
     """Return the latest time that any branch has reached."""
-    return max((each.branch.come_us for each in rails), default=present_us)
+    return max((each.branch.now_us for each in rails), default=present_us)

@@ -24,7 +24,7 @@ class SettingsHolder(Protocol):
     bridge: SessionController
     look: Look
     settings: Settings
-    kept: list[SettingUndo]
+    undoable_settings: list[SettingUndo]
 
     def set_look(self, look: Look) -> None:
         """Redraw everything in another look."""
@@ -48,15 +48,15 @@ def apply(app: SettingsHolder, wanted: Settings) -> None:
 
 def keep(app: SettingsHolder, name: str, value: Value) -> str:
     """Change a setting and write it to the file; return a message."""
-    app.kept.append(SettingUndo(name, in_force(app).value(name)))
+    app.undoable_settings.append(SettingUndo(name, in_force(app).value(name)))
     return _set(app, name, value)
 
 
 def undo(app: SettingsHolder) -> str:
     """Undo the last change, also in the file; return a message."""
-    if not app.kept:
+    if not app.undoable_settings:
         return "no setting to undo"
-    last = app.kept.pop()
+    last = app.undoable_settings.pop()
     return _set(app, last.name, last.before)
 
 

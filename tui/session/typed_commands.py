@@ -271,7 +271,7 @@ def _about(name: str) -> str:
     if name in OPERATIONS:
         return OPERATIONS[name].summary
     about = {each.name: f"{each.takes} {each.words}".strip() for each in COMMANDS}
-    about |= {key.id: key.words for key in KEYS}
+    about |= {key.id: key.description for key in KEYS}
     return "heal a fault by its number or name, or all" if name == "heal" else about.get(name, "")
 
 
@@ -295,7 +295,7 @@ def _offered(verb: str, declared: Fault | Operation | None, given: list[str], vi
     params = [f"{each.name}=" for each in declared.params if each.name not in named]
     if isinstance(declared, Operation):
         return [*([] if given else _about_what(declared, view)), *params]
-    if declared.lasting and "for" not in given:
+    if declared.is_lasting and "for" not in given:
         params.append("for")
     aimed = any("=" not in word for word in given)
     return [*([] if aimed else _targets(declared, view)), *params]

@@ -75,7 +75,7 @@ class SettingsFile:
     """Content of a settings file: settings, problems and notes."""
 
     path: Path
-    there: bool
+    exists: bool
     settings: Settings
     problems: tuple[str, ...] = ()
     """Problems, each on one line: file, line, key, what was found, what is allowed."""

@@ -59,7 +59,7 @@ class Animation:
         self._bitten_us: dict[tuple[_Log, int], int] = {}
         """Time of the last truncation that was animated."""
 
-    def turn(self, now_s: float, now_us: int) -> None:
+    def begin_frame(self, now_s: float, now_us: int) -> None:
         """Begin a frame at ``now_s`` of the frame clock, which shows virtual time ``now_us``.
 
         Going back in time clears all animations.
@@ -78,7 +78,7 @@ class Animation:
         for known in (self._numbers, self._leaders, self._sweeps, self._lanes, self._bites, self._bitten_us):
             known.clear()
 
-    def resting(self, painted_s: float) -> bool:
+    def idle(self, painted_s: float) -> bool:
         """Return whether a frame painted at ``painted_s`` has no running animation."""
         return not self.on or painted_s >= self.until_s
 
@@ -122,7 +122,7 @@ class Animation:
 
     # -- logs -------------------------------------------------------------------------------------------------------
 
-    def eaten(self, where: str, log: LogView, cuts: tuple[ReplicaTruncation, ...]) -> LogView:
+    def with_truncated(self, where: str, log: LogView, cuts: tuple[ReplicaTruncation, ...]) -> LogView:
         """Return the logs of a partition with the truncated cells that are still visible; ``cuts``: newest first.
 
         Records that a replica fetched in their place become visible as the cells disappear.

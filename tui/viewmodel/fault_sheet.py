@@ -65,7 +65,7 @@ class FaultLike(Protocol):
         ...
 
     @property
-    def usual_for_us(self) -> int:
+    def default_duration_us(self) -> int:
         """Duration when a key injects it, -1 until healed."""
         ...
 
@@ -143,8 +143,8 @@ def with_defaults(fault: FaultLike) -> str:
     """Return the title with the default duration or amount: ``GC pause 15s``, ``loss 5%``."""
     if isinstance(fault, Operation):
         return fault.title
-    if fault.usual_for_us >= 0:
-        return f"{fault.title} {value_text('duration', fault.usual_for_us)}"
+    if fault.default_duration_us >= 0:
+        return f"{fault.title} {value_text('duration', fault.default_duration_us)}"
     lengths = [
         value_text(param.type, param.default)
         for param in fault.params

@@ -124,7 +124,7 @@ class ReplicaLine:
     state: str
     holds: str
     """:data:`HAS`, :data:`GONE`, :data:`NEVER` or :data:`LATER`; empty if the finding is not about copies."""
-    struck: bool
+    affected: bool
     """Whether the event affected this replica."""
 
 
@@ -136,7 +136,7 @@ class ChainFrame:
     title: str
     replicas: tuple[ReplicaLine, ...]
     caption: str
-    words: str
+    text: str
     """Full text of the event."""
 
 
@@ -178,7 +178,7 @@ def frame(
     if draws and not since and not caption:
         caption = UNWRITTEN
     return ChainFrame(
-        link.at_us, _title(finding, link, standing), lines, caption, in_present_tense(link.words, finding.kind)
+        link.at_us, _title(finding, link, standing), lines, caption, in_present_tense(link.text, finding.kind)
     )
 
 
@@ -239,7 +239,7 @@ def _caption(finding: Finding, link: ChainEvent, standing: PartitionStatus, *, l
     if kind == "leader_elected":
         return "clean election" if standing.clean else "unclean election"
     if kind == "records_acked":
-        levels = ", ".join(dict.fromkeys(acks_text(place.acks) for place in finding.places))
+        levels = ", ".join(dict.fromkeys(acks_text(place.acks) for place in finding.blocks))
         return f"acks={levels}"
     if last and finding.kind == LOST:
         return "no copy left" if kind != ENDS else "not on the leader"
@@ -291,7 +291,7 @@ def box(each: ChainFrame, number: int, width: int, replicas: int, *, marked: boo
 def _pieces(replica: ReplicaLine, inner: int) -> list[tuple[str, str]]:
     name = f"b{replica.broker}".ljust(3)
     state = replica.state.ljust(8)
-    pieces = [(f"{replica.glyph} ", replica.role), (name, "strong" if replica.struck else "text"), (state, "text")]
+    pieces = [(f"{replica.glyph} ", replica.role), (name, "strong" if replica.affected else "text"), (state, "text")]
     if replica.holds:
         glyph, role = _MARKS[replica.holds]
         many = 4 if inner >= 24 else 1
@@ -367,7 +367,7 @@ class FindingPage:
     """First record of each of the first ranges."""
     readers: tuple[str, ...]
     """Groups that fetched these offsets."""
-    broken: tuple[Violation, ...]
+    violations: tuple[Violation, ...]
 
 
 def title(case: FindingPage) -> str:
@@ -410,7 +410,7 @@ def build(
     rows += strip(case.frames, at, width)
     if case.frames:
         shown = case.frames[at]
-        rows += _section(f"{at + 1} of {len(case.frames)}", [f"{clock(shown.at_us)} {shown.words}"], width)
+        rows += _section(f"{at + 1} of {len(case.frames)}", [f"{clock(shown.at_us)} {shown.text}"], width)
         rows += [Row(((line, "quiet"),)) for line in _key(case, width)]
     rows.append(_BLANK)
     rows += _section("The records" if finding.count > 1 else "The record", _records(case), width)
@@ -424,7 +424,7 @@ def build(
     rows.append(_BLANK)
     rows.append(Row((("Event chain", "strong"),)))
     for link in finding.chain:
-        lines = wrap(in_present_tense(link.words, finding.kind), width - LABEL)
+        lines = wrap(in_present_tense(link.text, finding.kind), width - LABEL)
         rows += [
             Row((((clock(link.at_us) if not index else "").ljust(LABEL), "quiet"), (line, "text")))
             for index, line in enumerate(lines)
@@ -472,7 +472,7 @@ def _records(case: FindingPage) -> list[str]:
     finding = case.finding
     texts = []
     peeked = {(each.record.partition, each.record.offset, each.record.epoch): each for each in case.peeked}
-    for place in finding.places[:MOST_PLACES]:
+    for place in finding.blocks[:MOST_PLACES]:
         span = ""
         if place.log_offset >= 0:
             end = place.log_offset + place.count - 1
@@ -484,7 +484,7 @@ def _records(case: FindingPage) -> list[str]:
         found = peeked.get((place.partition, place.log_offset, place.leader_epoch))
         if found is not None:
             texts.append(_contents(found, several=place.count > 1))
-    rest = len(finding.places) - MOST_PLACES
+    rest = len(finding.blocks) - MOST_PLACES
     if rest > 0:
         texts.append(f"and {counted(rest, 'more range')}")
     return texts
@@ -521,12 +521,12 @@ def _rule(case: FindingPage) -> list[str]:
     finding = case.finding
     texts = [_RULES[finding.kind]]
     if finding.kind in (LOST, MISSING):
-        if all(place.acks == 0 for place in finding.places):
+        if all(place.acks == 0 for place in finding.blocks):
             texts.append("with acks=0 no broker acknowledged them: the producer counted them as sent")
-        elif all(place.acks == 1 for place in finding.places):
+        elif all(place.acks == 1 for place in finding.blocks):
             texts.append("with acks=1 only the leader acknowledged them; Kafka does not guarantee more")
     texts.append(f"cause: {finding.cause}")
-    texts += [f"{clock(each.at_us)} {each.name} ({each.partition}): {each.detail}" for each in case.broken]
+    texts += [f"{clock(each.at_us)} {each.name} ({each.partition}): {each.detail}" for each in case.violations]
     return texts
 
 

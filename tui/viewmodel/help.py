@@ -271,7 +271,7 @@ def lines(here: Here, keys: Sequence[KeyBinding]) -> tuple[Line, ...]:
     rows += [_line(word, "strong", term(word).meaning, max(WORD, len(word) + 1)) for word in here.terms]
     for group, title in GROUPS.items():
         rows.append(_heading(title))
-        rows += [_line(key.shown, "key", key.words, KEY) for key in keys if key.group == group]
+        rows += [_line(key.shown, "key", key.description, KEY) for key in keys if key.group == group]
     for title, marks in LEGENDS.items():
         rows += [_heading(title), *(_line(mark, role, meaning, GLYPH) for mark, role, meaning in marks)]
     rows.append(_heading("Terms (g: glossary)"))
@@ -292,7 +292,7 @@ def of_page(name: str) -> Here:
 def _own(name: str, keys: Sequence[KeyBinding]) -> list[Line]:
     """Return the own keys of a scope, without the letters of a sheet."""
     own = [key for key in keys_of(name, keys) if not key.action.startswith("pick('")]
-    return [_line(key.shown, "key", key.words, KEY) for key in own]
+    return [_line(key.shown, "key", key.description, KEY) for key in own]
 
 
 def _heading(text: str) -> Line:

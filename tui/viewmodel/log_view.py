@@ -632,7 +632,7 @@ class MicroscopeInput:
     partition: PartitionView
     log: LogView
     marks: tuple[ReplicaLogMarkers, ...]
-    cuts: tuple[ReplicaTruncation, ...]
+    truncations: tuple[ReplicaTruncation, ...]
     """Truncations so far, the newest first."""
     broker: int
     """Broker whose replica the cursor is on."""
@@ -652,7 +652,7 @@ def build_microscope(
     rows: list[MicroscopeRow] = [MarksRow(shape, ruler(scope, sight.offset))]
     rows += [_microscope_lane(lane, marks[lane.broker], sight, scope, shape) for lane in lanes[first : first + room]]
     rows.append(MarksRow(shape, ticks(sight, scope, shape)))
-    rows.append(_cuts(sight.cuts))
+    rows.append(_cuts(sight.truncations))
     return tuple(rows[: max(1, height)])
 
 

@@ -58,7 +58,7 @@ class PartitionHistory:
             elif kind in LOSSES:
                 self.losses += 1
 
-    def standing(self, partition: str, replicas: tuple[int, ...], link: ChainEvent) -> PartitionStatus:
+    def status_after(self, partition: str, replicas: tuple[int, ...], link: ChainEvent) -> PartitionStatus:
         """Return the state of a partition right after a link of a chain; by default all ``replicas`` are in sync."""
         leader, isr, clean = -1, replicas, True
         down: dict[int, None] = {}
@@ -78,7 +78,7 @@ class PartitionHistory:
                 clean = getattr(event, "clean", clean)
         return PartitionStatus(leader, isr, tuple(down), tuple(paused), clean)
 
-    def broken(self, partitions: tuple[str, ...], now_us: int) -> tuple[Violation, ...]:
+    def violations(self, partitions: tuple[str, ...], now_us: int) -> tuple[Violation, ...]:
         """Return the violations in these partitions up to ``now_us``, the first one per property and partition."""
         found: dict[tuple[str, str], Violation] = {}
         for event in self._events:
@@ -87,10 +87,10 @@ class PartitionHistory:
                 found.setdefault((name, event.partition), Violation(event.at_us, name, event.partition, event.detail))
         return tuple(found.values())
 
-    def all_broken(self, now_us: int) -> tuple[Violation, ...]:
+    def all_violations(self, now_us: int) -> tuple[Violation, ...]:
         """Return the violations of all partitions up to ``now_us``, in order of time."""
         there = dict.fromkeys(event.partition for event in self._events if event.kind in RULES)
-        return tuple(sorted(self.broken(tuple(there), now_us), key=lambda each: each.at_us))
+        return tuple(sorted(self.violations(tuple(there), now_us), key=lambda each: each.at_us))
 
     def _until(self, link: ChainEvent) -> list[Any]:
         """Return the events before a link's time, and those of that time up to the link's own event."""
@@ -168,6 +168,6 @@ class LogHistory:
                 return at_us
         return -1
 
-    def cuts(self, partition: str, until_us: int) -> tuple[ReplicaTruncation, ...]:
+    def truncations(self, partition: str, until_us: int) -> tuple[ReplicaTruncation, ...]:
         """Return the truncations of a partition's replicas up to a time, the newest first."""
         return tuple(cut for cut in reversed(self._cuts.get(partition, ())) if cut.at_us <= until_us)

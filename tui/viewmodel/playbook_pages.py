@@ -161,8 +161,8 @@ class ExpectationStatus:
     """State of an expectation, with details."""
 
     text: str
-    stand: ExpectationState
-    told: str
+    state: ExpectationState
+    detail: str
 
 
 def expectation_status(watch: ExpectationMonitor, query: object, healed_us: int) -> ExpectationStatus:
@@ -190,10 +190,10 @@ def rows(standings: tuple[ExpectationStatus, ...]) -> tuple[Row, ...]:
     """Return a line for each expectation."""
     found = []
     for each in standings:
-        glyph, role = GLYPHS[each.stand]
-        detail = f"  {each.told}" if each.told else ""
+        glyph, role = GLYPHS[each.state]
+        detail = f"  {each.detail}" if each.detail else ""
         found.append(
-            Row(((f"{glyph} ", role), (each.text, "text"), (detail, "quiet" if each.stand != "fail" else role)))
+            Row(((f"{glyph} ", role), (each.text, "text"), (detail, "quiet" if each.state != "fail" else role)))
         )
     return tuple(found) or (Row((("no expectations", "quiet"),)),)
 
@@ -202,7 +202,7 @@ def title(standings: tuple[ExpectationStatus, ...], *, runs: bool) -> str:
     """Return the title above the expectations."""
     if not runs:
         return "Expectations"
-    count = {stand: sum(each.stand == stand for each in standings) for stand in GLYPHS}
+    count = {stand: sum(each.state == stand for each in standings) for stand in GLYPHS}
     parts = [f"{count['pass']} passed", f"{count['fail']} failed", f"{count['open']} pending"]
     return f"Expectations {glyphs.NOTHING} {', '.join(parts)}"
 

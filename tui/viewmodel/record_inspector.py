@@ -116,7 +116,7 @@ class OffsetReaders:
 
     groups: tuple[GroupView, ...]
     """Groups that read the topic."""
-    handed: tuple[str, ...]
+    fetched_by: tuple[str, ...]
     """Names of the groups that fetched the offset, whichever record it held then."""
 
 
@@ -280,7 +280,7 @@ def _read(read: OffsetReaders, place: RecordPosition) -> str:
     texts = []
     for group in read.groups:
         committed = dict(group.committed).get(place.partition, -1)
-        fetched = "fetched it" if group.name in read.handed else "not yet"
+        fetched = "fetched it" if group.name in read.fetched_by else "not yet"
         texts.append(f"{group.name} {fetched}{f', committed {committed}' if committed > place.offset else ''}")
     return "; ".join(texts)
 

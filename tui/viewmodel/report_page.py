@@ -122,7 +122,7 @@ _COLUMNS: Final = (
 def _records(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Records")
     rows += [Row(((line, "text"),)) for line in wrap(ledger_text(result), width)]
-    books = sorted(result.ledger.books, key=lambda each: (not each.harmed, each.client, each.partition))
+    books = sorted(result.ledger.clients, key=lambda each: (not each.has_violations, each.client, each.partition))
     if not books:
         return rows
     heads = "".join(head.rjust(_CELL) for head, _term, _role in _COLUMNS)

@@ -42,15 +42,15 @@ class RunStatus:
     paused: bool
     seeking: bool
     ended: bool
-    asked: float
-    real: float
+    requested_speed: float
+    real_speed: float
     recorded: bool = False
     """Whether a recording is shown."""
     present_us: int = -1
     """Time of the present while the past is shown, else -1."""
     branch: str = ""
     """Branch that is shown; empty if there is only one."""
-    rough: bool = False
+    approximate: bool = False
     """Whether the time shown is only approximately the requested one."""
     queued: int = 0
     """Number of faults queued until time continues."""
@@ -68,7 +68,7 @@ class StatusBar:
         """Return the id of the key that a click on cell ``x`` presses, empty for none."""
         return next((key for start, end, key in self.places if start <= x < end), "")
 
-    def told(self, motion: Animation) -> "StatusBar":
+    def with_changes(self, motion: Animation) -> "StatusBar":
         """Return the bar with counts that have just changed marked, without clock and speed."""
         if not motion.on:
             return self
@@ -171,9 +171,9 @@ def _clock(at_us: int) -> str:
 def _past(now_us: int, running: RunStatus, wide: bool) -> dict[str, tuple[str, str]]:
     """Return the time shown, the present and the speed, as wide as the fields of the present; tenths if narrow."""
     glyph, role = (glyphs.PAUSED, "pill_paused") if running.paused else (glyphs.PLAY, "pill_seek")
-    speeds = f"{glyphs.TIMES}{speed(running.asked)}"
+    speeds = f"{glyphs.TIMES}{speed(running.requested_speed)}"
     present = clock(running.present_us)
-    now, about = clock(now_us).rjust(len(present)), glyphs.ABOUT if running.rough else " "
+    now, about = clock(now_us).rjust(len(present)), glyphs.ABOUT if running.approximate else " "
     if wide:
         return {"pill": (f" {glyph} PAST{about}{now} of {present} ", role), "speed": (f" {speeds}".ljust(6), "bar")}
     return {"pill": (f"{glyph}PAST{about}{now[:-2]} of {present[:-2]}", role), "speed": (speeds.rjust(5), "bar")}
@@ -200,11 +200,15 @@ def _pill(running: RunStatus) -> tuple[str, str]:
 
 def _speed(running: RunStatus, wide: bool) -> str:
     """Return the requested speed, and the real one if the machine is the limit."""
-    asked = f" {glyphs.TIMES}{speed(running.asked)}"
-    held_back = running.real < running.asked * 0.9 and not (running.paused or running.seeking or running.ended)
+    asked = f" {glyphs.TIMES}{speed(running.requested_speed)}"
+    held_back = running.real_speed < running.requested_speed * 0.9 and not (
+        running.paused or running.seeking or running.ended
+    )
     room = 17 if wide else 10
     between = " real " if wide else glyphs.ARROW
-    texts = [f"{asked}{between}{glyphs.TIMES if wide else ''}{speed(float(f'{running.real:.{n}g}'))}" for n in (2, 1)]
+    texts = [
+        f"{asked}{between}{glyphs.TIMES if wide else ''}{speed(float(f'{running.real_speed:.{n}g}'))}" for n in (2, 1)
+    ]
     fitting = next((text for text in texts if len(text) <= room), asked)
     return (fitting if held_back else asked).ljust(room)
 

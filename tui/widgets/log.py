@@ -272,7 +272,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         scope: LogWindow,
     ) -> log_view.MicroscopeInput:
         log = cluster.log_view(partition.name, scope.start, scope.end)
-        log = self.motion.eaten(f"microscope {scope.zoom}", log, cuts)
+        log = self.motion.with_truncated(f"microscope {scope.zoom}", log, cuts)
         near = log.end - log.start <= _MARKED
         marks = lane_marks(cluster.cluster_state, log.partition, log.start, log.end, transactions=near)
         return log_view.MicroscopeInput(partition, log, marks, cuts, broker, self.log_offset)
@@ -295,7 +295,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         """Follow the end of the log."""
         self.scope = self.scope.following()
 
-    def parting(self, cluster: Cluster, partition: PartitionView) -> int:
+    def fork(self, cluster: Cluster, partition: PartitionView) -> int:
         """Return the first offset where replicas differ, -1 if none do."""
         return fork(cluster.log_view(partition.name, 0, _ENDLESS))
 

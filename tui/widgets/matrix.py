@@ -131,7 +131,7 @@ class Matrix(
         """Words of the filter."""
         self.heat = False
         """Whether cells show the lag of replicas as a heat map."""
-        self.glance = False
+        self.overview = False
         """Whether the overview with one cell per partition is shown."""
         self._fitting: list[int] = []
         """Indexes of the partitions that match the filter."""
@@ -149,7 +149,7 @@ class Matrix(
         if len(self._fitting) < len(view.partitions):
             shown = replace(view, partitions=tuple(view.partitions[number] for number in self._fitting))
         place = (self._fitting.index(self.cursor[0]) if self._fitting else 0, self.cursor[1])
-        if self.glance:
+        if self.overview:
             self._present_glance(shown, place[0], len(view.partitions))
             return
         width, height = self.size
@@ -218,7 +218,7 @@ class Matrix(
 
     def move(self, partitions: int, brokers: int) -> None:
         """Move the cursor; it stops at the edges. In the overview it moves over cells and lines of them."""
-        if self.glance:
+        if self.overview:
             lines = partitions if abs(partitions) == 1 else partitions // 5
             partitions, brokers = brokers + lines * partition_matrix.per_row(self.size.width), 0
         partition = (

@@ -174,7 +174,7 @@ class TimeStrip(TimeLanes):
 
     def present(self, tape: Tape, now_us: int, present_us: int, branches: Sequence[Rail] = ()) -> None:
         """Draw the lanes that changed."""
-        reach_us = max(present_us, *(each.branch.come_us for each in branches), 0)
+        reach_us = max(present_us, *(each.branch.now_us for each in branches), 0)
         self.window = Window(fit(reach_us, self.columns), 0, self.columns)
         shown = TimelineView(self.window, now_us, present_us, self.LANES)
         drawn = self._drawer.rows(tape, shown, self.LANES, 1, keys=NONE)

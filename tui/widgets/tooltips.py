@@ -309,7 +309,7 @@ def of_timeline(
 
 
 def _mark(stop: LaneColumn, bridge: SessionController) -> str:
-    happened = bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
+    happened = bridge.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
     feed = Feed()
     feed.take(selection.events_of_stop(happened, stop))
     until = f" to {clock(stop.last_us)}" if stop.last_us != stop.first_us else ""
@@ -319,7 +319,7 @@ def _mark(stop: LaneColumn, bridge: SessionController) -> str:
 
 def _rail(rail: Rail) -> str:
     row = rail.branch
-    origin = f" forked from {row.parent} at {clock(row.left_us)}" if row.parent else ": the original session"
-    return f"{row.letter}{origin}, now at {clock(row.come_us)}: {outcome(row)[0]}" + (
+    origin = f" forked from {row.parent} at {clock(row.forked_us)}" if row.parent else ": the original session"
+    return f"{row.letter}{origin}, now at {clock(row.now_us)}: {outcome(row)[0]}" + (
         ", dropped" if rail.dropped else ""
     )

@@ -79,7 +79,7 @@ class FetchNews(Enum):
 
     NOTHING = "no readable records"
     READABLE = "records, or an offset out of range"
-    PARTED = "the log was truncated below the fetch offset"
+    DIVERGED = "the log was truncated below the fetch offset"
     REFUSAL = "not a replica to read from any more, or another leader epoch"
 
 
@@ -88,7 +88,7 @@ def news_for_consumer(replica: Replica, request: FetchRequest, fetch: FetchParti
     if not serves_consumers(replica) or fetch.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
         return FetchNews.REFUSAL
     if fetch.last_fetched_epoch != UNDEFINED and divergence(replica.log, fetch) is not None:
-        return FetchNews.PARTED
+        return FetchNews.DIVERGED
     bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
     return FetchNews.NOTHING if bound <= fetch.offset <= replica.log.leo else FetchNews.READABLE
 
@@ -260,7 +260,7 @@ def _serve_follower(
     if replica.damages:
         records = with_corruption(records, replica.damages)
     if book:
-        leadership.book(now, follower, remote, request.broker_epoch, fetch)
+        leadership.update_follower_fetch_state(now, follower, remote, request.broker_epoch, fetch)
     return FetchData(fetch.partition, offset, 0, hw, log.log_start, replica.leader_epoch, records)
 
 
@@ -283,7 +283,7 @@ def count_if_caught_up(replica: Replica, request: FetchRequest, fetch: FetchPart
         return False
     if replica.profile.kraft and -1 < request.broker_epoch < replica.metadata.live.get(follower, -1):
         return False
-    leadership.book(now, follower, remote, request.broker_epoch, fetch)
+    leadership.update_follower_fetch_state(now, follower, remote, request.broker_epoch, fetch)
     return True
 
 

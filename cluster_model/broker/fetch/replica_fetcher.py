@@ -150,7 +150,7 @@ class ReplicaFetcherThread:
         self._connection = BlockingConnection(connector, leader, is_open=connected)
         self._unsent: Request | None = None
         """Request that waits for the connection."""
-        self._exchange = port.asking(leader, index)
+        self._exchange = port.outgoing_exchange(leader, index)
         self._exchange.asking = self
         self._replicas = replicas
         self._config = config
@@ -285,10 +285,10 @@ class ReplicaFetcherThread:
                 self._request_offset(following.replica.partition, following.seek)
                 return
         epoch_requests = [
-            following.epoch_question() for following in ready if following is not None and following.truncating
+            following.epoch_request() for following in ready if following is not None and following.truncating
         ]
         fetches = [
-            following.question()
+            following.next_fetch()
             for following in ready
             if following is not None and not following.truncating and not (held_back and self._throttled(following))
         ]
@@ -309,7 +309,7 @@ class ReplicaFetcherThread:
         return following.lag != 0 and self._concerns(following.replica)
 
     def _concerns(self, replica: Replica) -> bool:
-        return self._throttle.concerns(replica.partition, replica.topic.follower_throttled, replica.broker)
+        return self._throttle.applies_to(replica.partition, replica.topic.follower_throttled, replica.broker)
 
     def _request_offset(self, partition: str, seek: OffsetLookup) -> None:
         which = EARLIEST if seek.earliest else LATEST
@@ -399,7 +399,7 @@ class ReplicaFetcherThread:
             fetch = self._asked[slot]
             replica = self._replicas[data.partition]
             following = replica.following
-            outcome = FetcherAction.IGNORED if following is None else following.answer(now, fetch, data)
+            outcome = FetcherAction.IGNORED if following is None else following.apply_fetch(now, fetch, data)
             if not replica.log.log_start <= replica.hw <= replica.log.leo:
                 replica.observer.look(now, replica)
             self._leader_offsets[slot] = (data.hw, data.log_start)
@@ -412,7 +412,7 @@ class ReplicaFetcherThread:
                 or replica.log.log_start != fetch.log_start
                 or data.diverging is not None
             ):
-                self._asked[slot] = following.question()
+                self._asked[slot] = following.next_fetch()
                 self._changed.append(slot)
 
     def report_log_starts(self, partitions: Iterable[str]) -> None:
@@ -424,7 +424,7 @@ class ReplicaFetcherThread:
                 continue
             if following.replica.log.log_start != self._asked[slot].log_start:
                 self._exchange.wake()
-                self._asked[slot] = following.question()
+                self._asked[slot] = following.next_fetch()
                 self._changed.append(slot)
 
     def _apply_full(self, now: int, response: FetchResponse) -> None:
@@ -437,7 +437,7 @@ class ReplicaFetcherThread:
                 data = FetchData(fetch.partition, fetch.offset, 0, hw, log_start, -1, no_records)
             following = self._following(data.partition) if data.partition in self._partitions else None
             if following is not None:
-                outcome = following.answer(now, fetch, data)
+                outcome = following.apply_fetch(now, fetch, data)
                 following.replica.observer.look(now, following.replica)
                 self._settle(data.partition, outcome)
                 if self._throttle.active and outcome is not FetcherAction.IGNORED and self._concerns(following.replica):
@@ -452,7 +452,7 @@ class ReplicaFetcherThread:
         for answer in response.partitions:
             following = self._following(answer.partition) if answer.partition in self._partitions else None
             if following is not None:
-                self._settle(answer.partition, following.epoch_answer(now, answer))
+                self._settle(answer.partition, following.apply_epoch_end(now, answer))
         self.pump()
 
     def offset_listed(self, response: ListOffsetsResponse) -> None:
@@ -462,7 +462,7 @@ class ReplicaFetcherThread:
         self._outstanding = 0
         following = self._following(response.partition) if response.partition in self._partitions else None
         if following is not None:
-            outcome = following.offset_answer(self._port.clock.now, response.error, response.log_offset)
+            outcome = following.apply_offset(self._port.clock.now, response.error, response.log_offset)
             if outcome is FetcherAction.EXIT:
                 self._port.exit(following.exit_reason)
                 return
@@ -595,7 +595,7 @@ class ReplicaFetcherManager:
         """Use another broker config for new threads."""
         self._config = config
 
-    def share_anew(self) -> None:
+    def redistribute(self) -> None:
         """Distribute the partitions anew after a change of the number of threads."""
         for partition in self._replicas:
             self.leave(partition)
@@ -676,7 +676,7 @@ class ReplicaFetcherManager:
             elif fetcher.leader == peer:
                 fetcher.broke()
 
-    def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
+    def connection_result(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is no thread's."""
         return any(fetcher.leader == peer and fetcher.connected(message) for fetcher in self.running.values())
 

@@ -110,7 +110,7 @@ class ReplicationQuota:
         """Forget whether topics list their replicas."""
         self._listed.clear()
 
-    def concerns(self, partition: str, throttled: str, broker: int) -> bool:
+    def applies_to(self, partition: str, throttled: str, broker: int) -> bool:
         """Whether the quota applies to this replica; ``throttled`` is its topic's list."""
         listed = self._listed.get(partition)
         if listed is None:

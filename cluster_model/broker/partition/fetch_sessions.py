@@ -181,12 +181,12 @@ class FetchSession:
         "_arrived",
         "_cache",
         "_session_id",
-        "asked",
         "delayed_request",
         "dirty",
         "exchange",
-        "places",
+        "partitions",
         "serial",
+        "slot_of",
         "source",
     )  # fmt: skip
 
@@ -201,8 +201,8 @@ class FetchSession:
         self.source = source
         self.serial = serial
         self.exchange = exchange
-        self.asked = list(asked)
-        self.places = {entry.partition: slot for slot, entry in enumerate(asked)}
+        self.partitions = list(asked)
+        self.slot_of = {entry.partition: slot for slot, entry in enumerate(asked)}
         self.dirty: dict[int, None] = dict.fromkeys(range(len(asked)))
         self.delayed_request: FetchRequest | None = None
         self._cache = cache
@@ -217,7 +217,7 @@ class FetchSession:
         """Time of the last fetch's arrival."""
         return max(self._arrived, self.exchange.arrived)
 
-    def came(self, request: FetchRequest, arrived: int) -> None:
+    def account_skipped(self, request: FetchRequest, arrived: int) -> None:
         """Account for skipped fetches: this one arrived last."""
         self._arrived = arrived
         if request.session_epoch > FULL:
@@ -267,13 +267,13 @@ class FetchSession:
         request, self.delayed_request = self.delayed_request, None
         return request
 
-    def nothing(self, number: int) -> FetchResponse:
+    def empty_response(self, number: int) -> FetchResponse:
         """Return the empty response to a fetch that reached its deadline."""
         return FetchResponse(number, (), 0, self._session_id)
 
     def woken(self, request: FetchRequest, arrived: int) -> None:
         """Account for skipped fetches: this one arrived last, and is delayed."""
-        self.came(request, arrived)
+        self.account_skipped(request, arrived)
         self._park(request)
 
     def mark(self, slot: int) -> None:
@@ -292,7 +292,7 @@ class FetchSession:
         """Mark all slots dirty."""
         if self.exchange.asleep:
             self.exchange.wake()
-        self.dirty = dict.fromkeys(range(len(self.asked)))
+        self.dirty = dict.fromkeys(range(len(self.partitions)))
 
     def stopped(self) -> None:
         """Discard the delayed fetch and the timer of a leader's process that died."""
@@ -303,7 +303,7 @@ class FetchSession:
     def save(self) -> tuple[Any, ...]:
         """Return all state; the exchange saves whether it is idle."""
         return (
-            self.source, self.serial, tuple(self.asked), tuple(self.dirty), self._arrived, self._armed,
+            self.source, self.serial, tuple(self.partitions), tuple(self.dirty), self._arrived, self._armed,
             self.delayed_request, self._session_id, self.exchange.asleep,
         )  # fmt: skip
 
@@ -352,7 +352,7 @@ class FetchSessions:
         """
         previous = self._by_source.pop(source, None)
         if previous is not None:
-            for entry in previous.asked:
+            for entry in previous.partitions:
                 self._by_partition[entry.partition].remove(previous)
         self._serial += 1
         session = FetchSession(source, self._serial, asked, self._exchange(*source), self._cache)
@@ -361,13 +361,13 @@ class FetchSessions:
 
     def _add(self, session: FetchSession) -> None:
         self._by_source[session.source] = session
-        for entry in session.asked:
+        for entry in session.partitions:
             self._by_partition.setdefault(entry.partition, []).append(session)
 
     def late(self, now: int, most: int) -> dict[str, None]:
         """Return the partitions of fetchers whose last fetch arrived more than ``most`` microseconds ago."""
         late = [session for session in self._by_source.values() if session.late(now, most)]
-        return {entry.partition: None for session in late for entry in session.asked}
+        return {entry.partition: None for session in late for entry in session.partitions}
 
     def wake(self) -> None:
         """Account for all skipped fetches up to now."""

@@ -98,7 +98,7 @@ class Completed(NamedTuple):
 class FetcherAction(Enum):
     """Next action of the fetcher thread for a partition."""
 
-    GO_ON = "continue"
+    CONTINUE = "continue"
     BACK_OFF = "back off"
     """Try again after ``replica.fetch.backoff.ms``."""
     FAILED = "failed"
@@ -110,7 +110,7 @@ class FetcherAction(Enum):
     """The process must end: :attr:`FollowerState.exit_reason` has the reason."""
 
 
-GO_ON: Final = FetcherAction.GO_ON
+GO_ON: Final = FetcherAction.CONTINUE
 """A local alias, as looking up an enum member takes time, and this is the result of nearly every response."""
 
 
@@ -150,7 +150,7 @@ class FollowerState:
         elif not profile.diverging_fetch:
             self.truncating = True
 
-    def epoch_question(self) -> tuple[str, int, int]:
+    def epoch_request(self) -> tuple[str, int, int]:
         """Return the truncation request: (partition, own latest epoch, current epoch or -1)."""
         self._requested_in = self._current_epoch()
         return (self.replica.partition, self.replica.log.epochs.latest, self._requested_in)
@@ -158,13 +158,13 @@ class FollowerState:
     def _current_epoch(self) -> int:
         return self.replica.leader_epoch if self.replica.profile.kip_320 else UNDEFINED
 
-    def epoch_answer(self, now: int, answer: EpochEnd) -> FetcherAction:
+    def apply_epoch_end(self, now: int, answer: EpochEnd) -> FetcherAction:
         """Truncate by the leader's response; still :attr:`truncating` if it must be asked again."""
         replica = self.replica
-        if not self.truncating or answer.asked != replica.log.epochs.latest:
+        if not self.truncating or answer.requested_epoch != replica.log.epochs.latest:
             return FetcherAction.IGNORED
         if self._requested_in != self._current_epoch():
-            return FetcherAction.GO_ON  # KIP-320: a response for an older epoch; the request is sent again
+            return FetcherAction.CONTINUE  # KIP-320: a response for an older epoch; the request is sent again
         if answer.error:
             return self._error(KafkaError(answer.error))
         epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
@@ -172,7 +172,7 @@ class FollowerState:
         if answer.end == UNDEFINED:
             rule = EPOCH_UNKNOWN
         self._truncate_by(now, epoch, answer.end, rule)
-        return FetcherAction.GO_ON
+        return FetcherAction.CONTINUE
 
     def _truncate_by(self, now: int, epoch: int, end: int, rule: str) -> None:
         replica = self.replica
@@ -180,7 +180,7 @@ class FollowerState:
         replica.truncate(offset, now, rule)
         self.truncating = not settled and replica.log.epochs.latest != UNDEFINED
 
-    def question(self) -> FetchPartition:
+    def next_fetch(self) -> FetchPartition:
         """Return the partition's next fetch."""
         replica = self.replica
         profile = replica.profile
@@ -192,7 +192,7 @@ class FollowerState:
             replica.log.log_start,
         )
 
-    def answer(self, now: int, fetch: FetchPartition, data: FetchData) -> FetcherAction:
+    def apply_fetch(self, now: int, fetch: FetchPartition, data: FetchData) -> FetcherAction:
         """Apply a fetch response: append, move the HW, or truncate (``AbstractFetcherThread.processFetchRequest``)."""
         replica = self.replica
         log = replica.log
@@ -201,12 +201,12 @@ class FollowerState:
         if data.error:
             if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
                 self.seek = OffsetLookup(self._current_epoch(), earliest=False)
-                return FetcherAction.GO_ON
+                return FetcherAction.CONTINUE
             return self._refused(KafkaError(data.error), fetch.current_leader_epoch)
         if data.diverging is not None:
             self._truncate_by(now, *data.diverging, DIVERGING_EPOCH)
             self.truncating = False
-            return FetcherAction.GO_ON
+            return FetcherAction.CONTINUE
         records = data.records
         if records.extents:
             if records.damages:
@@ -249,10 +249,10 @@ class FollowerState:
     def _refused(self, error: KafkaError, requested_in: int) -> FetcherAction:
         """Handle a response's error; a fence of an older epoch than the current one has no effect."""
         if error is KafkaError.FENCED_LEADER_EPOCH and requested_in != self.replica.leader_epoch:
-            return FetcherAction.GO_ON
+            return FetcherAction.CONTINUE
         return self._error(error)
 
-    def offset_answer(self, now: int, error: int, offset: int) -> FetcherAction:
+    def apply_offset(self, now: int, error: int, offset: int) -> FetcherAction:
         """Apply the end or the start of the leader's log (``AbstractFetcherThread.fetchOffsetAndTruncate``).
 
         A log mismatch at lower offsets is not repaired on this path. Up to 1.0 a broker exits instead of truncating
@@ -277,7 +277,7 @@ class FollowerState:
             return FetcherAction.EXIT
         else:
             replica.truncate(offset, now, LEADER_IS_SHORTER)
-        return FetcherAction.GO_ON
+        return FetcherAction.CONTINUE
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
@@ -422,7 +422,7 @@ class PartitionLeaderState:
     @property
     def rests(self) -> bool:
         """Whether every follower is idle."""
-        return all(remote.rests for remote in self._followers)
+        return all(remote.idle for remote in self._followers)
 
     def rest(self, follower: int, session: FetchSession, slot: int) -> None:
         """Make a follower idle if it has everything, is in the ISR and knows the HW."""
@@ -467,7 +467,7 @@ class PartitionLeaderState:
         replica = self.replica
         log = replica.log
         for remote in self._followers:
-            if remote.rests:
+            if remote.idle:
                 remote.disturb()
         base = log.leo
         epoch_branch = self._epoch_branch
@@ -481,7 +481,7 @@ class PartitionLeaderState:
         batch = Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, *more)
         log.append_batch(epoch_branch, batch)
         if payload:
-            epoch_branch.keep(payload)
+            epoch_branch.set_payload(payload)
         if pid >= 0:
             self.producers.written(batch, now)
         replica.emit(
@@ -536,7 +536,7 @@ class PartitionLeaderState:
         self.replica.done.extend(Completed(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting)
         self._waiting = []
 
-    def book(
+    def update_follower_fetch_state(
         self, now: int, follower: int, remote: RemoteReplicaState, broker_epoch: int, fetch: FetchPartition
     ) -> None:
         """Apply a follower's fetch to its state (``Partition.updateFollowerFetchState``)."""
@@ -562,7 +562,7 @@ class PartitionLeaderState:
             if candidate <= replica.hw:
                 return False
         for remote in self._followers:
-            if remote.rests:
+            if remote.idle:
                 remote.disturb()
         replica.hw = candidate
         if replica.log.transactions.ended:
@@ -625,7 +625,7 @@ class PartitionLeaderState:
         if out:
             self.propose(tuple(broker for broker in self.isr if broker not in out))
 
-    def write_off(self, brokers: tuple[int, ...]) -> None:
+    def mark_out_of_sync(self, brokers: tuple[int, ...]) -> None:
         """Mark members as not caught up for longer than any lag time, as a manual shrink does."""
         for broker in brokers:
             self.remotes[broker].last_caught_up = LONG_AGO
@@ -742,10 +742,36 @@ class Replica:
     """A replica with its durable part (log, checkpoints) and its in-memory part (role, epochs)."""
 
     __slots__ = (
-        "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
-        "cleaner_offset", "config", "damages", "done", "emit", "following", "hw", "keeps_stamps", "leader",
-        "leader_epoch", "leadership", "log", "metadata", "min_isr", "observer", "partition", "partition_epoch",
-        "producer_snapshot", "profile", "swept", "topic", "topic_id", "uncleanable", "usual_size",
+        "assignment",
+        "broker",
+        "by_hand",
+        "checkpointed_hw",
+        "checkpointed_recovery",
+        "checkpointed_start",
+        "cleaner_offset",
+        "config",
+        "damages",
+        "done",
+        "emit",
+        "following",
+        "hw",
+        "keeps_stamps",
+        "last_swept",
+        "leader",
+        "leader_epoch",
+        "leadership",
+        "log",
+        "metadata",
+        "min_isr",
+        "observer",
+        "partition",
+        "partition_epoch",
+        "producer_snapshot",
+        "profile",
+        "topic",
+        "topic_id",
+        "uncleanable",
+        "usual_size",
     )  # fmt: skip
 
     def __init__(
@@ -791,7 +817,7 @@ class Replica:
         self.checkpointed_start = 0
         self.cleaner_offset = 0
         """First dirty offset in the cleaner-offset-checkpoint, written by each cleaning."""
-        self.swept: CleanerInput | None = None
+        self.last_swept: CleanerInput | None = None
         """Result of a cleaning pass, set only while the observer is notified."""
         self.damages: Damages = ()
         """Damaged batches."""
@@ -915,12 +941,12 @@ class Replica:
     def truncate(self, offset: int, now: int, rule: str) -> None:
         """Truncate the log to ``offset``; the HW follows the log end down."""
         if offset < self.log.leo:
-            self.cut_off(offset, now, rule)
+            self.truncate_log(offset, now, rule)
             self.checkpointed_recovery = self.log.recovery_point
         else:
             self.log.truncate(offset, now)
 
-    def cut_off(self, offset: int, now: int, rule: str) -> None:
+    def truncate_log(self, offset: int, now: int, rule: str) -> None:
         """Truncate without moving the recovery-point checkpoint, as after a power loss or during recovery."""
         end = self.log.leo
         self.log.truncate(offset, now)
@@ -941,12 +967,12 @@ class Replica:
     def checkpoint(self, now: int) -> None:
         """Write the HW to the replication-offset-checkpoint, and age the dirty pages."""
         self.checkpointed_hw = self.hw
-        self.log.mark(now)
+        self.log.record_dirty_end(now)
 
     def power_lost(self, now: int, keep: int, tail: str = WRITTEN_BACK) -> None:
         """Lose the page cache: what was on disk survives, or the first ``keep`` records if that is not -1."""
-        self.log.age(now)
-        self.cut_off(lose_power(self.log, keep, tail), now, POWER_LOSS)
+        self.log.update_durable(now)
+        self.truncate_log(lose_power(self.log, keep, tail), now, POWER_LOSS)
 
     def disk_lost(self, now: int) -> None:
         """Lose the log directory, checkpoints included; the next start finds an empty log."""
@@ -995,10 +1021,10 @@ class Replica:
             self.log, work, now, room=keys, horizons=self.profile.delete_horizon,
             expiry_us=self.config.producer_expiry_us, ahead_us=self.metadata.wall.ahead_us,
         )  # fmt: skip
-        self.cleaner_offset, self.swept = done.cleaned_to, done.swept
+        self.cleaner_offset, self.last_swept = done.cleaned_to, done.swept
         detail = f"{done.read_bytes} bytes read, {self.log.segments.total} left"
         self.emit(LogCleaned(now, self.partition, self.broker, done.first_dirty, done.cleaned_to, done.removed, detail))
-        self.swept = None
+        self.last_swept = None
         return done.read_bytes
 
     def delete_records(self, offset: int, now: int) -> KafkaError:

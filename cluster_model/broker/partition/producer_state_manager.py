@@ -98,7 +98,7 @@ class ProducerStateManager:
         stored, at, kept, _coordinator = entry
         return bool(kept) and first == kept[-1][1] + 1 and stored == epoch and now - at < self._expiry_us
 
-    def judge(
+    def check_append(
         self, profile: Profile, producer_id: int, epoch: int, first: int, count: int, now: int
     ) -> tuple[KafkaError, int]:
         """Return the error of a client's batch, and the base offset of its duplicate, -1 for none.
@@ -196,7 +196,7 @@ def admit(
         is_fenced = epoch < producers.epoch_of(producer_id, now)
         return (KafkaError.INVALID_PRODUCER_EPOCH, -1) if is_fenced else _VALID
     first = (request.sequence - request.origin) % SEQUENCES
-    error, duplicate = producers.judge(profile, producer_id, epoch, first, request.records, now)
+    error, duplicate = producers.check_append(profile, producer_id, epoch, first, request.records, now)
     if not error and duplicate < 0 and request.kind == PLAIN and producer_id in producers.transactions.ongoing:
         error = KafkaError.INVALID_TXN_STATE
     return error, duplicate

@@ -30,8 +30,16 @@ class RemoteReplicaState:
     """A leader's state of one follower (``kafka.cluster.Replica``); times are those of handling its fetches."""
 
     __slots__ = (
-        "_session", "_slot", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo",
-        "log_start", "rests", "sent_hw",
+        "_session",
+        "_slot",
+        "broker_epoch",
+        "idle",
+        "last_caught_up",
+        "last_fetch",
+        "last_fetch_leader_leo",
+        "leo",
+        "log_start",
+        "sent_hw",
     )  # fmt: skip
 
     def __init__(self, last_caught_up: int, last_fetch: int = LONG_AGO) -> None:
@@ -44,7 +52,7 @@ class RemoteReplicaState:
         """The follower's log start, by its last fetch."""
         self.sent_hw = 0
         """The highest HW sent to it; kept only where the HW is pushed."""
-        self.rests = False
+        self.idle = False
         """Whether the follower is idle: its fetches are not read."""
         self._session: FetchSession | None = None
         self._slot = 0
@@ -53,7 +61,7 @@ class RemoteReplicaState:
         """Make the follower idle: from here on every fetch finds it at the leader's log end and in the ISR."""
         self._session = session
         self._slot = slot
-        self.rests = True
+        self.idle = True
         del session.dirty[slot]
 
     def settle(self) -> None:
@@ -70,12 +78,12 @@ class RemoteReplicaState:
         if session is not None:
             self.settle()
             self._session = None
-            self.rests = False
+            self.idle = False
             session.mark(self._slot)
 
     def fetched(self, profile: Profile, offset: int, leader_leo: int, now: int) -> bool:
         """Apply a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True if the follower's LEO changed."""
-        if self.rests:
+        if self.idle:
             self.disturb()
         if offset >= leader_leo:
             if now > self.last_caught_up:
@@ -98,7 +106,7 @@ class RemoteReplicaState:
         """Return all state; newer times are in the session, so that an idle follower's state stays the same."""
         return (
             self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
-            self.log_start, self.sent_hw, self._slot if self.rests else -1,
+            self.log_start, self.sent_hw, self._slot if self.idle else -1,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...], session: FetchSession | None) -> None:
@@ -107,8 +115,8 @@ class RemoteReplicaState:
             self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
             self.log_start, self.sent_hw, slot,
         ) = saved  # fmt: skip
-        self.rests = slot >= 0 and session is not None
-        self._session = session if self.rests else None
+        self.idle = slot >= 0 and session is not None
+        self._session = session if self.idle else None
         self._slot = slot
 
 

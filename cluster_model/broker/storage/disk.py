@@ -132,7 +132,7 @@ class WriteCache:
         self._until_us = 0
         """End of the last fault in microseconds, -1 while one is active, 0 if nothing is at risk."""
 
-    def lie(self, fault: int, replicas: Mapping[str, Replica], now: int, *, marker: bool) -> None:
+    def start_losing_writes(self, fault: int, replicas: Mapping[str, Replica], now: int, *, marker: bool) -> None:
         """Start losing writes; data at risk from an earlier fault stays at risk."""
         if not self._faults:
             kept = {name: image for name in replicas if (image := self._at_risk(replicas[name], now)) is not None}
@@ -141,7 +141,7 @@ class WriteCache:
         self._faults[fault] = None
         self._until_us = _LOSING
 
-    def keep(self, fault: int, now: int) -> None:
+    def stop_losing_writes(self, fault: int, now: int) -> None:
         """End a fault; after the last one withheld data is written within the usual write-back time."""
         if fault in self._faults:
             del self._faults[fault]
@@ -201,7 +201,7 @@ class WriteCache:
 
 def image_of(replica: Replica, now: int) -> DiskImage:
     """Return the image of a replica that a power loss now would leave."""
-    replica.log.age(now)
+    replica.log.update_durable(now)
     return DiskImage(
         replica.log.save(), replica.checkpointed_hw, replica.checkpointed_recovery, replica.checkpointed_start,
         replica.cleaner_offset,
@@ -217,15 +217,15 @@ def restore_image(replica: Replica, image: DiskImage, now: int, keep: int, tail:
     else:
         log.restart_at(0, now)
     log.truncate(lose_power(log, keep, tail), now)
-    log.cut = tuple(
+    log.last_truncated = tuple(
         (branch, low, high)
         for branch, start, stop in old_ranges
-        for low, high in subtract([(start, stop)], log.held(branch))
+        for low, high in subtract([(start, stop)], log.ranges_of(branch))
     )
     replica.damages = up_to(replica.damages, log.leo)
     replica.hw = min(replica.hw, log.leo)
     replica.checkpointed_hw, replica.checkpointed_recovery = image.hw, image.recovery_point
     replica.checkpointed_start, replica.cleaner_offset = image.start, image.cleaner_offset
-    if log.cut:
-        start, epoch = log.cut[0][1], replica.leader_epoch
+    if log.last_truncated:
+        start, epoch = log.last_truncated[0][1], replica.leader_epoch
         replica.emit(Truncated(now, replica.partition, replica.broker, epoch, start, end, replica.hw, POWER_LOSS))

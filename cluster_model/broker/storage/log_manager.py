@@ -46,7 +46,7 @@ def damage(replica: Replica, offset: int, kind: str, now: int) -> None:
 
 def undamaged_ranges(replica: Replica, log_branch: int) -> list[Range]:
     """Return the offset ranges of a log branch that this log holds undamaged."""
-    held = replica.log.held(log_branch)
+    held = replica.log.ranges_of(log_branch)
     return subtract(held, [each[:2] for each in replica.damages]) if replica.damages else held
 
 
@@ -59,7 +59,7 @@ def truncate_at_damage(replica: Replica, now: int) -> None:
     bad = [each.start for each in replica.damages if each.start >= checked]
     if bad:
         replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, bad[0], "recovery", ""))
-        replica.cut_off(bad[0], now, CORRUPT_BATCH)
+        replica.truncate_log(bad[0], now, CORRUPT_BATCH)
 
 
 def stops_cleaner(replica: Replica, end: int) -> int:

@@ -12,14 +12,14 @@ class Example(NamedTuple):
     at_us: int
     first: int
     end: int
-    words: str
+    text: str
 
 
 class AnomalyCase(NamedTuple):
     """``found`` observations of an anomaly at one client and key; both are empty for a cycle of transactions."""
 
     name: str
-    who: str
+    client: str
     """The client that wrote or read the values, depending on the anomaly."""
     key: str
     manner: str
@@ -36,7 +36,7 @@ class AnomalyCounter:
     def __init__(self) -> None:
         self._cases: dict[tuple[str, str, str, str], tuple[int, tuple[Example, ...]]] = {}
 
-    def note(self, name: str, who: str, key: str, example: Example, count: int = 1, manner: str = "") -> None:
+    def count(self, name: str, who: str, key: str, example: Example, count: int = 1, manner: str = "") -> None:
         """Count an observation, or ``count`` of them with one example."""
         before, examples = self._cases.get((name, who, key, manner), (0, ()))
         if len(examples) < EXAMPLES:

@@ -190,7 +190,7 @@ class Cycles:
 
     def _report(self, name: str, manner: str, cycle: list[_Txn], tally: AnomalyCounter, now: int) -> None:
         names = " -> ".join(f"{client_of(txn.process)} ({txn.invoked_us} us)" for txn in cycle)
-        tally.note(name, "", "", Example(now, -1, -1, f"cycle of transactions: {names}"), 1, manner)
+        tally.count(name, "", "", Example(now, -1, -1, f"cycle of transactions: {names}"), 1, manner)
 
     @property
     def entries(self) -> int:

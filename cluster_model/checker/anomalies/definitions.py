@@ -106,7 +106,7 @@ class AnomalyExcuses:
     def _producer(self, client: str) -> ProducerSettings:
         return self._clients.producers.get(client, ProducerSettings())
 
-    def may_lose(self, client: str, key: str, *, written: bool = False) -> str:
+    def why_lost(self, client: str, key: str, *, written: bool = False) -> str:
         """Return why an acknowledged write may be lost; empty if it may not. An empty client stands for all senders.
 
         Weak acks excuse a loss by themselves; other settings only if what they allow has happened to the partition.
@@ -125,7 +125,7 @@ class AnomalyExcuses:
         why = why or DURABILITY.known(self._cluster_state.profile, (LOSSY,) if self._excuses.ever_lossy(key) else ())
         if why or not any(map(self.transactional, senders)) or not self._undone(client or None):
             return why
-        return self.may_end_another()
+        return self.why_wrong_outcome()
 
     def _loss_event(self, key: str) -> str:
         """Return the event that excuses the loss of acks=all records of a partition; empty for none."""
@@ -153,14 +153,14 @@ class AnomalyExcuses:
         epoch_branches = self._cluster_state.epoch_branches[key].by_id
         return all(self._excuses.covers(key, epoch_branches[strand].epoch) for strand in strands)
 
-    def may_repeat(self, client: str) -> str:
+    def why_duplicated(self, client: str) -> str:
         """Return why a value may be written twice; empty if it may not."""
         producer = self._producer(client)
         if producer.resends:
             return "the application sends again after a restart"
         return "retries without idempotence" if producer.retries and not producer.idempotent else ""
 
-    def may_reorder(self, client: str) -> str:
+    def why_reordered(self, client: str) -> str:
         """Return why values may be written out of order; empty if they may not."""
         producer = self._producer(client)
         if producer.resends:
@@ -168,13 +168,13 @@ class AnomalyExcuses:
         loose = producer.retries and producer.in_flight > 1 and not producer.idempotent
         return "retries without idempotence" if loose else ""
 
-    def may_skip(self, key: str) -> str:
+    def why_skipped(self, key: str) -> str:
         """Return why a reader may skip values that others received; empty if it may not."""
         if key in self._deleted:
             return "records were deleted on purpose"
         return "the topic is compacted" if self.compacted(key) else ""
 
-    def may_end_another(self) -> str:
+    def why_wrong_outcome(self) -> str:
         """Return why a transaction may have the wrong outcome in the log; empty if it may not."""
         return (
             ""
@@ -185,7 +185,7 @@ class AnomalyExcuses:
     def compacted(self, key: str) -> bool:
         """Return whether a key's topic is compacted."""
         record = self._cluster_state.records.get(key)
-        return record is not None and record.topic.log.compact
+        return record is not None and record.topic_config.log.compact
 
     @property
     def static(self) -> frozenset[str]:
@@ -200,9 +200,9 @@ class AnomalyExcuses:
         """Return whether the final read reached the end of the partition."""
         return self._facts.key(key).caught_up
 
-    def led(self, key: str) -> bool:
+    def had_leader(self, key: str) -> bool:
         """Return whether a leader served the final read."""
-        return self._facts.key(key).led
+        return self._facts.key(key).had_leader
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
@@ -241,38 +241,38 @@ def _always(why: str) -> Excuse:
 
 
 def _losses(case: AnomalyCase, now: AnomalyExcuses) -> str:
-    return now.may_lose(case.who, case.key, written=True)
+    return now.why_lost(case.client, case.key, written=True)
 
 
 def _never_read(case: AnomalyCase, now: AnomalyExcuses) -> str:
     """Excuse a lost write: readers may have started above it, so only the final read of an online partition counts."""
-    return _losses(case, now) if now.led(case.key) else "the partition had no leader at the end"
+    return _losses(case, now) if now.had_leader(case.key) else "the partition had no leader at the end"
 
 
 def _losses_of_anybody(case: AnomalyCase, now: AnomalyExcuses) -> str:
-    return now.may_lose("", case.key)
+    return now.why_lost("", case.key)
 
 
 def _owners(case: AnomalyCase, now: AnomalyExcuses) -> str:
-    return "another process may use the same group.instance.id" if case.who in now.static else ""
+    return "another process may use the same group.instance.id" if case.client in now.static else ""
 
 
 def _duplicate(case: AnomalyCase, now: AnomalyExcuses) -> str:
-    return now.may_repeat(case.who)
+    return now.why_duplicated(case.client)
 
 
 def _unseen(case: AnomalyCase, now: AnomalyExcuses) -> str:
     if not now.caught_up(case.key):
         return "the final read did not reach the end of the partition"
-    return now.may_lose(case.who, case.key, written=True) or _compacted(case, now)
+    return now.why_lost(case.client, case.key, written=True) or _compacted(case, now)
 
 
 def _aborted(case: AnomalyCase, now: AnomalyExcuses) -> str:
-    if not now.transactional(case.who):
+    if not now.transactional(case.client):
         return ""
     if case.manner != COMMITTED:
         return "the reader is read_uncommitted"
-    return now.may_end_another()
+    return now.why_wrong_outcome()
 
 
 def _precommitted(case: AnomalyCase, _now: AnomalyExcuses) -> str:
@@ -288,11 +288,11 @@ def _between_polls(case: AnomalyCase, now: AnomalyExcuses) -> str:
         return "the reader uses its group's commits"
     if case.manner.startswith(WIRE):
         return "a real client may read from any offset"
-    return now.may_lose("", case.key) or now.may_skip(case.key)
+    return now.why_lost("", case.key) or now.why_skipped(case.key)
 
 
 def _reordered(case: AnomalyCase, now: AnomalyExcuses) -> str:
-    return now.may_reorder(case.who) or now.may_lose(case.who, case.key)
+    return now.why_reordered(case.client) or now.why_lost(case.client, case.key)
 
 
 def _cycle_excuse(case: AnomalyCase, _now: AnomalyExcuses) -> str:

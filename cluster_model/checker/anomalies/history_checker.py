@@ -144,7 +144,7 @@ class HistoryChecker:
             if op.type == OK:
                 self.polled((op.process, manner), *read, op.invoked_us, op.time_us, moved=read.key in op.moved)
             else:
-                self.glimpsed((op.process, manner), read, op.time_us, moved=read.key in op.moved)
+                self.polled_unsuccessfully((op.process, manner), read, op.time_us, moved=read.key in op.moved)
 
     # -- their parts ------------------------------------------------------------------------------------------------
 
@@ -166,9 +166,9 @@ class HistoryChecker:
 
     def ended(self, outcome: str, process: str, send: Send, operation: int) -> None:
         """Record a send with any other outcome."""
-        self.facts.key(send.key).end_of(outcome, send.client, send.sequence, send.size)
+        self.facts.key(send.key).ended_with(outcome, send.client, send.sequence, send.size)
         if outcome == INFO:
-            self._sent_in_order.untold(process, send, operation)
+            self._sent_in_order.outcome_unknown(process, send, operation)
 
     def polled(
         self, reader: Reader, key: str, strand: int, start: int, end: int, called_us: int, now: int, *,
@@ -187,7 +187,7 @@ class HistoryChecker:
         if manner.startswith(SUBSCRIBE):
             self.consumed.polled(process, key, strand, start, end)
 
-    def glimpsed(self, reader: Reader, read: ReadOperation, now: int, *, moved: bool) -> None:
+    def polled_unsuccessfully(self, reader: Reader, read: ReadOperation, now: int, *, moved: bool) -> None:
         """Record a range returned by a failed poll: it is in the log but does not count as read."""
         key, strand, start, end = read
         self.facts.key(key).observe(strand, start, end)
@@ -202,8 +202,8 @@ class HistoryChecker:
 
     def over(self, process: str) -> None:
         """Record that a process has ended."""
-        self.polls.over(process)
-        self.groups.over(process)
+        self.polls.process_ended(process)
+        self.groups.process_ended(process)
 
     def deleted(self, key: str, now: int) -> None:
         """Handle the deletion of a key; anomalies observed so far are kept."""
@@ -215,7 +215,7 @@ class HistoryChecker:
         consumed = AnomalyCounter()
         self.consumed.find(consumed, now, key)
         self.tally.add(consumed)
-        self.facts.begin_anew(key)
+        self.facts.reset(key)
         parts = (self.gaps, self.polls, self._sent_in_order, self.consumed, self.cycles, self.lags, self.realtime)
         for part in (*parts, self.groups):
             part.forget(key)
@@ -442,7 +442,7 @@ class HistoryBuilder:
         end = event.log_offset + event.count
         self._poll_times.pop(event.client, None)
         self.anomalies.polls.sought(process, event.partition)
-        self.anomalies.consumed.given_back(process, event.partition, event.log_offset, end)
+        self.anomalies.consumed.forget_offsets(process, event.partition, event.log_offset, end)
 
     def committed(self, event: OffsetsCommitted) -> None:
         """Record an accepted commit."""
@@ -496,7 +496,7 @@ class HistoryBuilder:
         groups, process = self.anomalies.groups, self.process(event.client)
         for key in names.split(", "):
             if not isinstance(event, PartitionsAssigned):
-                groups.gave_up(event.group_id, process, key)
+                groups.released(event.group_id, process, key)
             elif generation >= 0:
                 groups.owns(event.group_id, process, key, generation, event.at_us)
 
@@ -551,7 +551,7 @@ class FinalReadRange(NamedTuple):
 
 def final_read_of(cluster_state: ClusterState, key: str) -> list[FinalReadRange]:
     """Return all ranges that the final read of a partition returns, ascending, adjacent ones merged."""
-    leader = cluster_state.true_leader(key)
+    leader = cluster_state.committed_leader(key)
     if leader is None or not cluster_state.is_up(leader.broker):
         return [FinalReadRange(key, caught_up=False, log_start=0)]
     caught_up, start = leader.hw == leader.log.leo, leader.log.log_start
@@ -567,9 +567,9 @@ def read_all(cluster_state: ClusterState, anomalies: HistoryChecker, now: int) -
     """Do the final read of every partition that clients have used."""
     for key in tuple(anomalies.facts.keys):
         facts = anomalies.facts.key(key)
-        leader = cluster_state.true_leader(key) if key in cluster_state.records else None
-        facts.led = leader is not None and cluster_state.is_up(leader.broker)
-        facts.caught_up = facts.led and leader is not None and leader.hw == leader.log.leo
+        leader = cluster_state.committed_leader(key) if key in cluster_state.records else None
+        facts.had_leader = leader is not None and cluster_state.is_up(leader.broker)
+        facts.caught_up = facts.had_leader and leader is not None and leader.hw == leader.log.leo
         if leader is None or not cluster_state.is_up(leader.broker):
             continue
         facts.start = leader.log.log_start
@@ -619,7 +619,7 @@ class AnomalyReport(NamedTuple):
 class AnomalyChecker:
     """Checker of client-visible anomalies of one cluster."""
 
-    __slots__ = ("_cluster_state", "in_force", "listening")
+    __slots__ = ("_cluster_state", "excuses", "history")
 
     def __init__(
         self,
@@ -631,12 +631,12 @@ class AnomalyChecker:
         """``excuses`` and ``undone`` decide only whether an anomaly is allowed, not whether it is observed."""
         self._cluster_state = cluster_state
         anomalies = HistoryChecker(self._payload, self.empty, self._begin)
-        self.listening = HistoryBuilder(
+        self.history = HistoryBuilder(
             anomalies, lambda client, group: clients.readers.get(client) or clients.groups.get(group, ASSIGN),
             clients.copiers,
             lambda key: len(cluster_state.epoch_branches[key].by_id) if key in cluster_state.epoch_branches else 0,
         )  # fmt: skip
-        self.in_force = AnomalyExcuses(cluster_state, clients, anomalies.facts, excuses, undone)
+        self.excuses = AnomalyExcuses(cluster_state, clients, anomalies.facts, excuses, undone)
 
     def _payload(self, key: str, strand: int, start: int, end: int) -> list[Run]:
         """Return the values of records that were read or acknowledged; others are never looked up."""
@@ -652,23 +652,23 @@ class AnomalyChecker:
 
     def observe(self, event: TraceEvent) -> None:
         """Handle a rare event."""
-        self.listening.observe(event)
-        self.in_force.observe(event)
+        self.history.observe(event)
+        self.excuses.observe(event)
 
     def close(self, now: int) -> None:
         """End the session: do the final read and decide all anomalies."""
-        read_all(self._cluster_state, self.listening.anomalies, now)
-        self.listening.anomalies.close(now)
+        read_all(self._cluster_state, self.history.anomalies, now)
+        self.history.anomalies.close(now)
 
     def found(self, now: int) -> tuple[AnomalyReport, ...]:
         """Return the anomalies, those not allowed first; before the end only those independent of later reads."""
         merged: dict[tuple[str, str], list[AnomalyCase]] = {}
-        for case in self.listening.anomalies.cases(now):
-            merged.setdefault((case.name, KINDS[case.name].excuse(case, self.in_force)), []).append(case)
+        for case in self.history.anomalies.cases(now):
+            merged.setdefault((case.name, KINDS[case.name].excuse(case, self.excuses)), []).append(case)
         seen = [
             AnomalyReport(
                 name, sum(case.found for case in cases), bool(why), why,
-                tuple(dict.fromkeys((case.who, case.key) for case in cases)),
+                tuple(dict.fromkeys((case.client, case.key) for case in cases)),
                 tuple([example for case in cases for example in case.examples])[:EXAMPLES],
             )
             for (name, why), cases in merged.items()
@@ -678,17 +678,17 @@ class AnomalyChecker:
 
     def count(self, now: int, name: str = "") -> int:
         """Return the number of observations of an anomaly, allowed or not; without a name of all not allowed."""
-        cases = self.listening.anomalies.cases(now)
+        cases = self.history.anomalies.cases(now)
         if name:
             return sum(case.found for case in cases if case.name == name)
-        return sum(case.found for case in cases if not KINDS[case.name].excuse(case, self.in_force))
+        return sum(case.found for case in cases if not KINDS[case.name].excuse(case, self.excuses))
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return (self.listening.save(), self.in_force.save())
+        return (self.history.save(), self.excuses.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         listening, in_force = saved
-        self.listening.load(listening)
-        self.in_force.load(in_force)
+        self.history.load(listening)
+        self.excuses.load(in_force)

@@ -31,21 +31,21 @@ class KeyObservations:
     __slots__ = (
         "_fresh_log",
         "_fresh_read",
-        "again",
         "begin",
         "caught_up",
         "contested",
-        "doubles",
+        "duplicated",
         "empty",
         "ended",
         "found_committed",
+        "had_leader",
         "key",
-        "led",
         "log",
         "log_values",
         "payload",
         "read",
         "read_committed",
+        "resent",
         "seen",
         "sent",
         "start",
@@ -59,7 +59,7 @@ class KeyObservations:
         self.empty = empty
         self.sent: dict[str, RangeSet] = {}
         """Client → values that it has sent, with any outcome."""
-        self.again: dict[str, RangeSet] = {}
+        self.resent: dict[str, RangeSet] = {}
         """Client → values sent again with the same numbers, so that a failure does not decide their outcome."""
         self.found_committed: dict[str, RangeSet] = {}
         """Client → values of sends with unknown outcome that turned out to be committed."""
@@ -77,7 +77,7 @@ class KeyObservations:
         """Offsets observed in more than one strand."""
         self.log_values: dict[str, RangeSet] = {}
         """Client → values in the log, as far as they have been looked up."""
-        self.doubles: dict[str, RangeSet] = {}
+        self.duplicated: dict[str, RangeSet] = {}
         """Client → values found in the log more than once."""
         self.values: dict[str, RangeSet] = {}
         """Client → values returned by a successful poll, as far as they have been looked up."""
@@ -85,7 +85,7 @@ class KeyObservations:
         """Log start offset of the key: lower offsets have been deleted on purpose."""
         self.caught_up = True
         """Whether the final read reached the end of the log."""
-        self.led = True
+        self.had_leader = True
         """Whether a leader served the final read."""
         self._fresh_log: list[list[int]] = []
         """(strand, start, end) of log ranges whose values have not been looked up yet."""
@@ -104,7 +104,7 @@ class KeyObservations:
             spans.add(sequence, end)
             return
         for low, high in spans.within(sequence, end):
-            add_range(self.again, client, low, high)
+            add_range(self.resent, client, low, high)
         spans.add(sequence, end)
 
     def acked(self, client: str, sequence: int, count: int) -> None:
@@ -182,7 +182,7 @@ class KeyObservations:
         else:
             self.put(self.read_committed, strand, start, end)
 
-    def end_of(self, outcome: str, client: str, sequence: int, count: int) -> None:
+    def ended_with(self, outcome: str, client: str, sequence: int, count: int) -> None:
         """Record the outcome of a send."""
         spans = self.ended[outcome].get(client)
         if spans is None or not spans.extend(sequence, sequence + count):
@@ -199,7 +199,7 @@ class KeyObservations:
                     known = self.log_values[client] = RangeSet()
                 added = known.add(sequence, end)
                 for low, high in subtract([(sequence, end)], added):
-                    add_range(self.doubles, client, low, high)
+                    add_range(self.duplicated, client, low, high)
         fresh, self._fresh_read = self._fresh_read, []
         for strand, first, last in fresh:
             for _offset, client, sequence, count in self.payload(self.key, strand, first, last):
@@ -223,29 +223,28 @@ class KeyObservations:
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
-            save_all(self.sent), save_all(self.again), save_all(self.found_committed), (self.caught_up, self.led),
-            tuple([(outcome, save_all(spans)) for outcome, spans in self.ended.items()]),
+            save_all(self.sent), save_all(self.resent), save_all(self.found_committed), (self.caught_up,
+            self.had_leader), tuple([(outcome, save_all(spans)) for outcome, spans in self.ended.items()]),
             save_all(self.log), save_all(self.read), save_all(self.read_committed), self.seen.save(),
-            self.contested.save(),
-            save_all(self.log_values), save_all(self.doubles), save_all(self.values), self.start,
-            tuple(map(tuple, self._fresh_log)), tuple(map(tuple, self._fresh_read)),
+            self.contested.save(), save_all(self.log_values), save_all(self.duplicated), save_all(self.values),
+            self.start, tuple(map(tuple, self._fresh_log)), tuple(map(tuple, self._fresh_read)),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         (
-            sent, again, guaranteed, (self.caught_up, self.led), ended, log, read, read_committed, seen, contested,
-            log_values, doubles, values, self.start, fresh, unread,
+            sent, again, guaranteed, (self.caught_up, self.had_leader), ended, log, read, read_committed, seen,
+            contested, log_values, doubles, values, self.start, fresh, unread,
         ) = saved  # fmt: skip
         self.sent, self.log, self.read = load_all(sent), load_all(log), load_all(read)
-        self.read_committed, self.again, self.found_committed = (
+        self.read_committed, self.resent, self.found_committed = (
             load_all(read_committed),
             load_all(again),
             load_all(guaranteed),
         )
         self.ended = {outcome: load_all(spans) for outcome, spans in ended}
         self.seen, self.contested = RangeSet.loaded(seen), RangeSet.loaded(contested)
-        self.log_values, self.doubles, self.values = load_all(log_values), load_all(doubles), load_all(values)
+        self.log_values, self.duplicated, self.values = load_all(log_values), load_all(doubles), load_all(values)
         self._fresh_log, self._fresh_read = list(map(list, fresh)), list(map(list, unread))
 
     @property
@@ -254,11 +253,11 @@ class KeyObservations:
         spans = [self.seen, self.contested]
         for each in (
             self.sent,
-            self.again,
+            self.resent,
             self.found_committed,
             *self.ended.values(),
             self.log_values,
-            self.doubles,
+            self.duplicated,
             self.values,
         ):
             spans += each.values()
@@ -360,11 +359,11 @@ class KeyIndex:
                 return True
         return False
 
-    def begin_anew(self, name: str) -> None:
+    def reset(self, name: str) -> None:
         """Reset a deleted key; one created again with its name is new, but senders continue their numbering."""
-        sent, again = self.key(name).sent, self.key(name).again
+        sent, again = self.key(name).sent, self.key(name).resent
         facts = self.keys[name] = KeyObservations(name, self.payload, self.empty, self.begin)
-        facts.sent, facts.again = sent, again
+        facts.sent, facts.resent = sent, again
         self.undecided = [each for each in self.undecided if all(send.key != name for send in each.sends)]
 
     def save(self) -> tuple[Any, ...]:

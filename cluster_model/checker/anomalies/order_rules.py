@@ -50,7 +50,7 @@ class OffsetJumps:
         self._waiting: dict[OffsetJump, tuple[int, int]] = {}
         """Jump → (count, virtual time of the first in microseconds)."""
 
-    def took(self, step: OffsetJump, now: int) -> None:
+    def add(self, step: OffsetJump, now: int) -> None:
         """Record a jump, and count it at once if it is known to skip values."""
         if COMMITTED not in step.manner and self._skipped(step):
             self._report(self.tally, step, 1, now)
@@ -83,7 +83,7 @@ class OffsetJumps:
     def _report(self, tally: AnomalyCounter, step: OffsetJump, count: int, now: int) -> None:
         skipped = self._skipped(step)
         text = f"{step.who} went from offset {step.source} to {step.target} of {step.key}, skipping {skipped} records"
-        tally.note(step.name, step.who, step.key, Example(now, step.source, step.target, text), count, step.manner)
+        tally.count(step.name, step.who, step.key, Example(now, step.source, step.target, text), count, step.manner)
 
     def decide(self, tally: AnomalyCounter) -> None:
         """Count the undecided jumps that are now known to skip values."""
@@ -180,10 +180,10 @@ class PollOrder:
         back, skip = names
         name = client_of(process)
         if after > before:
-            self._gaps.took(OffsetJump(skip, name, key, manner, before, after, (min(old, new), new)), now)
+            self._gaps.add(OffsetJump(skip, name, key, manner, before, after, (min(old, new), new)), now)
             return
         text = f"{name} received offset {after} of {key} after offset {before}"
-        self._tally.note(back, name, key, Example(now, after, before + 1, text), 1, manner)
+        self._tally.count(back, name, key, Example(now, after, before + 1, text), 1, manner)
 
     def keep(self, process: str, keys: tuple[str, ...]) -> None:
         """Forget all keys but those of a successful assign or subscribe."""
@@ -196,7 +196,7 @@ class PollOrder:
         self._last.get(process, {}).pop(key, None)
         self._current.get(process, {}).pop(key, None)
 
-    def over(self, process: str) -> None:
+    def process_ended(self, process: str) -> None:
         """Drop the state of a process that ended."""
         self._last.pop(process, None)
         self._current.pop(process, None)
@@ -317,13 +317,13 @@ class SendOrder:
         inside = one.operation == other.operation >= 0
         if other.first > one.last:
             if inside and other.first > one.last + 1:
-                gaps.took(OffsetJump(INTERNAL_SEND_SKIP, client, key, "", one.last, other.first), now)
+                gaps.add(OffsetJump(INTERNAL_SEND_SKIP, client, key, "", one.last, other.first), now)
             return
         text = f"record {other.start} of {client} is at offset {other.first}, but the one before it at {one.last}"
         example = Example(now, other.first, one.last + 1, text)
-        gaps.tally.note(INTERNAL_NONMONOTONIC_SEND if inside else NONMONOTONIC_SEND, client, key, example)
+        gaps.tally.count(INTERNAL_NONMONOTONIC_SEND if inside else NONMONOTONIC_SEND, client, key, example)
 
-    def untold(self, process: str, send: Send, operation: int) -> None:
+    def outcome_unknown(self, process: str, send: Send, operation: int) -> None:
         """Record a send with unknown outcome."""
         self._unknown.append(_UnknownSend(process, send, operation))
 
@@ -453,7 +453,7 @@ class RealtimeLags:
             self._count(worst, who, poll)
         for (client, key), (count, most, at, offset) in worst.items():
             text = f"{client} received up to offset {offset} of {key}, {most} us after the next one was known to exist"
-            tally.note(REALTIME_LAG, client, key, Example(at, offset, offset + 1, text), count)
+            tally.count(REALTIME_LAG, client, key, Example(at, offset, offset + 1, text), count)
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
@@ -541,7 +541,7 @@ class RealtimeOrder:
                 text = (
                     f"record {first} of {client} is at offset {at}, but {highest} was acknowledged before it was sent"
                 )
-                self._tally.note(REALTIME_ORDER, client, key, Example(now, at, highest + 1, text), late)
+                self._tally.count(REALTIME_ORDER, client, key, Example(now, at, highest + 1, text), late)
 
     def ended(self, client: str, key: str, sequence: int, count: int) -> None:
         """Record that sends ended with any other outcome."""

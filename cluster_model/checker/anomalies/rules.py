@@ -42,7 +42,7 @@ class ConsumedOffsets:
             add_range(self._received_again.setdefault((process, key), {}), strand, low, high)
         spans.add(start, end)
 
-    def given_back(self, process: str, key: str, start: int, end: int) -> None:
+    def forget_offsets(self, process: str, key: str, start: int, end: int) -> None:
         """Forget offsets that the application did not process and will read again."""
         for spans in self._received.get((process, key), {}).values():
             spans.remove(start, end)
@@ -53,7 +53,7 @@ class ConsumedOffsets:
             if only not in ("", key):
                 continue
             again = self._received_again.get((process, key), {})
-            if self._facts.key(key).doubles:
+            if self._facts.key(key).duplicated:
                 self._by_value((process, key), again, tally, now)
             else:
                 for strand, spans in again.items():
@@ -73,7 +73,7 @@ class ConsumedOffsets:
                         place = ValueExtent(client, sequence + index, 1, strand, offset + index)
                         found.setdefault((client, sequence + index), place)
         known: dict[tuple[str, int], None] = {}
-        for place in facts.places(facts.doubles, self._received[owner_key]):
+        for place in facts.places(facts.duplicated, self._received[owner_key]):
             for index in range(place.size):
                 value = (place.client, place.sequence + index)
                 if value in known:
@@ -88,7 +88,7 @@ class ConsumedOffsets:
         end = place.sequence + place.size
         text = f"{name} received records {place.sequence} to {end - 1} of {place.client} more than once"
         example = Example(now, place.offset, place.offset + place.size, text)
-        tally.note(CONSUME_DUP, name, key, example, place.size)
+        tally.count(CONSUME_DUP, name, key, example, place.size)
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
@@ -127,7 +127,7 @@ def find_aborted_reads(facts: KeyObservations, tally: AnomalyCounter, now: int) 
     """Count values by the client that sent them; those that a read_committed reader received separately."""
     found: dict[str, RangeSet] = {}
     for client, failed in facts.ended[FAIL].items():
-        again = facts.again.get(client)
+        again = facts.resent.get(client)
         for start, end in failed.common(facts.values.get(client)):
             for low, high in again.without(start, end) if again else [(start, end)]:
                 add_range(found, client, low, high)
@@ -140,7 +140,7 @@ def find_aborted_reads(facts: KeyObservations, tally: AnomalyCounter, now: int) 
         for manner, parts in ((COMMITTED, known.ranges() if known else []), ("", spans.minus(known))):
             for start, end in parts:
                 text = f"records {start} to {end - 1} of {client} were read although their send failed or was aborted"
-                tally.note(ABORTED_READ, client, facts.key, Example(now, -1, -1, text), end - start, manner)
+                tally.count(ABORTED_READ, client, facts.key, Example(now, -1, -1, text), end - start, manner)
 
 
 # duplicate: one value is at two offsets of a key's log.
@@ -152,7 +152,7 @@ DUPLICATE: Final = "duplicate"
 def offsets_of_doubles(facts: KeyObservations) -> dict[tuple[str, int], list[int]]:
     """Return the offsets, ascending, of every value at more than one offset: (client, sequence) → offsets."""
     found: dict[tuple[str, int], dict[int, None]] = {}
-    for place in facts.places(facts.doubles):
+    for place in facts.places(facts.duplicated):
         for index in range(place.size):
             found.setdefault((place.client, place.sequence + index), {})[place.offset + index] = None
     return {value: sorted(offsets) for value, offsets in found.items() if len(offsets) > 1}
@@ -162,7 +162,7 @@ def find_duplicates(facts: KeyObservations, tally: AnomalyCounter, now: int) -> 
     """Count values at several offsets, by the client that sent them."""
     for (client, sequence), offsets in offsets_of_doubles(facts).items():
         text = f"record {sequence} of {client} is at offsets {', '.join(map(str, offsets))}"
-        tally.note(DUPLICATE, client, facts.key, Example(now, offsets[0], offsets[-1] + 1, text))
+        tally.count(DUPLICATE, client, facts.key, Example(now, offsets[0], offsets[-1] + 1, text))
 
 
 # commit-regression and two-owners: contradictions in the commits and assignments of a group's members.
@@ -189,27 +189,27 @@ class GroupChecks:
         self._committed[group, key] = offset
         if offset < before:
             text = f"{client} committed offset {offset} of {key} for {group} after offset {before}"
-            self._tally.note(COMMIT_REGRESSION, client, key, Example(now, offset, before, text))
+            self._tally.count(COMMIT_REGRESSION, client, key, Example(now, offset, before, text))
 
     def owns(self, group: str, process: str, key: str, generation: int, now: int) -> None:
         """Check the assignment of a key to a member in a generation of its group."""
         known, owner = self._owners.get((group, key), (-1, ""))
         if known == generation and owner not in ("", process):
             text = f"{process} and {owner} both own {key} in generation {generation} of {group}"
-            self._tally.note(TWO_OWNERS, process.partition("#")[0], key, Example(now, -1, -1, text))
+            self._tally.count(TWO_OWNERS, process.partition("#")[0], key, Example(now, -1, -1, text))
         elif generation >= known:
             self._owners[group, key] = (generation, process)
 
-    def gave_up(self, group: str, process: str, key: str) -> None:
+    def released(self, group: str, process: str, key: str) -> None:
         """Record that a member no longer owns a key."""
         known, owner = self._owners.get((group, key), (-1, ""))
         if owner == process:
             self._owners[group, key] = (known, "")
 
-    def over(self, process: str) -> None:
+    def process_ended(self, process: str) -> None:
         """Record that a process has ended."""
         for group, key in [owner_key for owner_key, (_generation, owner) in self._owners.items() if owner == process]:
-            self.gave_up(group, process, key)
+            self.released(group, process, key)
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
@@ -251,7 +251,7 @@ def find_inconsistent_offsets(facts: KeyObservations, tally: AnomalyCounter, now
         for offset in sorted(differ):
             (client, sequence, _strand), (other, another, _other) = differ[offset]
             text = f"offset {offset} held record {sequence} of {client} and record {another} of {other}"
-            tally.note(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, text))
+            tally.count(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, text))
 
 
 def _values(facts: KeyObservations, strand: int, part: Range) -> list[tuple[int, tuple[str, int]]]:
@@ -294,7 +294,7 @@ def find_lost_writes(facts: KeyObservations, tally: AnomalyCounter, now: int) ->
                             f"record {sequence + index} of {client}, written at offset {at}, was never read, although "
                             f"offset {bound} was"
                         )
-                        tally.note(LOST_WRITE, client, facts.key, Example(now, at, at + 1, text))
+                        tally.count(LOST_WRITE, client, facts.key, Example(now, at, at + 1, text))
 
 
 def _is_lost(facts: KeyObservations, value: tuple[str, int]) -> bool:
@@ -363,7 +363,7 @@ def find_phantoms(facts: KeyObservations, tally: AnomalyCounter, now: int) -> No
     for client, read in facts.log_values.items():
         for start, end in read.minus(facts.sent.get(client)):
             text = f"records {start} to {end - 1} of {client} were read, but it has sent none of these"
-            tally.note(PHANTOM, client, facts.key, Example(now, -1, -1, text), end - start)
+            tally.count(PHANTOM, client, facts.key, Example(now, -1, -1, text), end - start)
 
 
 # precommitted-read: one operation both sends a value and reads it, before its send can have been committed.
@@ -388,7 +388,7 @@ def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: Anomal
         for spans in found.values():
             text = f"{client_of(op.process)} sent {spans.size} records to {key} and read them in one operation"
             example = Example(op.time_us, -1, -1, text)
-            tally.note(PRECOMMITTED_READ, client_of(op.process), key, example, spans.size, manner)
+            tally.count(PRECOMMITTED_READ, client_of(op.process), key, example, spans.size, manner)
 
 
 # unseen: a value whose send was ok and that no successful poll has returned.
@@ -416,4 +416,4 @@ def find_unseen_writes(facts: KeyObservations, tally: AnomalyCounter, now: int) 
     for client, spans in unread(facts).items():
         for start, end in spans.ranges():
             text = f"records {start} to {end - 1} of {client} were acknowledged but returned by no poll"
-            tally.note(UNSEEN, client, facts.key, Example(now, -1, -1, text), end - start)
+            tally.count(UNSEEN, client, facts.key, Example(now, -1, -1, text), end - start)

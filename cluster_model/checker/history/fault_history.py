@@ -68,7 +68,7 @@ class FaultRecord:
     ended_us: int = -1
 
     @property
-    def is_quiet(self) -> bool:
+    def is_non_disruptive(self) -> bool:
         """True if the node continued to work: a fault of :data:`NON_DISRUPTIVE_FAULTS`."""
         return self.event_kind == FaultInjected.kind and self.fault in NON_DISRUPTIVE_FAULTS
 
@@ -142,7 +142,7 @@ class FaultHistory:
         if node in table:
             table[node] = replace(table[node], ended_us=at_us)
 
-    def standing(self) -> tuple[FaultRecord, ...]:
+    def records(self) -> tuple[FaultRecord, ...]:
         """Return all kept records but fencings, in order."""
         found = [*self._active.values(), *self._healed, *self._process_ends.values(), *self._pauses.values()]
         return tuple(sorted(found, key=lambda record: record.moment))
@@ -189,7 +189,7 @@ def faults_on_node(records: tuple[FaultRecord, ...], node: str, since_us: int) -
 
 def about(records: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
     """Return the records by which a node may have stopped to respond or send: those that are not quiet."""
-    return tuple(record for record in faults_on_node(records, node, since_us) if not record.is_quiet)
+    return tuple(record for record in faults_on_node(records, node, since_us) if not record.is_non_disruptive)
 
 
 def fault_text(record: FaultRecord, node: str, step: str) -> str:

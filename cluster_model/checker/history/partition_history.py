@@ -46,13 +46,13 @@ class PartitionSnapshot(NamedTuple):
     """ISR committed before the newest election."""
     election: LeaderElected | None
     """The newest leader decision, if it elected a leader."""
-    elected: int
+    election_moment: int
     """Index of that decision among the rare events."""
     deposed: int
     """The previous leader, -1 for none."""
     fault_records: tuple[FaultRecord, ...]
     fenced: tuple[FaultRecord, ...]
-    dropped: tuple[tuple[int, int, IsrChanged], ...]
+    isr_removals: tuple[tuple[int, int, IsrChanged], ...]
     """How each replica outside the ISR last left it: (broker, moment, event)."""
 
 
@@ -65,22 +65,22 @@ class MissingRecords(NamedTuple):
     end: int
     trigger: TraceEvent | None
     """The event by which they went missing; None: they were acknowledged when the leader already lacked them."""
-    scene: PartitionSnapshot
+    snapshot: PartitionSnapshot
     holders: tuple[int, ...]
     """Replicas other than the leader's that held the first of them."""
-    instead: int
+    replacing_epoch: int
     """Epoch of the record in the leader's log at the first one's offset, -1 for none."""
-    behind: bool
+    leader_was_stale: bool
     """Whether the leader had used an older epoch than theirs until then."""
 
-    def goes_on(self, other: "MissingRecords") -> bool:
+    def continues_with(self, other: "MissingRecords") -> bool:
         """Return whether another entry continues this one."""
         return (self.epoch, self.end, self.trigger, self.holders) == (
             other.epoch,
             other.start,
             other.trigger,
             other.holders,
-        ) and self.scene.elected == other.scene.elected
+        ) and self.snapshot.election_moment == other.snapshot.election_moment
 
 
 class MissingRecordsIndex:
@@ -108,7 +108,7 @@ class MissingRecordsIndex:
         stale = leader in replicas and replicas[leader].leader_epoch < event.leader_epoch
         fresh = MissingRecords(event.leader_epoch, start, end, trigger, snapshot, tuple(holders), instead, stale)
         kept = self._kept.setdefault(event.partition, [])
-        if kept and kept[-1].goes_on(fresh):
+        if kept and kept[-1].continues_with(fresh):
             kept[-1] = kept[-1]._replace(end=end)
             return
         kept.append(fresh)
@@ -117,7 +117,7 @@ class MissingRecordsIndex:
 
     def _still_missing(self, partition: str, witness: MissingRecords) -> bool:
         """Return whether the leader's log still lacks any of the records."""
-        leader = self._cluster_state.true_leader(partition)
+        leader = self._cluster_state.committed_leader(partition)
         if leader is None:
             return True
         log = leader.log
@@ -138,7 +138,7 @@ class MissingRecordsIndex:
 
     def elections(self, partition: str) -> list[int]:
         """Return the moments of the elections that a partition's entries refer to."""
-        return [each.scene.elected for each in self._kept.get(partition, ())]
+        return [each.snapshot.election_moment for each in self._kept.get(partition, ())]
 
     def forget(self, partition: str) -> None:
         """Drop the entries of a partition that is deleted or created again."""
@@ -186,16 +186,16 @@ class LogTruncation(NamedTuple):
 
     moment: int
     event: Truncated
-    taken: tuple[tuple[int, int, int], ...]
+    removed: tuple[tuple[int, int, int], ...]
     """(log branch, start, end) of each removed range."""
     isr: tuple[int, ...]
     """The ISR committed at that time."""
-    apart: bool
+    epochs_differed: bool
     """Whether the replica, its leader and the controller did not all use the same leader epoch."""
 
-    def took(self, log_branch: int, start: int, end: int) -> bool:
+    def removed_any(self, log_branch: int, start: int, end: int) -> bool:
         """Return whether it removed any record of a range."""
-        return any(owner == log_branch and low < end and high > start for owner, low, high in self.taken)
+        return any(owner == log_branch and low < end and high > start for owner, low, high in self.removed)
 
 
 class EarlyIsrJoin(NamedTuple):
@@ -214,7 +214,7 @@ def early_joins(cluster_state: ClusterState, event: IsrChanged) -> Iterator[tupl
 
     (broker, its log end offset, start offset of the leader's epoch) each.
     """
-    leader = cluster_state.true_leader(event.partition)
+    leader = cluster_state.committed_leader(event.partition)
     if leader is None or leader.leadership is None:
         return
     epoch_start = leader.leadership.epoch_start
@@ -243,9 +243,9 @@ class ClusterHistory:
         "_unclean",
         "acked_in",
         "fault_records",
+        "missing_records",
         "moment",
         "trigger",
-        "witnesses",
     )  # fmt: skip
 
     def __init__(self, cluster_state: ClusterState) -> None:
@@ -255,7 +255,7 @@ class ClusterHistory:
         self.acked_in: Callable[[str, int], list[Range]] = lambda partition, log_branch: []
         """Returns the acknowledged offsets of a log branch: only their truncations can explain a loss."""
         self.fault_records = FaultHistory()
-        self.witnesses = MissingRecordsIndex(cluster_state)
+        self.missing_records = MissingRecordsIndex(cluster_state)
         self.trigger: TraceEvent | None = None
         """The rare event being handled."""
         names = cluster_state.records
@@ -284,7 +284,7 @@ class ClusterHistory:
         """Record an event that may explain a loss."""
         self._saved = None
         if isinstance(event, RecordsMissing):
-            self.witnesses.missing(event, self.trigger, self.scene(event.partition))
+            self.missing_records.missing(event, self.trigger, self.snapshot(event.partition))
             return
         self.moment += 1
         if self._snapshots:
@@ -295,7 +295,7 @@ class ClusterHistory:
         elif isinstance(event, PartitionDeleted):
             for table in self._tables():
                 table.pop(event.partition, None)
-            self.witnesses.forget(event.partition)
+            self.missing_records.forget(event.partition)
         elif isinstance(event, LeaderElected | PartitionOffline):
             self._leader_decided(event)
         elif isinstance(event, Truncated):
@@ -318,7 +318,7 @@ class ClusterHistory:
         name = event.partition
         for table in self._tables():
             table.pop(name, None)
-        self.witnesses.forget(name)
+        self.missing_records.forget(name)
         self._cuts[name], self._elections[name] = [], []
         self._isrs[name] = [(event.leader_epoch, event.isr)]
         self._leaders[name] = (-1, event.leader)
@@ -329,7 +329,7 @@ class ClusterHistory:
         decided = self._elections[name]
         decided.append((self.moment, event))
         if len(decided) % DECISIONS_PRUNE_INTERVAL == 0:
-            named = self.witnesses.elections(name)
+            named = self.missing_records.elections(name)
             self._elections[name] = [each for each in decided[:-1] if each[0] in named] + decided[-1:]
         self._previous_isr[name] = self._isrs[name][-1][1]
         if isinstance(event, LeaderElected):
@@ -372,7 +372,7 @@ class ClusterHistory:
         log = self._cluster_state.replicas[event.partition][event.broker].log
         truncations = self._cuts[event.partition]
         isr = self._isrs[event.partition][-1][1]
-        truncations.append(LogTruncation(self.moment, event, log.cut, isr, self._epochs_differ(event)))
+        truncations.append(LogTruncation(self.moment, event, log.last_truncated, isr, self._epochs_differ(event)))
         if len(truncations) % TRUNCATIONS_PRUNE_INTERVAL == 0:
             kept = [
                 truncation
@@ -395,8 +395,8 @@ class ClusterHistory:
         """Return whether a replica lacks acknowledged records because of a truncation."""
         name = truncation.event.partition
         replica = self._cluster_state.replicas[name].get(truncation.event.broker)
-        for log_branch, start, end in truncation.taken:
-            lacked = [(start, end)] if replica is None else subtract([(start, end)], replica.log.held(log_branch))
+        for log_branch, start, end in truncation.removed:
+            lacked = [(start, end)] if replica is None else subtract([(start, end)], replica.log.ranges_of(log_branch))
             acked = self.acked_in(name, log_branch)
             if any(low < high_acked and high > low_acked for low, high in lacked for low_acked, high_acked in acked):
                 return True
@@ -420,7 +420,7 @@ class ClusterHistory:
             return -1
         return self._leaders.get(partition, NO_KNOWN_LEADERS)[1]
 
-    def scene(self, partition: str) -> PartitionSnapshot:
+    def snapshot(self, partition: str) -> PartitionSnapshot:
         """Return the current state; of a deleted partition what is still known, possibly nothing."""
         snapshot = self._snapshots.get(partition)
         if snapshot is None:
@@ -443,7 +443,7 @@ class ClusterHistory:
             decided if isinstance(decided, LeaderElected) else None,
             moment,
             deposed,
-            self.fault_records.standing(),
+            self.fault_records.records(),
             tuple(each for each in fenced if each is not None),
             tuple((broker, *left) for broker, left in self._isr_removals.get(partition, {}).items()),
         )
@@ -457,22 +457,26 @@ class ClusterHistory:
         """Return the election that began an epoch, if it was unclean."""
         return next((each for each in self._unclean.get(partition, ()) if each.leader_epoch == leader_epoch), None)
 
-    def last_cut(self, partition: str, broker: int, log_branch: int, offsets: Range, until: int) -> Truncated | None:
+    def last_truncation(
+        self, partition: str, broker: int, log_branch: int, offsets: Range, until: int
+    ) -> Truncated | None:
         """Return the newest truncation up to a moment by which a replica lost any record of a range."""
         for truncation in reversed(self._cuts[partition]):
             if (
                 truncation.moment <= until
                 and truncation.event.broker == broker
-                and truncation.took(log_branch, *offsets)
+                and truncation.removed_any(log_branch, *offsets)
             ):
                 return truncation.event
         return None
 
-    def cuts_of(self, partition: str, log_branch: int, offsets: Range) -> list[LogTruncation]:
+    def truncations_of(self, partition: str, log_branch: int, offsets: Range) -> list[LogTruncation]:
         """Return all kept truncations that removed any record of a range, in order."""
-        return [truncation for truncation in self._cuts.get(partition, ()) if truncation.took(log_branch, *offsets)]
+        return [
+            truncation for truncation in self._cuts.get(partition, ()) if truncation.removed_any(log_branch, *offsets)
+        ]
 
-    def cuts_at(self, partition: str, offsets: Range, until_us: int) -> list[LogTruncation]:
+    def truncations_at(self, partition: str, offsets: Range, until_us: int) -> list[LogTruncation]:
         """Return all kept truncations up to a time that removed any record at these offsets."""
         return [
             truncation
@@ -515,7 +519,7 @@ class ClusterHistory:
         tables = sum(
             len(each) for table in (self._isr_removals, self._removed, self._early_joins) for each in table.values()
         )
-        return lists + tables + len(self._damages) + self.fault_records.entries + self.witnesses.entries
+        return lists + tables + len(self._damages) + self.fault_records.entries + self.missing_records.entries
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state; events never change, so copies of their lists are enough."""
@@ -532,7 +536,7 @@ class ClusterHistory:
         plain = [tuple(table.items()) for table in (self._leaders, self._previous_isr)]
         self._saved = (
             self.moment, tuple(self._damages), tuple(lists), tuple(nested), tuple(plain), self.fault_records.save(),
-            self.witnesses.save(),
+            self.missing_records.save(),
         )  # fmt: skip
         return self._saved
 
@@ -550,4 +554,4 @@ class ClusterHistory:
         )
         self._leaders, self._previous_isr = (dict(table) for table in plain)
         self.fault_records.load(fault_records)
-        self.witnesses.load(witnesses)
+        self.missing_records.load(witnesses)

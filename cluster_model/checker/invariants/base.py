@@ -69,7 +69,7 @@ class Excuses:
 
     def damaged(self, partition: str, start: int, end: int) -> bool:
         """Return whether all of ``[start, end)`` is corrupt on the leader's disk."""
-        leader = self._cluster_state.true_leader(partition)
+        leader = self._cluster_state.committed_leader(partition)
         return leader is not None and not subtract([(start, end)], [each[:2] for each in leader.damages])
 
     def lossy(self, partition: str, epoch: int) -> bool:
@@ -79,7 +79,7 @@ class Excuses:
         """
         if partition not in self._lossy_epochs:
             return False
-        return epoch <= self._lossy_epochs[partition] or self.any_wounded_of(partition)
+        return epoch <= self._lossy_epochs[partition] or self.any_lacks_lost_records_in(partition)
 
     def joined_early(self, partition: str, epoch: int) -> bool:
         """Return whether records of a leader epoch may be missing because a replica joined the ISR too early."""
@@ -88,7 +88,7 @@ class Excuses:
             for (name, broker), (joined, start) in self._early.items()
         )
 
-    def cut_blindly(self, partition: str, epoch: int) -> bool:
+    def truncated_for_unknown_epoch(self, partition: str, epoch: int) -> bool:
         """Return whether records of a leader epoch may be missing because a later leader did not know its own epoch."""
         return epoch < self._unknown_epochs.get(partition, -1)
 
@@ -96,7 +96,7 @@ class Excuses:
         replica = self._cluster_state.replicas.get(partition, {}).get(broker)
         return replica is not None and replica.log.leo < epoch_start
 
-    def any_wounded_of(self, partition: str) -> bool:
+    def any_lacks_lost_records_in(self, partition: str) -> bool:
         """Return whether any replica of a partition lacks records that it lost."""
         return any(name == partition for name, _broker in self._lossy_replicas)
 
@@ -108,11 +108,11 @@ class Excuses:
         """Return the leader epoch up to which losses of a partition are excused, -1 for none."""
         return self._excused.get(partition, -1)
 
-    def is_wounded(self, partition: str, broker: int) -> bool:
+    def lacks_lost_records(self, partition: str, broker: int) -> bool:
         """Return whether a replica lost records and has not yet reached the HW of a later leader."""
         return (partition, broker) in self._lossy_replicas
 
-    def is_back(self, partition: str, broker: int) -> bool:
+    def has_reregistered(self, partition: str, broker: int) -> bool:
         """Return whether a broker has registered again since its replica lost records.
 
         A late heartbeat or ISR proposal may still concern the former process.
@@ -121,7 +121,7 @@ class Excuses:
         return registration is not None and self._cluster_state.registration(broker) > registration
 
     @property
-    def any_wounded(self) -> bool:
+    def any_lacks_lost_records(self) -> bool:
         """True if any replica lost records and has not yet caught up."""
         return bool(self._lossy_replicas)
 
@@ -151,7 +151,7 @@ class Excuses:
             self._drop_caught_up(event.partition)
 
     def _unknown_epoch_truncation(self, event: Truncated) -> None:
-        leader = self._cluster_state.true_leader(event.partition)
+        leader = self._cluster_state.committed_leader(event.partition)
         if leader is not None and leader.leader_epoch == event.leader_epoch:
             self._unknown_epochs[event.partition] = event.leader_epoch
 
@@ -178,18 +178,18 @@ class Excuses:
             self._excuse(partition, epoch)
 
     def _lost_records(self, partition: str, broker: int) -> bool:
-        return self.is_wounded(partition, broker) and not self.is_back(partition, broker)
+        return self.lacks_lost_records(partition, broker) and not self.has_reregistered(partition, broker)
 
     def _excuse(self, partition: str, epoch: int) -> None:
         if epoch > self._excused.get(partition, -1):
             self._excused[partition] = epoch
 
     def _drop_caught_up(self, partition: str) -> None:
-        leader = self._cluster_state.true_leader(partition)
+        leader = self._cluster_state.committed_leader(partition)
         if leader is None:
             return
         for broker, replica in self._cluster_state.replicas[partition].items():
-            if not self.is_back(partition, broker):
+            if not self.has_reregistered(partition, broker):
                 continue
             leadership = leader.leadership
             start = leader.log.leo if leadership is None else leadership.epoch_start
@@ -292,7 +292,7 @@ class InvariantDefinition:
 
     name: str
     title: str
-    text: str
+    statement: str
     """The exact statement, one sentence."""
     source: str
     fixes: tuple[ProtocolFix, ...] = ()
@@ -300,7 +300,7 @@ class InvariantDefinition:
     exceptions: str = ""
     """Conditions under which a breach is no violation; empty for none."""
 
-    def lacking(self, profile: Profile, when: tuple[str, ...] = ()) -> tuple[ProtocolFix, ...]:
+    def missing_fixes(self, profile: Profile, when: tuple[str, ...] = ()) -> tuple[ProtocolFix, ...]:
         """Return the needed changes that a version lacks: those always needed, and the first for these circumstances.
 
         An early ISR join or a leader that did not know its epoch is the only change returned.
@@ -315,11 +315,11 @@ class InvariantDefinition:
 
     def guaranteed_by(self, profile: Profile, when: tuple[str, ...] = ()) -> bool:
         """Return whether a version guarantees the invariant in these circumstances."""
-        return not self.lacking(profile, when)
+        return not self.missing_fixes(profile, when)
 
     def known(self, profile: Profile, when: tuple[str, ...] = ()) -> str:
         """Return why a violation is expected: ``known for 0.10.2: fixed by KIP-101 in 0.11``; empty if it is not."""
-        lacking = self.lacking(profile, when)
+        lacking = self.missing_fixes(profile, when)
         if not lacking:
             return ""
         *more, last = [f"{fix.by} in {fix.releases}" for fix in lacking]
@@ -369,7 +369,7 @@ class Registrations(Protocol):
     def broker_epoch(self, broker: int) -> int:
         """Return the broker epoch of a broker's registration, -1 for none."""
 
-    def obeyed_epoch(self, broker: int) -> int:
+    def accepted_controller_epoch(self, broker: int) -> int:
         """Return the newest controller epoch that a broker's running process has accepted."""
 
 
@@ -395,7 +395,7 @@ class InvariantContext:
         found = (
             (LOSSY, self.excuses.lossy(partition, epoch)),
             (EARLY_JOIN, self.excuses.joined_early(partition, epoch)),
-            (LEADER_LACKS_EPOCH, self.excuses.cut_blindly(partition, epoch)),
+            (LEADER_LACKS_EPOCH, self.excuses.truncated_for_unknown_epoch(partition, epoch)),
         )
         return tuple(name for name, holds in found if holds)
 
@@ -466,7 +466,7 @@ class Invariant:
         """Return the handlers of the rare events that can violate it."""
         return {}
 
-    def parted(self, partition: str, now: int) -> None:
+    def logs_differ(self, partition: str, now: int) -> None:
         """Handle an HW advance after which the in-sync replicas do not all hold the same records below it."""
 
     def forget(self, partition: str) -> None:

@@ -70,7 +70,7 @@ class AcksAllDurability(Invariant):
         if event.acks >= 0:
             return
         leader = self.cluster_state.records[event.partition].leader
-        if self.context.excuses.is_wounded(event.partition, leader):
+        if self.context.excuses.lacks_lost_records(event.partition, leader):
             replica = self.cluster_state.replicas[event.partition][leader]
             if replica.leadership is None:
                 self._pending[event.partition] = (*self._pending.get(event.partition, ()), event)
@@ -97,7 +97,7 @@ class AcksAllDurability(Invariant):
             leader = self.cluster_state.records[partition].leader
             if leader not in self.cluster_state.replicas[partition]:
                 continue
-            if self.context.plane is None or self.context.excuses.is_back(partition, leader):
+            if self.context.plane is None or self.context.excuses.has_reregistered(partition, leader):
                 self._lacks(partition, leader)
 
     def forget(self, partition: str) -> None:
@@ -175,7 +175,7 @@ class AcksOneBounded(Invariant):
         if event.acks != 1:
             return
         partition, start, end = event.partition, event.log_offset, event.log_offset + event.count
-        leader = self.cluster_state.true_leader(partition)
+        leader = self.cluster_state.committed_leader(partition)
         if leader is None or leader.damages:
             return
         new_epoch = self.cluster_state.records[partition].leader_epoch
@@ -261,7 +261,7 @@ class Completeness(Invariant):
             member = replicas.get(broker)  # A new partition's replica may not exist yet.
             if member is None or member is leader or member.topic_id != leader.topic_id:
                 continue
-            if excuses.is_wounded(partition, broker):
+            if excuses.lacks_lost_records(partition, broker):
                 continue
             offset = _lacks(member, leader)
             if offset >= 0:
@@ -325,7 +325,7 @@ class UncleanExclusion(Invariant):
         if isinstance(event, LeaderElected) and not event.clean:
             return
         excuses, name = self.context.excuses, event.partition
-        if excuses.any_wounded_of(name):
+        if excuses.any_lacks_lost_records_in(name):
             for broker in self.cluster_state.records[name].assignment:
                 self._check_replica(name, broker, event.at_us)
 
@@ -334,11 +334,11 @@ class UncleanExclusion(Invariant):
             self._check_replica(name, event.broker, event.at_us)
 
     def _check_replica(self, name: str, broker: int, now: int) -> None:
-        if self.context.plane is None or not self.context.excuses.is_back(name, broker):
+        if self.context.plane is None or not self.context.excuses.has_reregistered(name, broker):
             return
         state = self.cluster_state.records[name].state
         replica = self.cluster_state.replicas[name].get(broker)
-        leader = self.cluster_state.true_leader(name)
+        leader = self.cluster_state.committed_leader(name)
         if replica is None or replica.damages:
             return
         if leader is not None and leader.broker != broker and replica.log.leo >= leader.hw:
@@ -378,9 +378,9 @@ class LeaderCompleteness(Completeness):
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 
     def _decided(self, event: Decision) -> None:
-        self.parted(event.partition, event.at_us)
+        self.logs_differ(event.partition, event.at_us)
 
-    def parted(self, partition: str, now: int) -> None:
+    def logs_differ(self, partition: str, now: int) -> None:
         """Compare all presumed leaders with ISR and ELR."""
         state = self.cluster_state.records[partition].state
         member_text = f"ISR {listed(state.isr)}" + (f" and ELR {listed(state.elr)}" if state.elr else "")
@@ -410,9 +410,9 @@ class WeakIsr(Completeness):
         return dict.fromkeys((LeaderElected, IsrChanged, BecameLeader), self._changed)
 
     def _changed(self, event: LeaderElected | IsrChanged | BecameLeader) -> None:
-        self.parted(event.partition, event.at_us)
+        self.logs_differ(event.partition, event.at_us)
 
-    def parted(self, partition: str, now: int) -> None:
+    def logs_differ(self, partition: str, now: int) -> None:
         """Compare all presumed leaders with their own ISR."""
         for leader in self.leaders(partition):
             if leader.leadership is not None:

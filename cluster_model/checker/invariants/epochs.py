@@ -251,7 +251,7 @@ class ZombieFencing(Invariant):
             return
         for broker in self.cluster_state.brokers:
             if self.cluster_state.is_up(broker):
-                before, epoch = self._accepted.get(broker, -1), plane.obeyed_epoch(broker)
+                before, epoch = self._accepted.get(broker, -1), plane.accepted_controller_epoch(broker)
                 if epoch < before:
                     detail = f"broker {broker} accepted controller epoch {epoch} after epoch {before}"
                     now = event.at_us  # type: ignore[attr-defined]

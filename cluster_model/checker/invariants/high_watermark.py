@@ -120,11 +120,11 @@ class StableReads(Invariant):
     def _leader_changed(self, event: LeaderElected | BecameLeader) -> None:
         """Check that a new leader holds all exposed records."""
         partition = event.partition
-        leader = self.cluster_state.true_leader(partition)
+        leader = self.cluster_state.committed_leader(partition)
         if leader is None or partition not in self._exposed:
             return
         if isinstance(event, LeaderElected):
-            if self.context.excuses.is_wounded(partition, leader.broker):
+            if self.context.excuses.lacks_lost_records(partition, leader.broker):
                 return  # It may be fenced before it is back to lead.
         elif event.broker != leader.broker:
             return
@@ -268,7 +268,7 @@ class HwWithin(Invariant):
             self._report_decrease(event.partition, event.broker, event.hw, event.leader_epoch, event.at_us)
 
     def _is_crash(self, event: Truncated) -> bool:
-        return self.context.excuses.is_wounded(event.partition, event.broker)
+        return self.context.excuses.lacks_lost_records(event.partition, event.broker)
 
     def _report_decrease(self, partition: str, broker: int, hw: int, epoch: int, now: int) -> None:
         before = self.hws[partition][broker]

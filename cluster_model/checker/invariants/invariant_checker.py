@@ -55,7 +55,7 @@ class HighWatermarkCheck:
         self._reads = reads
         self._true_hw = true_hw
 
-    def as_ever(self, event: HwAdvanced, replica: Replica, state: PartitionState) -> bool:
+    def is_regular(self, event: HwAdvanced, replica: Replica, state: PartitionState) -> bool:
         """Return whether an HW advance of the committed leader is regular: same log branch, and the ISR agrees.
 
         If so, the invariants' state is updated. If not, nothing changes and they have to check it themselves.
@@ -139,7 +139,7 @@ class InvariantChecker:
         self.min_isr = _find(MinIsr, self.properties)
         """The min-isr invariant, which handles every acknowledgement of acks=all."""
         within, reads = _find(HwWithin, self.properties), _find(StableReads, self.properties)
-        self.min_isr.follows(within)
+        self.min_isr.use_previous_hw_of(within)
         self.read: Callable[[RecordsRead], None] = reads.read
         """Handler of records that a consumer received."""
         true_hw = _find(TrueHw, self.properties)
@@ -176,13 +176,13 @@ class InvariantChecker:
             return
         replica, record = self._cluster_state.replicas[partition][broker], self._cluster_state.records[partition]
         fast_check = self._fast_check
-        if not fast_check.as_ever(event, replica, record.state):
+        if not fast_check.is_regular(event, replica, record.state):
             for handler in self._hw_handlers:
                 handler(event, replica, record)
             if not fast_check.agree(replica, record.state):
                 for each in self.properties.values():
-                    each.parted(partition, event.at_us)
-        if self._context.excuses.any_wounded:
+                    each.logs_differ(partition, event.at_us)
+        if self._context.excuses.any_lacks_lost_records:
             self._context.excuses.after(event)
 
     def out_of_bounds(self, now: int, replica: Replica) -> None:

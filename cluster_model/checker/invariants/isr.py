@@ -49,15 +49,15 @@ UnderMinIsr = tuple[int, int, int, int, int]
 class MinIsr(Invariant):
     """Invariant min-isr; it remembers records committed while too few replicas were in sync, as long as they are."""
 
-    __slots__ = ("_within", "thin")
+    __slots__ = ("_within", "under_min_isr")
     definition = MIN_ISR
 
     def __init__(self, context: InvariantContext) -> None:
         super().__init__(context)
         self._within: HwWithin | None = None
-        self.thin: dict[str, UnderMinIsr] = {}
+        self.under_min_isr: dict[str, UnderMinIsr] = {}
 
-    def follows(self, within: HwWithin) -> None:
+    def use_previous_hw_of(self, within: HwWithin) -> None:
         """Set the invariant that knows the previous HW; it must handle HW advances after this one."""
         self._within = within
 
@@ -87,12 +87,12 @@ class MinIsr(Invariant):
     def _remember_thin(self, partition: str, replica: Replica, hw: int, epoch: int, proposals: int) -> None:
         """Remember the records from the previous HW on: pending requests for them are answered now."""
         leadership_key = (replica.broker, epoch, proposals)
-        known = self.thin.get(partition)
+        known = self.under_min_isr.get(partition)
         if known is not None and known[2:] == leadership_key:
-            self.thin[partition] = (known[0], hw, *leadership_key)
+            self.under_min_isr[partition] = (known[0], hw, *leadership_key)
         else:
             before = hw - 1 if self._within is None else self._within.hw(partition, replica.broker, hw - 1)
-            self.thin[partition] = (before, hw, *leadership_key)
+            self.under_min_isr[partition] = (before, hw, *leadership_key)
 
     def acked(self, event: RecordsAcked) -> None:
         """Check an acknowledgement of acks=all."""
@@ -104,7 +104,7 @@ class MinIsr(Invariant):
             and replica.leadership is not None
         ):
             self._acked_too_early(event, replica, replica.leadership)
-        if self.thin:
+        if self.under_min_isr:
             self._acked_by_too_few(event)
 
     def _acked_too_early(self, event: RecordsAcked, replica: Replica, leadership: PartitionLeaderState) -> None:
@@ -126,7 +126,7 @@ class MinIsr(Invariant):
         )  # fmt: skip
 
     def _acked_by_too_few(self, event: RecordsAcked) -> None:
-        thin = self.thin.get(event.partition)
+        thin = self.under_min_isr.get(event.partition)
         if thin is None:
             return
         start, end, broker, epoch, proposals = thin
@@ -139,7 +139,7 @@ class MinIsr(Invariant):
             or leadership.proposals != proposals
             or len(leadership.maximal_isr) >= replica.min_isr
         ):
-            del self.thin[event.partition]  # Enough replicas may have been in sync since: a retry succeeds.
+            del self.under_min_isr[event.partition]  # Enough replicas may have been in sync since: a retry succeeds.
             return
         last = event.log_offset + event.count
         if (event.broker, event.leader_epoch) == (broker, epoch) and start < last <= end:
@@ -154,15 +154,15 @@ class MinIsr(Invariant):
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
-        self.thin.pop(partition, None)
+        self.under_min_isr.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return tuple(self.thin.items())
+        return tuple(self.under_min_isr.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        self.thin = dict(saved)
+        self.under_min_isr = dict(saved)
 
 
 ELIGIBILITY: Final = InvariantDefinition(
@@ -273,7 +273,7 @@ class LeaderInIsr(Invariant):
             self._report(event, leader, f"leader {leader} is not in the ISR {listed(isr)}")
         self._check_members(event, isr, state.replicas)
         if not isr and not self.cluster_state.profile.elr:
-            allowed = (EMPTY,) if record.topic.unclean else ()
+            allowed = (EMPTY,) if record.topic_config.unclean else ()
             self._report(event, leader, "the ISR is empty", allowed)
 
     def _check_members(self, event: Decision, isr: tuple[int, ...], replicas: tuple[int, ...]) -> None:
@@ -327,7 +327,7 @@ class MaximalIsr(Invariant):
 
     def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged) -> None:
         name = event.partition
-        record, leader = self.cluster_state.records[name], self.cluster_state.true_leader(name)
+        record, leader = self.cluster_state.records[name], self.cluster_state.committed_leader(name)
         if leader is None or leader.leadership is None or leader.leader_epoch != record.leader_epoch:
             return
         maximal = leader.leadership.maximal_isr

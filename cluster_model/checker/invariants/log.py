@@ -62,7 +62,7 @@ class LogMatching(Invariant):
 
     def _isr_changed(self, event: IsrChanged) -> None:
         if event.leader >= 0 and event.by == "leader":
-            self.parted(event.partition, event.at_us)
+            self.logs_differ(event.partition, event.at_us)
         for one, other in combinations(self.cluster_state.replicas[event.partition].values(), 2):
             self._match(event.partition, one, other, event.at_us)
 
@@ -72,9 +72,9 @@ class LogMatching(Invariant):
         for other in replicas.values():
             self._match(event.partition, changed, other, event.at_us)
 
-    def parted(self, partition: str, now: int) -> None:
+    def logs_differ(self, partition: str, now: int) -> None:
         """Check that every in-sync replica holds the same records as the leader below its HW."""
-        record, leader = self.cluster_state.records[partition], self.cluster_state.true_leader(partition)
+        record, leader = self.cluster_state.records[partition], self.cluster_state.committed_leader(partition)
         if leader is None:
             return
         replicas = self.cluster_state.replicas[partition]
@@ -243,7 +243,7 @@ class KeepsNewest(Invariant):
     def _cleaned(self, event: LogCleaned) -> None:
         replica = self.cluster_state.replicas[event.partition][event.broker]
         log = replica.log
-        after, swept = log.cleaned, replica.swept
+        after, swept = log.cleaned, replica.last_swept
         if after is None or swept is None:
             return
         first = _first_taken(swept.before, after)

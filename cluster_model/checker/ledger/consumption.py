@@ -51,7 +51,7 @@ class UnprocessedRecords(NamedTuple):
     by: str
     committed: int
     """The group's committed offset at that time, -1 for none."""
-    how: str
+    commit_kind: str
     committed_us: int
     fault_record: FaultRecord | None
 
@@ -122,7 +122,11 @@ class ReaderEvents:
         handed.add(start, end)
 
     def _reset(self, event: ConsumerReset) -> None:
-        leader = self._cluster_state.shown(event.partition) if event.partition in self._cluster_state.records else None
+        leader = (
+            self._cluster_state.representative(event.partition)
+            if event.partition in self._cluster_state.records
+            else None
+        )
         log_start = 0 if leader is None else leader.log.log_start
         key = (event.group_id, event.partition)
         created, start, expired, uncommitted = -1, event.end_offset, None, False
@@ -143,7 +147,7 @@ class ReaderEvents:
             )  # fmt: skip
             self._jumps[key] = (*self._jumps.get(key, ()), jump)
 
-    def left_behind(self, event: RecordsAbandoned) -> None:
+    def records_abandoned(self, event: RecordsAbandoned) -> None:
         """Record that an application left received records unprocessed."""
         self.changes += 1
         key = (event.group_id, event.partition)
@@ -151,7 +155,7 @@ class ReaderEvents:
         committed, commit_kind, committed_us = (
             (-1, "", -1) if commit is None else (commit.log_offset, commit.by, commit.at_us)
         )
-        faults = about(self._fault_records.standing(), event.client, event.at_us)
+        faults = about(self._fault_records.records(), event.client, event.at_us)
         fresh = UnprocessedRecords(
             event.at_us, event.client, event.log_offset, event.log_offset + event.count, event.by, committed,
             commit_kind, committed_us,
@@ -161,8 +165,8 @@ class ReaderEvents:
         if known and known[-1].end == fresh.start and known[-1].at_us == fresh.at_us:
             last = known[-1]
             fresh = UnprocessedRecords(
-                last.at_us, last.client, last.start, fresh.end, last.by, last.committed, last.how, last.committed_us,
-                last.fault_record,
+                last.at_us, last.client, last.start, fresh.end, last.by, last.committed, last.commit_kind,
+                last.committed_us, last.fault_record,
             )  # fmt: skip
             known = known[:-1]
         self._unprocessed[key] = (*known, fresh)
@@ -178,7 +182,7 @@ class ReaderEvents:
                     yield group, partition, jump, missed
                 read_so_far = sorted([*read_so_far, (jump.start, jump.end)])
 
-    def left(self) -> Iterator[tuple[str, str, UnprocessedRecords]]:
+    def abandoned(self) -> Iterator[tuple[str, str, UnprocessedRecords]]:
         """Yield all abandoned ranges: (group, partition, records)."""
         for (group, partition), known in self._unprocessed.items():
             for each in known:
@@ -192,15 +196,17 @@ class ReaderEvents:
         for (group, partition), log_branches in self._delivered.items():
             if len(log_branches) < 2 or only not in (None, group):
                 continue
-            leader = self._cluster_state.true_leader(partition) if partition in self._cluster_state.records else None
+            leader = (
+                self._cluster_state.committed_leader(partition) if partition in self._cluster_state.records else None
+            )
             if leader is None:
                 continue
-            held = [(log_branch, part) for log_branch in log_branches for part in leader.log.held(log_branch)]
+            held = [(log_branch, part) for log_branch in log_branches for part in leader.log.ranges_of(log_branch)]
             current = [self._intersection(log_branches[log_branch].ranges(), part) for log_branch, part in held]
             newest = max((high for ranges in current for _low, high in ranges), default=0)
             by_branch = {log_branch: handed.ranges() for log_branch, handed in log_branches.items()}
             for start, log_branch in leader.log.extents:
-                end = next((high for low, high in leader.log.held(log_branch) if low <= start < high), start)
+                end = next((high for low, high in leader.log.ranges_of(log_branch) if low <= start < high), start)
                 stale = sorted(part for other, ranges in by_branch.items() if other != log_branch for part in ranges)
                 seen = by_branch.get(log_branch, [])
                 for low, high in self._intersection(stale, (start, min(end, newest))):
@@ -261,7 +267,7 @@ class DeliveredRecords:
         """Group → (records reread, offsets skipped in partitions deleted since)."""
         self._abandoned: dict[tuple[str, str], list[Range]] = {}
 
-    def handed(self, event: RecordsRead) -> None:
+    def records_read(self, event: RecordsRead) -> None:
         """Record that an application received records."""
         group = event.group_id
         self._read[group] = self._read.get(group, 0) + event.count
@@ -298,7 +304,7 @@ class DeliveredRecords:
         left = [part for low, high in self._abandoned[key] for part in ((low, min(high, start)), (max(low, end), high))]
         self._abandoned[key] = union(left)
 
-    def left_behind(self, event: RecordsAbandoned) -> None:
+    def records_abandoned(self, event: RecordsAbandoned) -> None:
         """Record that an application left received records unprocessed."""
         key = (event.group_id, event.partition)
         found = (event.log_offset, event.log_offset + event.count)
@@ -335,11 +341,11 @@ class DeliveredRecords:
         """Return the number of records that ended applications left unprocessed and no member has received since."""
         return sum(length(ranges) for (name, _partition), ranges in self._abandoned.items() if name == group)
 
-    def left_in(self, group: str, partition: str) -> list[Range]:
+    def abandoned_in(self, group: str, partition: str) -> list[Range]:
         """Return the abandoned ranges of one partition."""
         return self._abandoned.get((group, partition), [])
 
-    def handed_to(self, partition: str, start: int, end: int) -> tuple[str, ...]:
+    def groups_that_read(self, partition: str, start: int, end: int) -> tuple[str, ...]:
         """Return the groups that received any offset of ``[start, end)``, regardless of the record."""
         return tuple(
             sorted(

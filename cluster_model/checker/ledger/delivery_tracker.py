@@ -42,7 +42,7 @@ class PartitionDeliveries(NamedTuple):
 class ClientPartitionOutcomes:
     """Outcomes of one client's records in one partition, with totals of the client."""
 
-    __slots__ = ("blind", "ranges", "sent", "told", "totals", "unnumbered")
+    __slots__ = ("blind", "decided", "ranges", "sent", "totals", "unnumbered")
 
     def __init__(self, totals: list[int]) -> None:
         self.totals = totals
@@ -50,7 +50,7 @@ class ClientPartitionOutcomes:
         self.ranges = (RangeSet(), RangeSet(), RangeSet(), RangeSet(), RangeSet())
         """Sequence numbers, by column."""
         self.sent = self.ranges[SENT]
-        self.told = RangeSet()
+        self.decided = RangeSet()
         """Sequence numbers with an outcome."""
         self.blind = RangeSet()
         """Sequence numbers of acks=0 records that are not known to have reached a leader."""
@@ -60,15 +60,15 @@ class ClientPartitionOutcomes:
     @property
     def entries(self) -> int:
         """Number of ranges kept."""
-        return self.told.entries + self.blind.entries + sum(ranges.entries for ranges in self.ranges)
+        return self.decided.entries + self.blind.entries + sum(ranges.entries for ranges in self.ranges)
 
     def pending(self) -> list[Range]:
         """Return the sequence numbers without an outcome."""
-        return subtract(self.ranges[SENT].ranges(), self.told.ranges())
+        return subtract(self.ranges[SENT].ranges(), self.decided.ranges())
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return (tuple([each.save() for each in (*self.ranges, self.told, self.blind)]), tuple(self.unnumbered))
+        return (tuple([each.save() for each in (*self.ranges, self.decided, self.blind)]), tuple(self.unnumbered))
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...], totals: list[int]) -> "ClientPartitionOutcomes":
@@ -76,7 +76,7 @@ class ClientPartitionOutcomes:
         account = cls(totals)
         sets, unnumbered = saved
         account.unnumbered = list(unnumbered)
-        for ranges, state in zip((*account.ranges, account.told, account.blind), sets, strict=True):
+        for ranges, state in zip((*account.ranges, account.decided, account.blind), sets, strict=True):
             ranges.load(state)
         return account
 
@@ -102,23 +102,23 @@ class DeliveryTracker:
         """Record sent records; ``sequence`` -1: they never got a sequence number."""
         account = self._account(client, partition)
         account.totals[SENT] += count
-        ends, decided = account.sent.ends, account.told.ends
+        ends, decided = account.sent.ends, account.decided.ends
         if ends and ends[-1] == sequence and (not decided or decided[-1] <= sequence):  # Almost always: the next ones.
             ends[-1] = sequence + count
         elif sequence < 0:
             account.unnumbered[SENT] += count
         else:
             end = sequence + count
-            if account.told.any_within(sequence, end):  # The application resends records with an outcome.
-                for ranges in (account.told, *account.ranges[ACKED:]):
+            if account.decided.any_within(sequence, end):  # The application resends records with an outcome.
+                for ranges in (account.decided, *account.ranges[ACKED:]):
                     ranges.remove(sequence, end)
             account.sent.add(sequence, end)
 
-    def ended(self, column: int, client: str, partition: str, sequence: int, count: int) -> None:
+    def decided(self, column: int, client: str, partition: str, sequence: int, count: int) -> None:
         """Record the outcome of records."""
         account = self._account(client, partition)
         end = sequence + count
-        ends = account.told.ends
+        ends = account.decided.ends
         if ends and ends[-1] == sequence:  # Almost always: the next ones.
             ends[-1] = end
             ends = account.ranges[column].ends
@@ -128,16 +128,16 @@ class DeliveryTracker:
                 account.ranges[column].add(sequence, end)
         elif sequence < 0:
             account.unnumbered[column] += count
-        elif account.told.any_within(sequence, end):
+        elif account.decided.any_within(sequence, end):
             self._contradict(column, account, (sequence, end))
             return
         else:
-            account.told.add(sequence, end)
+            account.decided.add(sequence, end)
             account.ranges[column].add(sequence, end)
         account.totals[column] += count
 
     def _contradict(self, column: int, account: ClientPartitionOutcomes, decided: Range) -> None:
-        fresh = subtract([decided], account.told.ranges())
+        fresh = subtract([decided], account.decided.ranges())
         again = subtract([decided], fresh)
         self.contradicted += length(again)
         if column == ACKED:
@@ -147,11 +147,11 @@ class DeliveryTracker:
                 before = account.ranges[other].size
                 account.ranges[other].remove(start, end)
                 account.totals[other] -= before - account.ranges[other].size
-            account.told.add(start, end)
+            account.decided.add(start, end)
             account.ranges[column].add(start, end)
             account.totals[column] += end - start
 
-    def left(self, client: str, partition: str, sequence: int, count: int) -> None:
+    def sent_unacknowledged(self, client: str, partition: str, sequence: int, count: int) -> None:
         """Record that acks=0 records were sent."""
         self._account(client, partition).blind.add(sequence, sequence + count)
 
@@ -182,7 +182,7 @@ class DeliveryTracker:
             if account.blind.entries
         ]
 
-    def told(self) -> list[PartitionDeliveries]:
+    def partition_deliveries(self) -> list[PartitionDeliveries]:
         """Return the outcomes of all records, by client and partition."""
         found = []
         for client, accounts in sorted(self._accounts.items()):
@@ -304,7 +304,7 @@ class TransactionOutcomes:
     def _ended(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
         """Yield (partition, log branch, batch, start, end, committed) of every batch of an ended transaction."""
         for partition in self._cluster_state.records:
-            leader = self._cluster_state.true_leader(partition)
+            leader = self._cluster_state.committed_leader(partition)
             if leader is None or not leader.log.epoch_branches.any_transactional(leader.log.extents):
                 continue
             transactions = leader.log.transactions

@@ -182,7 +182,7 @@ class DuplicateTracker:
                     yield client, partition, late.sequence + low, (late.log_branch, late.offset + low), high - low
 
     def _leader(self, partition: str) -> ReplicaLog | None:
-        leader = self._cluster_state.true_leader(partition) if partition in self._cluster_state.records else None
+        leader = self._cluster_state.committed_leader(partition) if partition in self._cluster_state.records else None
         return None if leader is None else leader.log
 
     @property
@@ -208,10 +208,10 @@ class DuplicateTracker:
 
 def _held_parts(log: ReplicaLog, log_branch: int, start: int, count: int) -> Iterator[Range]:
     """Yield the ranges of ``count`` records of a log branch that a log still holds, relative to the first."""
-    for first, last in log.held(log_branch):
+    for first, last in log.ranges_of(log_branch):
         low, high = max(first, start), min(last, start + count)
         if low < high:
-            for left, right in log.left(low, high):
+            for left, right in log.remaining(low, high):
                 yield left - start, right - start
 
 
@@ -297,12 +297,12 @@ class LateAppends(NamedTuple):
     """Virtual time at which the first was written."""
     last_us: int
     broker: int
-    refusals: tuple[FailedAttempts, ...]
+    failures: tuple[FailedAttempts, ...]
     """Errors common to all of them, in order; empty if no attempt failed."""
 
     def refused_between(self, first_us: int, again_us: int) -> FailedAttempt | None:
         """Return the failure of the attempt that first wrote the records, before a second write; None if unknown."""
-        for each in self.refusals:
+        for each in self.failures:
             for failed_us in each.times:
                 if first_us <= failed_us <= again_us:
                     return FailedAttempt(failed_us, each.broker, each.error, each.fault_record)
@@ -310,7 +310,7 @@ class LateAppends(NamedTuple):
 
     def last_refusal(self, again_us: int) -> FailedAttempt | None:
         """Return the last failure before records were written again at a time; None if no attempt failed."""
-        for each in reversed(self.refusals):
+        for each in reversed(self.failures):
             for failed_us in reversed(each.times):
                 if failed_us <= again_us:
                     return FailedAttempt(failed_us, each.broker, each.error, each.fault_record)
@@ -360,8 +360,8 @@ class ProduceAttempts:
         known = self._late_appends.get(key, ())
         last = known[-1] if known else None
         if last is not None and last.end == fresh.sequence and _mergeable(last, fresh):
-            refusals = tuple(map(_merged, last.refusals, fresh.refusals))
-            self._late_appends[key] = (*known[:-1], last._replace(end=end, last_us=event.at_us, refusals=refusals))
+            refusals = tuple(map(_merged, last.failures, fresh.failures))
+            self._late_appends[key] = (*known[:-1], last._replace(end=end, last_us=event.at_us, failures=refusals))
         else:
             self._late_appends[key] = (*known[1 - REPEATS_KEPT :], fresh)
 
@@ -369,7 +369,7 @@ class ProduceAttempts:
         """Return the newest fault of the client, else of the broker, that had not ended then."""
         if at_us < 0:
             return None
-        begun = [fault for fault in self._fault_records.standing() if fault.at_us <= at_us]
+        begun = [fault for fault in self._fault_records.records() if fault.at_us <= at_us]
         for node in (client, f"broker {broker}"):
             found = about(tuple(begun), node, at_us - RECENT_FAULT_US)
             if found:
@@ -424,11 +424,11 @@ def _mergeable(one: LateAppends, other: LateAppends) -> bool:
     """Return whether two appends have equal errors and fit in one entry."""
     return (
         one.broker == other.broker
-        and len(one.refusals) == len(other.refusals)
+        and len(one.failures) == len(other.failures)
         and all(
             (first.error, first.broker, first.fault_record) == (second.error, second.broker, second.fault_record)
             and len({*first.times, *second.times}) <= 2 * TIMES_KEPT
-            for first, second in zip(one.refusals, other.refusals, strict=True)
+            for first, second in zip(one.failures, other.failures, strict=True)
         )
     )
 

@@ -150,7 +150,7 @@ def _drop_text(history: ClusterHistory, partition: str, run: MissingRun, trigger
 def _leader_text(
     history: ClusterHistory, partition: str, run: MissingRun, trigger: LossTrigger, broker: int, how: str
 ) -> str:
-    cut = history.last_cut(partition, broker, run.log_branch, (run.start, run.end), trigger.moment)
+    cut = history.last_truncation(partition, broker, run.log_branch, (run.start, run.end), trigger.moment)
     if cut is not None:
         return f"broker {broker} {truncation_text(cut, committed=run.committed)}, and then {how}"
     if history.damaged(partition, broker, (run.start, run.end), trigger.moment):
@@ -205,7 +205,7 @@ class DeletedRecords:
         purged = self._purged.get((partition, log_branch))
         return union(held if purged is None else (*held, *purged.ranges()))
 
-    def bury(self, client: str, partition: str, sequence: int, count: int, *, committed: bool) -> None:
+    def add_lost(self, client: str, partition: str, sequence: int, count: int, *, committed: bool) -> None:
         """Count lost records of a partition that is being deleted."""
         lost, read = self._lost_before.setdefault((client, partition), (RangeSet(), RangeSet()))
         lost.add(sequence, sequence + count)
@@ -217,11 +217,11 @@ class DeletedRecords:
         self.topics[partition] = topic_id
         self._purged = {key: purged for key, purged in self._purged.items() if key[0] != partition}
 
-    def is_past(self, partition: str, epoch_branch: EpochBranch) -> bool:
+    def is_deleted(self, partition: str, epoch_branch: EpochBranch) -> bool:
         """Return whether records belong to a deleted topic; events about them may arrive after the deletion."""
         return bool(self.topics) and epoch_branch.topic_id <= self.topics.get(partition, -1)
 
-    def buried(self, client: str | None, *, committed: bool) -> int:
+    def lost_count(self, client: str | None, *, committed: bool) -> int:
         """Return the number of lost records of deleted partitions, of one client or of all."""
         return sum(
             length((read if committed else lost).ranges())
@@ -229,7 +229,7 @@ class DeletedRecords:
             if client in (None, name)
         )
 
-    def buried_in(self, client: str, partition: str, *, committed: bool) -> list[Range]:
+    def lost_in(self, client: str, partition: str, *, committed: bool) -> list[Range]:
         """Return the sequence numbers of one client's lost records in a deleted partition."""
         found = self._lost_before.get((client, partition))
         return [] if found is None else found[committed].ranges()
@@ -283,15 +283,15 @@ class SuspectBranches:
         for log_branch in log_branches:
             known[log_branch] = trigger or known.get(log_branch)
 
-    def leader_cut(self, partition: str) -> None:
+    def mark_leader_truncated(self, partition: str) -> None:
         """Mark that the leader's log lost records since it was last examined."""
         self._unexamined[partition] = None
 
-    def looked(self, partition: str) -> None:
+    def mark_examined(self, partition: str) -> None:
         """Mark that the leader's log has been examined."""
         self._unexamined.pop(partition, None)
 
-    def unsure(self, partition: str) -> bool:
+    def needs_examination(self, partition: str) -> bool:
         """Return whether the leader's log lost records since it was last examined."""
         return partition in self._unexamined
 
@@ -304,7 +304,7 @@ class SuspectBranches:
         """Partitions with marked log branches."""
         return self._log_branches
 
-    def cut_of(self, partition: str, log_branch: int) -> LossTrigger | None:
+    def truncation_of(self, partition: str, log_branch: int) -> LossTrigger | None:
         """Return the newest truncation that took records of a log branch, None if there is none."""
         return self._log_branches.get(partition, {}).get(log_branch)
 
@@ -352,11 +352,11 @@ class Ledger:
         "_history",
         "_missing",
         "_suspects",
-        "books",
+        "ack_isrs",
         "deletions",
+        "deliveries",
         "exposed",
         "repeats",
-        "vouched",
     )  # fmt: skip
 
     def __init__(self, cluster_state: ClusterState, history: ClusterHistory, emit: Callable[[Event], None]) -> None:
@@ -369,9 +369,9 @@ class Ledger:
         self._suspects = SuspectBranches()
         self._causes: dict[tuple[str, int], list[tuple[int, int, LossTrigger]]] = {}
         """(partition, log branch) → (start, end, trigger) of missing records; empty once they have returned."""
-        self.vouched = AckIsrs()
+        self.ack_isrs = AckIsrs()
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
-        self.books = DeliveryTracker()
+        self.deliveries = DeliveryTracker()
         self.deletions = DeletedRecords()
         self.exposed = ExposedRecords(cluster_state, self._acked, self._note_isr_of_rest)
         self.repeats = DuplicateTracker(cluster_state)
@@ -385,51 +385,51 @@ class Ledger:
         partition = event.partition
         for log_branch, run in self._lost_runs(partition):
             count = run.end - run.start
-            self.deletions.bury(run.client, partition, run.sequence, count, committed=run.committed)
+            self.deletions.add_lost(run.client, partition, run.sequence, count, committed=run.committed)
             self._emit_lost(event.at_us, partition, log_branch, run)
         self.deletions.dropped(partition, self._acked.pop(partition).topic_id)
         self._missing.pop(partition, None)
         self._suspects.forget(partition)
         self._causes = {key: causes for key, causes in self._causes.items() if key[0] != partition}
-        self.vouched.forget(partition)
+        self.ack_isrs.forget(partition)
         self.exposed.forget(partition)
         self.repeats.forget(partition)
 
     def failed(self, event: RecordsFailed) -> None:
         """Record that a client's records failed: they are known not to be written."""
-        self.books.ended(FAILED, event.client, event.partition, event.sequence, event.count)
+        self.deliveries.decided(FAILED, event.client, event.partition, event.sequence, event.count)
 
     def unknown(self, event: RecordsUnknown) -> None:
         """Record that the outcome of a client's records is unknown: they may be written."""
-        self.books.ended(UNKNOWN, event.client, event.partition, event.sequence, event.count)
+        self.deliveries.decided(UNKNOWN, event.client, event.partition, event.sequence, event.count)
 
     def aborted(self, event: RecordsAborted) -> None:
         """Record that records were aborted with their transaction, so they are not expected to be kept."""
-        self.books.ended(ABORTED, event.client, event.partition, event.sequence, event.count)
+        self.deliveries.decided(ABORTED, event.client, event.partition, event.sequence, event.count)
 
     def acked(self, event: RecordsAcked) -> None:
         """Record that a client's records were acknowledged."""
-        self.books.ended(ACKED, event.client, event.partition, event.sequence, event.count)
+        self.deliveries.decided(ACKED, event.client, event.partition, event.sequence, event.count)
         if event.log_branch >= 0:
             self._acknowledged(event)
         elif event.acks == 0:
-            self.books.left(event.client, event.partition, event.sequence, event.count)
+            self.deliveries.sent_unacknowledged(event.client, event.partition, event.sequence, event.count)
 
     def appended(self, event: Appended) -> None:
         """Record the ISR for records of acks=1, which the leader acknowledges when it has appended them."""
         epoch_branch = self._cluster_state.replicas[event.partition][event.broker].log.branch_at(event.log_offset)
-        if not self.deletions.is_past(event.partition, epoch_branch):
+        if not self.deletions.is_deleted(event.partition, epoch_branch):
             self._note_isr(event.partition, epoch_branch.id, event.log_offset, event.log_offset + event.count)
 
     def placed(self, event: Appended) -> None:
         """Record that acks=0 records reached a leader's log, which identifies them from now on."""
-        self.books.arrived(event.client, event.partition, event.sequence, event.count)
+        self.deliveries.arrived(event.client, event.partition, event.sequence, event.count)
         epoch_branch = self._cluster_state.replicas[event.partition][event.broker].log.branch_at(event.log_offset)
-        if self.deletions.is_past(event.partition, epoch_branch):
+        if self.deletions.is_deleted(event.partition, epoch_branch):
             return
         self._acked[event.partition].add(epoch_branch.id, event.log_offset, event.log_offset + event.count)
         self._note_isr(event.partition, epoch_branch.id, event.log_offset, event.log_offset + event.count)
-        leader = self._cluster_state.true_leader(event.partition)
+        leader = self._cluster_state.committed_leader(event.partition)
         if leader is not None and leader.broker != event.broker:
             end = event.log_offset + event.count
             self._acked_after_election(event.partition, epoch_branch.id, (event.log_offset, end), leader, event)
@@ -439,24 +439,24 @@ class Ledger:
         end = start + event.count
         if partition in self.deletions.topics:
             epoch_branch = self._cluster_state.epoch_branches[partition].by_id[log_branch]
-            if self.deletions.is_past(partition, epoch_branch):
+            if self.deletions.is_deleted(partition, epoch_branch):
                 return
         if not self._acked[partition].add(log_branch, start, end):
             return
         self._note_isr_of_rest(partition, log_branch, start, end)
-        leader = self._cluster_state.true_leader(partition)
+        leader = self._cluster_state.committed_leader(partition)
         if leader is not None and (leader.damages or not leader.log.holds(log_branch, start, end)):
             self._acked_after_election(partition, log_branch, (start, end), leader, event)
 
     def _note_isr(self, partition: str, log_branch: int, start: int, end: int) -> None:
         """Remember the ISR at an acknowledgement."""
         isr = self._history.isr_of(partition, self._cluster_state.epoch_branches[partition].by_id[log_branch].epoch)
-        self.vouched.note(partition, log_branch, start, end, isr)
+        self.ack_isrs.note(partition, log_branch, start, end, isr)
 
     def _note_isr_of_rest(self, partition: str, log_branch: int, start: int, end: int) -> None:
         """Remember the ISR for the records of a range for which it is not known yet."""
         isr = self._history.isr_of(partition, self._cluster_state.epoch_branches[partition].by_id[log_branch].epoch)
-        self.vouched.note_rest(partition, log_branch, start, end, isr)
+        self.ack_isrs.note_rest(partition, log_branch, start, end, isr)
 
     def log_start_moved(self, event: LogStartMoved) -> None:
         """Handle a replica's deletion of its oldest records; those missing at that time stay missing.
@@ -468,7 +468,7 @@ class Ledger:
         leads = self._cluster_state.records[event.partition].leader == event.broker
         # Records that the leader held until now were not missing, unless their batch was corrupt.
         missing = self._missing.get(event.partition, ()) if leads else self.missing_in(event.partition)
-        for log_branch, start, end in self._cluster_state.replicas[event.partition][event.broker].log.dropped:
+        for log_branch, start, end in self._cluster_state.replicas[event.partition][event.broker].log.last_deleted:
             absent = [(low, high) for other, low, high in missing if other == log_branch]
             self.deletions.purge(event.partition, log_branch, start, end, absent)
         if event.by == OUT_OF_RANGE:
@@ -484,13 +484,13 @@ class Ledger:
         if self._goes_with_topic(partition):
             self._purge_taken(replica, event)
         if isinstance(event, Truncated):
-            log_branches = [log_branch for log_branch, _start, _end in replica.log.cut]
+            log_branches = [log_branch for log_branch, _start, _end in replica.log.last_truncated]
         self._mark_suspect(partition, event.broker, log_branches, LossTrigger(event, self._history.moment))
 
     def _purge_taken(self, replica: Replica, event: Truncated | ReplicaDeleted | BatchCorrupted) -> None:
         """Count the removed records as deleted with their topic, unless they were unreadable before."""
         cut = isinstance(event, Truncated)
-        taken = replica.log.cut if cut else replica.log.pieces(event.log_offset, event.end_offset)
+        taken = replica.log.last_truncated if cut else replica.log.pieces(event.log_offset, event.end_offset)
         damaged = () if isinstance(event, BatchCorrupted) else [each[:2] for each in replica.damages]
         for log_branch, start, end in taken:
             self.deletions.purge(event.partition, log_branch, start, end, damaged)
@@ -504,14 +504,14 @@ class Ledger:
     ) -> None:
         self._suspects.note(partition, log_branches, trigger)
         if broker == self._cluster_state.records[partition].leader:
-            self._suspects.leader_cut(partition)
+            self._suspects.mark_leader_truncated(partition)
 
     def leader_changed(self, partition: str, trigger: TraceEvent) -> None:
         """Recompute the missing records after a change of the leader or its log, and report each once."""
         if partition not in self._acked:
             return
-        self._suspects.looked(partition)
-        leader = self._cluster_state.true_leader(partition)
+        self._suspects.mark_examined(partition)
+        leader = self._cluster_state.committed_leader(partition)
         if leader is None or self._goes_with_topic(partition):
             self._missing.pop(partition, None)
             return
@@ -571,7 +571,7 @@ class Ledger:
         loss_trigger = LossTrigger(trigger, self._history.moment)
         self._causes.setdefault((partition, log_branch), []).append((*fresh, loss_trigger))
         for run in runs_of(epoch_branch, *fresh, committed):
-            isr = self.vouched.isr_at(partition, log_branch, run.start)
+            isr = self.ack_isrs.isr_at(partition, log_branch, run.start)
             cause = loss_sentence(self._history, partition, epoch_branch, run, isr, loss_trigger)
             self._emit(
                 RecordsMissing(
@@ -586,10 +586,10 @@ class Ledger:
         The result is cached since the last leader change, unless the log was truncated since, or the elected leader
         has not yet received its leadership and may still fetch the records from its predecessor.
         """
-        missing, unsure = self._missing.get(partition, ()), self._suspects.unsure(partition)
+        missing, unsure = self._missing.get(partition, ()), self._suspects.needs_examination(partition)
         if not missing and not unsure:
             return missing
-        leader = self._cluster_state.true_leader(partition)
+        leader = self._cluster_state.committed_leader(partition)
         if leader is None or self._goes_with_topic(partition):
             return ()
         if not unsure and leader.leadership is not None:
@@ -630,7 +630,7 @@ class Ledger:
 
     def acked_lost(self, client: str | None = None) -> int:
         """Return the number of lost acknowledged records, of one client or of all."""
-        unplaced = self.books.unplaced(client) if self.closed else []
+        unplaced = self.deliveries.unplaced(client) if self.closed else []
         return sum(length(numbers) for *_where, numbers in unplaced) + self._lost(client, committed=False)
 
     def committed_lost(self, client: str | None = None) -> int:
@@ -638,7 +638,7 @@ class Ledger:
         return self._lost(client, committed=True)
 
     def _lost(self, client: str | None, *, committed: bool) -> int:
-        return self.deletions.buried(client, committed=committed) + sum(
+        return self.deletions.lost_count(client, committed=committed) + sum(
             run.end - run.start
             for partition in self._cluster_state.records
             for _log_branch, run in self._lost_runs(partition)
@@ -670,7 +670,7 @@ class Ledger:
             self._suspects.note(
                 partition, self._acked[partition].by_log_branch
             )  # once, regardless of the events received
-            self._suspects.leader_cut(partition)
+            self._suspects.mark_leader_truncated(partition)
             log_branches: dict[int, list[Range]] = {}
             for log_branch, start, end in (*self.lost_in(partition), *self.missing_in(partition)):
                 log_branches.setdefault(log_branch, []).append((start, end))
@@ -681,7 +681,7 @@ class Ledger:
         for partition in self._cluster_state.records:
             for log_branch, run in self._lost_runs(partition):
                 self._emit_lost(now, partition, log_branch, run)
-        for client, partition, numbers in self.books.unplaced():
+        for client, partition, numbers in self.deliveries.unplaced():
             count = length(numbers)
             cause = f"{count} records of {client} for {partition} were sent with acks=0 and reached no leader"
             self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
@@ -698,11 +698,11 @@ class Ledger:
 
     def cause_of(self, partition: str, epoch_branch: EpochBranch, run: MissingRun) -> str:
         """Return the sentence that says why a run of records is missing or lost."""
-        isr = self.vouched.isr_at(partition, epoch_branch.id, run.start)
+        isr = self.ack_isrs.isr_at(partition, epoch_branch.id, run.start)
         for start, end, trigger in self._causes.get((partition, epoch_branch.id), ()):
             if start <= run.start < end:
                 return loss_sentence(self._history, partition, epoch_branch, run, isr, trigger)
-        cut = self._suspects.cut_of(partition, epoch_branch.id)
+        cut = self._suspects.truncation_of(partition, epoch_branch.id)
         if cut is not None:
             return loss_sentence(self._history, partition, epoch_branch, run, isr, cut)
         return "no replica's log holds them any more"
@@ -712,7 +712,7 @@ class Ledger:
         ranges = self._acked[partition].by_log_branch.get(log_branch)
         return [] if ranges is None else ranges.ranges()
 
-    def books_of(self, partition: str) -> AckedRecords:
+    def acked_records_of(self, partition: str) -> AckedRecords:
         """Return the acknowledged records of a partition; read only."""
         return self._acked[partition]
 
@@ -723,9 +723,9 @@ class Ledger:
             tuple(self._missing.items()),
             self._suspects.save(),
             tuple((key, tuple(causes)) for key, causes in self._causes.items()),
-            self.vouched.save(),
+            self.ack_isrs.save(),
             None if self._closed is None else tuple(self._closed.items()),
-            self.books.save(),
+            self.deliveries.save(),
             self.repeats.save(),
             self.deletions.save(),
             self.exposed.save(),
@@ -741,9 +741,9 @@ class Ledger:
         self._missing = dict(missing)
         self._suspects.load(doubt)
         self._causes = {key: list(entries) for key, entries in causes}
-        self.vouched.load(acknowledged)
+        self.ack_isrs.load(acknowledged)
         self._closed = None if closed is None else dict(closed)
-        self.books.load(books)
+        self.deliveries.load(books)
         self.repeats.load(repeats)
         self.deletions.load(deletions)
         self.exposed.load(exposed)

@@ -38,7 +38,7 @@ class RecordRange(NamedTuple):
     """Leader epoch in which they were written."""
     committed: bool
     """Whether consumers could have read them."""
-    place: str
+    outcome: str
     cause: str
     """Cause of the loss, if they are missing or lost; else empty."""
 
@@ -54,7 +54,7 @@ def acknowledged(cluster_state: ClusterState, ledger: Ledger) -> list[RecordRang
 def _of_partition(cluster_state: ClusterState, ledger: Ledger, name: str) -> Iterator[RecordRange]:
     lost = _by_log_branch(ledger.lost_in(name))
     missing = _by_log_branch(ledger.missing_in(name))
-    for log_branch, ranges in ledger.books_of(name).by_log_branch.items():
+    for log_branch, ranges in ledger.acked_records_of(name).by_log_branch.items():
         epoch_branch = cluster_state.epoch_branches[name].by_id[log_branch]
         gone = union(lost.get(log_branch, ()))
         absent = subtract(union(missing.get(log_branch, ())), gone)
@@ -81,7 +81,7 @@ def missing_or_lost_runs(
                 cluster_state.epoch_branches[name].by_id[log_branch],
                 union(by_log_branch.get(log_branch, ())),
             )
-            committed = ledger.books_of(name).committed_in(log_branch)
+            committed = ledger.acked_records_of(name).committed_in(log_branch)
             for place, ranges in ((LOST, gone), (MISSING, subtract(union(absent.get(log_branch, ())), gone))):
                 for start, end in ranges:
                     for run in runs_of(epoch_branch, start, end, committed):
@@ -92,7 +92,7 @@ def _rows(
     ledger: Ledger, name: str, epoch_branch: EpochBranch, ranges: list[Range], place: str
 ) -> Iterator[RecordRange]:
     for start, end in ranges:
-        for run in runs_of(epoch_branch, start, end, ledger.books_of(name).committed_in(epoch_branch.id)):
+        for run in runs_of(epoch_branch, start, end, ledger.acked_records_of(name).committed_in(epoch_branch.id)):
             yield _row(ledger, name, epoch_branch, run, place)
 
 
@@ -131,17 +131,17 @@ class RecordLocations:
             for part in final_read_of(self._cluster_state, name)
         ]
 
-    def standing(self, partition: str) -> dict[str, list[Range]]:
+    def held_by_leader(self, partition: str) -> dict[str, list[Range]]:
         """Return client → sequence numbers of its records in the leader's log, with any outcome."""
         if partition not in self._cluster_state.records:
             return {}
-        leader = self._cluster_state.shown(partition)
+        leader = self._cluster_state.representative(partition)
         found: dict[str, list[Range]] = {}
         if leader is not None:
             for _epoch_branch, batch, start, end in leader.log.batches():
                 shift = batch.sequence - batch.base
                 found.setdefault(batch.client, []).extend(
-                    (low + shift, high + shift) for low, high in leader.log.left(start, end)
+                    (low + shift, high + shift) for low, high in leader.log.remaining(start, end)
                 )
         return {client: union(ranges) for client, ranges in found.items()}
 
@@ -159,9 +159,9 @@ def client_partition_outcomes(cluster_state: ClusterState, ledger: Ledger) -> tu
     held_by_partition: dict[str, dict[str, list[Range]]] = {}
     survey = RecordLocations(cluster_state, ledger)
     views = []
-    for deliveries in ledger.books.told():
+    for deliveries in ledger.deliveries.partition_deliveries():
         if deliveries.unknown and deliveries.partition not in held_by_partition:
-            held_by_partition[deliveries.partition] = survey.standing(deliveries.partition)
+            held_by_partition[deliveries.partition] = survey.held_by_leader(deliveries.partition)
         held = held_by_partition.get(deliveries.partition, {}).get(deliveries.client, [])
         views.append(_view(ledger, deliveries, placed.get((deliveries.client, deliveries.partition), []), held))
     return tuple(views)
@@ -176,12 +176,12 @@ def _written(cluster_state: ClusterState, ledger: Ledger, client: str | None, ou
     survey = RecordLocations(cluster_state, ledger)
     held_by_partition: dict[str, dict[str, list[Range]]] = {}
     count = 0
-    for deliveries in ledger.books.told():
+    for deliveries in ledger.deliveries.partition_deliveries():
         numbers: list[Range] = getattr(deliveries, outcome)
         if numbers and client in (None, deliveries.client):
             held = held_by_partition.get(deliveries.partition)
             if held is None:
-                held = held_by_partition[deliveries.partition] = survey.standing(deliveries.partition)
+                held = held_by_partition[deliveries.partition] = survey.held_by_leader(deliveries.partition)
             count += length(_intersection(numbers, held.get(deliveries.client, [])))
     return count
 
@@ -190,11 +190,11 @@ def _view(
     ledger: Ledger, deliveries: PartitionDeliveries, placed: list[RecordRange], held: list[Range]
 ) -> ClientPartitionStats:
     where = (deliveries.client, deliveries.partition)
-    lost = _numbers(each for each in placed if each.place == LOST)
-    read = _numbers(each for each in placed if each.place == LOST and each.committed)
-    buried = ledger.deletions.buried_in(*where, committed=False)
-    blind = ledger.books.blind(*where)
-    deleted = _numbers(each for each in placed if each.place == DELETED)
+    lost = _numbers(each for each in placed if each.outcome == LOST)
+    read = _numbers(each for each in placed if each.outcome == LOST and each.committed)
+    buried = ledger.deletions.lost_in(*where, committed=False)
+    blind = ledger.deliveries.blind(*where)
+    deleted = _numbers(each for each in placed if each.outcome == DELETED)
     gone = subtract(deliveries.acked, union([*_numbers(placed), *buried, *blind]))
     duplicates, reordered = ledger.repeats.duplicates_in(*where), ledger.repeats.reordered_in(*where)
     terms: dict[str, list[Range]] = {
@@ -204,9 +204,9 @@ def _view(
         "unknown": deliveries.unknown,
         "aborted": deliveries.aborted,
         "pending": deliveries.pending,
-        "missing": _numbers(each for each in placed if each.place == MISSING),
+        "missing": _numbers(each for each in placed if each.outcome == MISSING),
         "acked_lost": union([*lost, *buried, *(blind if ledger.closed else ())]),
-        "committed_lost": union([*read, *ledger.deletions.buried_in(*where, committed=True)]),
+        "committed_lost": union([*read, *ledger.deletions.lost_in(*where, committed=True)]),
         "deleted": union([*deleted, *gone]),
         "unknown_written": _intersection(deliveries.unknown, held),
         "duplicates": union(duplicates),

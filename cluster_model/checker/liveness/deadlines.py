@@ -59,16 +59,16 @@ class Disturbances:
         "_new_faults",
         "_powered_off",
         "_silent",
-        "strikes",
-        "unwell",
+        "fault_targets",
+        "is_slowed",
     )  # fmt: skip
 
     def __init__(self, network: Network, nodes: Iterable[int], unwell: Callable[[int], bool]) -> None:
         """``unwell`` returns whether anything other than a pause slows a node down."""
         self._network = network
         self._names = {network.processes[node].name: node for node in nodes}
-        self.unwell = unwell
-        self.strikes: FaultTargets = tuple
+        self.is_slowed = unwell
+        self.fault_targets: FaultTargets = tuple
         """Set by the fault injector; without it only faults visible in the cluster state count."""
         self._changed: dict[int, int] = {}
         """Node → when its process last ended or started."""
@@ -138,11 +138,11 @@ class Disturbances:
         """Return whether no partition cuts the link between two nodes, in either direction."""
         return not (self._network.is_cut(one, other) or self._network.is_cut(other, one))
 
-    def life_of(self, node: int) -> int:
+    def incarnation_of(self, node: int) -> int:
         """Return the incarnation of a node's process."""
         return self._network.processes[node].incarnation
 
-    def look(self, now: int) -> None:
+    def update(self, now: int) -> None:
         """Record the nodes and links that are disturbed at time ``now``."""
         if self._new_faults and self._new_faults[0][0] < now:
             self._resolve_new_faults()
@@ -151,31 +151,31 @@ class Disturbances:
             state = processes[node].state
             if state is ProcessState.PAUSED:
                 self._disturbed[node] = self._silent[node] = now
-            elif state is ProcessState.RUNNING and self.unwell(node):
+            elif state is ProcessState.RUNNING and self.is_slowed(node):
                 self._disturbed[node] = now
         for one, other in self._network.disturbed_links():
             self.link_changed(one, other, now)
-        for target in self.strikes():
+        for target in self.fault_targets():
             if len(target) > 1:
                 self.link_changed(target[0], target[1], now)
             elif target[0] in known and self.runs(target[0]):
                 self._disturbed[target[0]] = now
 
-    def in_office(self, node: int, now: int) -> None:
+    def note_controller(self, node: int, now: int) -> None:
         """Record that a node is the active controller."""
         self._controllers[node] = now
 
-    def lately_in_office(self, since_us: int) -> tuple[int, ...]:
+    def recent_controllers(self, since_us: int) -> tuple[int, ...]:
         """Return the nodes that were active controller since a time; brokers may still wait for their responses."""
         return tuple([node for node, seen_us in self._controllers.items() if seen_us >= since_us])
 
     def is_disturbed(self, now: int) -> bool:
-        """Return whether any disturbance is active at ``now``, the time of the last :meth:`look`."""
+        """Return whether any disturbance is active at ``now``, the time of the last :meth:`update`."""
         return bool(self._new_faults) or any(
             now in table.values() for table in (self._disturbed, self._links)
         )  # fmt: skip
 
-    def is_sound(self, nodes: Iterable[int], now: int) -> bool:
+    def are_undisturbed(self, nodes: Iterable[int], now: int) -> bool:
         """Return whether the nodes run, undisturbed like their links, at ``now``, the time of the last look."""
         return all(self.runs(node) for node in nodes) and self._disturbed_us(tuple(nodes)) < now
 
@@ -188,7 +188,7 @@ class Disturbances:
         links = self._links
         return max([links.get(pair, LONG_AGO) for pair in combinations(sorted(dict.fromkeys(scope)), 2)] or [LONG_AGO])
 
-    def calm_since(self, scope: tuple[int, ...], grace_us: int, *, processes_too: bool) -> int:
+    def undisturbed_since(self, scope: tuple[int, ...], grace_us: int, *, processes_too: bool) -> int:
         """Return since when no disturbance has affected the nodes; silent ones last ``grace_us`` longer.
 
         A controller election restarts every deadline, as does the start or end of a process. The loss of a machine
@@ -247,7 +247,7 @@ class LivenessDeadlines:
 
     In ZooKeeper mode sessions expire at ticks, and elections are queued with the controller's other events.
     """
-    sweep_us: int
+    unclean_check_us: int
     """Additional time for an unclean election: the interval at which KRaft controllers check for it, from 3.9 on; 0:
     they do not."""
     informed_us: int
@@ -297,7 +297,7 @@ class LivenessDeadlines:
         return LivenessDeadlines(
             controller_us=controller_us,
             leader_us=leader_us,
-            sweep_us=sweep_us,
+            unclean_check_us=sweep_us,
             informed_us=informed_us,
             rejoin_us=rejoin_us,
             lag_us=config.lag_time_us,

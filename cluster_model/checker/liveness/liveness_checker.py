@@ -131,7 +131,7 @@ class LivenessChecker:
             properties.ISR_REJOINED.name: properties.find_followers_outside_isr,
             properties.HW_REACHES_LEO.name: properties.find_uncommitted_tails,
             properties.FOLLOWER_HW.name: properties.find_stale_follower_watermarks,
-            properties.FETCHER_RESUMES.name: self._failed.owed,
+            properties.FETCHER_RESUMES.name: self._failed.find,
             properties.ALTER_PARTITION.name: properties.find_undecided_proposals,
             properties.PREFERRED_LEADER.name: properties.find_unpreferred_leaders,
             properties.CONVERGENCE.name: properties.find_divergent_followers,
@@ -162,7 +162,7 @@ class LivenessChecker:
         at_us: int = event.at_us  # type: ignore[attr-defined]
         if not isinstance(event, _RELEVANT):
             if at_us >= self.next_us:
-                self.look(at_us)
+                self.check(at_us)
             return
         self._idle.clear()
         self.sight.disturbances.observe(event)
@@ -177,7 +177,7 @@ class LivenessChecker:
             self._decided.pop(event.partition, None)
             self.sight.hw_moved.pop(event.partition, None)
         if at_us >= self._next_rare_us:
-            self.look(at_us)
+            self.check(at_us)
         else:
             self.next_us = self._next_rare_us
 
@@ -185,7 +185,7 @@ class LivenessChecker:
         """Handle an HW advance of a leader."""
         self.sight.hw_moved[event.partition] = event.at_us
         if event.at_us >= self.next_us:
-            self.look(event.at_us)
+            self.check(event.at_us)
 
     def _rejoined(self, event: IsrChanged) -> None:
         """Drop the rejoin obligations of replicas that are or were in the ISR: their deadlines restart."""
@@ -198,9 +198,9 @@ class LivenessChecker:
         for key in dropped:
             del self._since[key]
 
-    def look(self, now: int) -> list[PendingLiveness]:
+    def check(self, now: int) -> list[PendingLiveness]:
         """Check all properties, report overdue obligations, and return those whose deadline has not passed."""
-        self.sight.look(now)
+        self.sight.update(now)
         seen: dict[tuple[Any, ...], int] = {}
         overdue: list[tuple[tuple[Any, ...], PendingObligation, int]] = []
         open_yet: list[PendingLiveness] = []
@@ -241,7 +241,7 @@ class LivenessChecker:
             self.overdue[key[0]] = self.overdue.get(key[0], 0) + 1
             if obligation.known:
                 self._known[key[0]] = self._known.get(key[0], 0) + 1
-            detail = obligation.words.format(*obligation.facts)
+            detail = obligation.text.format(*obligation.text_arguments)
             known, bound_us = obligation.known, obligation.bound_us
             self._emit(
                 LivenessViolated(
@@ -251,7 +251,7 @@ class LivenessChecker:
         return open_yet
 
     def _counts_from(self, name: str, obligation: PendingObligation, since: int) -> int:
-        calm = self.sight.disturbances.calm_since(
+        calm = self.sight.disturbances.undisturbed_since(
             obligation.scope, obligation.grace_us, processes_too=name != _WITHOUT_GRACE
         )  # fmt: skip
         return max(since, calm) if obligation.bound_us else since
@@ -300,7 +300,7 @@ class LivenessChecker:
         self.pending_liveness = tuple(
             [
                 each
-                for each in self.look(now)
+                for each in self.check(now)
                 if each.property not in _BRIEF or each.pending_us >= LOAD_CHECK_INTERVAL_US
             ]
         )

@@ -39,22 +39,22 @@ class LivenessContext:
     plane_nodes: tuple[int, ...] = ()
     """The controller, its majority, and former controllers whose responses may still be awaited."""
 
-    def look(self, now: int) -> None:
+    def update(self, now: int) -> None:
         """Update the state that all properties use to time ``now``, in virtual microseconds."""
         self.now = now
-        self.disturbances.look(now)
+        self.disturbances.update(now)
         active, disturbances, voters = self.plane.active(), self.disturbances, self.voters
         self.active = active if active != NO_LEADER and disturbances.runs(active) else NO_LEADER
         sizes = range(len(voters), len(voters) // 2, -1)
         self.majorities = tuple(
-            [some for size in sizes for some in combinations(voters, size) if disturbances.is_sound(some, now)]
+            [some for size in sizes for some in combinations(voters, size) if disturbances.are_undisturbed(some, now)]
         )
         kraft = self.cluster_state.profile.kraft
         own = next((some for some in self.majorities if not kraft or self.active in some), ())
         self.controller = self.active if own else NO_LEADER
         if self.active != NO_LEADER:
-            disturbances.in_office(self.active, now)
-        recent = disturbances.lately_in_office(now - self.bounds.silence_us)
+            disturbances.note_controller(self.active, now)
+        recent = disturbances.recent_controllers(now - self.bounds.silence_us)
         self.plane_nodes = (
             tuple(dict.fromkeys((self.controller, *own, *recent))) if self.controller != NO_LEADER else ()
         )
@@ -136,7 +136,7 @@ def partition_context(context: LivenessContext, name: str) -> PartitionContext:
         (broker, replicas[broker]) for broker in state.replicas if broker != state.leader and broker in replicas
     ]
     return PartitionContext(
-        state, replicas, leader, cluster_state.effective_min_isr(name), record.topic.unclean, following
+        state, replicas, leader, cluster_state.effective_min_isr(name), record.topic_config.unclean, following
     )
 
 
@@ -186,9 +186,9 @@ class PendingObligation(NamedTuple):
     bound_us: int
     grace_us: int
     """Additional time after a silent disturbance, in microseconds: peers notice it only by their own timeouts."""
-    words: str
+    text: str
     """Description of the unmet condition, a format string for ``facts``."""
-    facts: tuple[Any, ...] = ()
+    text_arguments: tuple[Any, ...] = ()
     known: str = ""
     """Why this version does not guarantee it; empty if it does."""
     since_us: int = -1

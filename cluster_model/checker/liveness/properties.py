@@ -55,14 +55,14 @@ class FailedFetchers:
         self._failed: dict[tuple[str, int], _Failure] = {}
         """(partition, broker) → the failure."""
 
-    def owed(self, context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+    def find(self, context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
         """Yield an obligation for each follower that failed in an old epoch, or resumed without a newer one."""
         if not context.cluster_state.profile.kip_320:
             return
         for broker, replica in scene.followers():
             following, key = replica.following, (scene.name, broker)
             if following is not None and following.failed:
-                life = context.disturbances.life_of(broker)
+                life = context.disturbances.incarnation_of(broker)
                 epoch = replica.leader_epoch
                 failure = self._failed.get(key)
                 if failure is None or failure.life != life:
@@ -99,7 +99,7 @@ class FailedFetchers:
     def _resumed_early(
         self, context: LivenessContext, scene: PartitionContext, replica: Replica, failure: _Failure
     ) -> Iterator[PendingObligation]:
-        last, life = failure.last, context.disturbances.life_of(replica.broker)
+        last, life = failure.last, context.disturbances.incarnation_of(replica.broker)
         if replica.following is None or (last, failure.life) != (replica.leader_epoch, life) or not failure.stood:
             return
         yield PendingObligation(
@@ -152,7 +152,7 @@ def find_missing_controller(context: LivenessContext) -> Iterator[PendingObligat
         brokers = [
             broker
             for broker in context.cluster_state.brokers
-            if context.disturbances.is_sound((broker, *servers), context.now)
+            if context.disturbances.are_undisturbed((broker, *servers), context.now)
         ]
         if not brokers:
             return
@@ -425,7 +425,7 @@ def find_missing_leaders(context: LivenessContext, scene: PartitionContext) -> I
     brokers = (candidate,) if state.leader == NO_LEADER else (candidate, state.leader)
     yield PendingObligation(
         scene.name, candidate, state.leader_epoch, context.with_plane(*brokers),
-        context.bounds.leader_us + (context.bounds.sweep_us if unclean else 0), context.bounds.silence_us,
+        context.bounds.leader_us + (context.bounds.unclean_check_us if unclean else 0), context.bounds.silence_us,
         "{}; broker {} is alive and {}", (problem, candidate, candidacy),
     )  # fmt: skip
 
@@ -437,7 +437,7 @@ def automatic_candidates(context: LivenessContext, scene: PartitionContext) -> t
     if not known and profile.elr:
         known = state.elr or ((state.last_known,) if state.last_known != NO_LEADER else ())
     clean = [broker for broker in state.replicas if broker in known]
-    if not scene.unclean or (profile.kraft and not context.bounds.sweep_us):
+    if not scene.unclean or (profile.kraft and not context.bounds.unclean_check_us):
         # KRaft controllers before 3.9 check only when a broker comes or goes: the setting may have changed later.
         return tuple(clean)
     return (*clean, *[broker for broker in state.replicas if broker not in known])

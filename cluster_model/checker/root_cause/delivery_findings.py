@@ -59,7 +59,7 @@ class RepeatFindings:
         self._repeats = repeats
         self._attempts = attempts
 
-    def told(self) -> Iterator[RangeExplanation]:
+    def explanations(self) -> Iterator[RangeExplanation]:
         """Yield the explanations of all ranges, split where the evidence changes."""
         for client, partition, sequence, first, again, count in self._repeats.copies():
             for low, high in self._parts(client, partition, sequence, count):
@@ -129,7 +129,7 @@ class RepeatFindings:
 
     def _rejection_cause(self, partition: str, before: Batch, after: Batch, offset: int) -> str:
         """Return why a producer wrote records again with another producer epoch."""
-        leader = self._cluster_state.true_leader(partition)
+        leader = self._cluster_state.committed_leader(partition)
         if leader is None or before.producer_id != after.producer_id:
             return findings.FORGOTTEN_STATE
         many = exceeded_remembered_batches(leader.log, before.producer_epoch, after, offset)
@@ -189,7 +189,7 @@ class RepeatFindings:
         return fault_text(fault, node, self._history.fault_records.step_of(fault.moment, fault.at_us))
 
     def _failure_clauses(self, name: str, refusal: FailedAttempt | None, restart: ChainEvent | None) -> list[str]:
-        found = [] if restart is None else [restart.words]
+        found = [] if restart is None else [restart.text]
         if refusal is not None:
             found += [self._fault_text(refusal, refusal.fault_record, name)] if refusal.fault_record is not None else []
             found.append(_with_time(self._failure_event(name, refusal)))
@@ -197,7 +197,7 @@ class RepeatFindings:
 
     def _restart_event(self, client: str, since_us: int, until_us: int) -> ChainEvent | None:
         """Return the event by which the producer's process ended between two writes, else None."""
-        for fault in about(self._history.fault_records.standing(), client, since_us):
+        for fault in about(self._history.fault_records.records(), client, since_us):
             if fault.event_kind == NodeDown.kind and since_us <= fault.at_us <= until_us:
                 step = self._history.fault_records.step_of(fault.moment, fault.at_us)
                 return ChainEvent(fault.at_us, fault.event_kind, "", -1, fault_text(fault, client, step))
@@ -205,7 +205,7 @@ class RepeatFindings:
 
 
 def _with_time(link: ChainEvent) -> str:
-    return f"{link.words}{at(link.at_us)}"
+    return f"{link.text}{at(link.at_us)}"
 
 
 def _deduplication_clause(cause: str) -> str:
@@ -236,7 +236,7 @@ class ReaderFindings:
         self._readings = readings
         self._events = events
 
-    def told(self, now_us: int) -> Iterator[RangeExplanation]:
+    def explanations(self, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of all skipped and abandoned ranges."""
         for group, partition, jump, missed in self._events.jumps():
             for low, high in missed:
@@ -249,8 +249,8 @@ class ReaderFindings:
                     yield self._jumped(group, partition, jump, (max(low, deleted), high), cause)
         for group, partition, log_branch, part in self._events.overwritten():
             yield self._overwritten(group, partition, log_branch, part)
-        for group, partition, left in self._events.left():
-            for low, high in self._readings.left_in(group, partition):
+        for group, partition, left in self._events.abandoned():
+            for low, high in self._readings.abandoned_in(group, partition):
                 start, end = max(low, left.start), min(high, left.end)
                 if start < end and left.committed > start:
                     yield self._abandoned(group, partition, left, (start, min(end, left.committed)))
@@ -299,7 +299,7 @@ class ReaderFindings:
         text = f"broker {epoch_branch.broker}, leader in epoch {epoch_branch.epoch}, {where}"
         written = epoch_branch.appended_at(offsets[0])
         links = [ChainEvent(written, Appended.kind, partition, epoch_branch.broker, text)]
-        for cut in self._history.cuts_at(partition, offsets, written):
+        for cut in self._history.truncations_at(partition, offsets, written):
             text = f"broker {cut.event.broker} truncated its log to offset {cut.event.log_offset} ({cut.event.rule})"
             links.append(ChainEvent(cut.event.at_us, cut.event.kind, partition, cut.event.broker, text))
         links.sort(key=lambda link: link.at_us)
@@ -313,9 +313,8 @@ class ReaderFindings:
         return RangeExplanation(SKIPPED, findings.TRUNCATION_SKIP, key, block, None, clauses, tuple(links), group)
 
     def _abandoned(self, group: str, partition: str, left: UnprocessedRecords, offsets: Range) -> RangeExplanation:
-        committed = (
-            f"offset {thousands(left.committed)} of {partition} had been committed{at(left.committed_us)} ({left.how})"
-        )
+        when = f"{at(left.committed_us)} ({left.commit_kind})"
+        committed = f"offset {thousands(left.committed)} of {partition} had been committed{when}"
         unprocessed = f"{left.client} left {RECORDS_PLACEHOLDER} unprocessed ({left.by})"
         links = [
             ChainEvent(
@@ -364,7 +363,7 @@ class TransactionFindings:
         self._transacted = transacted
         self._attempts = attempts
 
-    def told(self, now_us: int) -> Iterator[RangeExplanation]:
+    def explanations(self, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of all ranges with a wrong outcome."""
         for partition, log_branch, batch, start, end, committed in self._transacted.contradicted():
             epoch_branch = self._cluster_state.epoch_branches[partition].by_id[log_branch]
@@ -412,6 +411,6 @@ class TransactionFindings:
         return RangeExplanation(kind, cause, key, block, None, tuple(each for each in clauses if each), tuple(links))
 
     def _fault_of_producer(self, name: str, written_us: int) -> FaultRecord | None:
-        recorded = about(self._history.fault_records.standing(), name, written_us - BEFORE_US)
+        recorded = about(self._history.fault_records.records(), name, written_us - BEFORE_US)
         before = [fault for fault in recorded if fault.at_us <= written_us]
         return before[-1] if before else None

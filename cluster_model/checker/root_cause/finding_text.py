@@ -69,7 +69,7 @@ class RangeExplanation:
     cause: str
     key: tuple[object, ...]
     """The deciding event; ranges with the same kind, cause and key form one finding."""
-    place: RecordBlock
+    block: RecordBlock
     acknowledgement: Acknowledgement | None
     clauses: tuple[str, ...]
     """Parts of the sentence: what happened, which broker became leader without the records, where they were dropped."""
@@ -137,8 +137,8 @@ def group_findings(explanations: Iterable[RangeExplanation]) -> tuple[Finding, .
 
 
 def _finding(group: list[RangeExplanation]) -> Finding:
-    group = sorted(group, key=lambda each: _order(each.place))
-    blocks = merge_blocks([each.place for each in group])
+    group = sorted(group, key=lambda each: _order(each.block))
+    blocks = merge_blocks([each.block for each in group])
     first = group[0]
     held = _holders_text(group)
     count = sum(block.count for block in blocks)
@@ -151,7 +151,7 @@ def _finding(group: list[RangeExplanation]) -> Finding:
     if other_partitions > 0 and first.kind in (LOST, MISSING) and first.acknowledgement is not None:
         sentence += f"; and likewise in {counted(other_partitions, 'other partition')}"
     chain = tuple(
-        replace(link, words=fill_pronoun(link.words.replace(HOLDERS_PLACEHOLDER, held), count))
+        replace(link, text=fill_pronoun(link.text.replace(HOLDERS_PLACEHOLDER, held), count))
         for link in _chain(group, blocks)
     )
     sentence = fill_pronoun(sentence.replace(HOLDERS_PLACEHOLDER, held), count)
@@ -164,16 +164,16 @@ def _order(block: RecordBlock) -> tuple[str, int, int, int]:
 
 def _holders_text(group: list[RangeExplanation]) -> str:
     """Return which replicas still held the records at the election: ``brokers 2 and 3 still held them``."""
-    total = sum(each.place.count for each in group)
-    if len({each.place.partition for each in group}) > 1:
+    total = sum(each.block.count for each in group)
+    if len({each.block.partition for each in group}) > 1:
         some = sum(
-            each.place.count for each in group if each.acknowledgement is not None and each.acknowledgement.holders
+            each.block.count for each in group if each.acknowledgement is not None and each.acknowledgement.holders
         )
         return f"other replicas still held {RECORDS_PLACEHOLDER if some == total else f'{thousands(some)} of them'}"
     counts: dict[int, int] = {}
     for each in group:
         for broker in each.acknowledgement.holders if each.acknowledgement is not None else ():
-            counts[broker] = counts.get(broker, 0) + each.place.count
+            counts[broker] = counts.get(broker, 0) + each.block.count
     whole = [broker for broker in sorted(counts) if counts[broker] == total]
     parts = [(brokers(whole), RECORDS_PLACEHOLDER)] if whole else []
     parts += [(f"broker {each}", f"{thousands(counts[each])} of them") for each in sorted(counts) if each not in whole]
@@ -247,7 +247,7 @@ def _isr_text(acknowledgements: list[Acknowledgement], blocks: tuple[RecordBlock
 
 def _chain(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> tuple[ChainEvent, ...]:
     """Return the chain of the largest range, with an acknowledgement event that covers all ranges."""
-    largest = max(group, key=lambda each: each.place.count)
+    largest = max(group, key=lambda each: each.block.count)
     if len(group) == 1 or largest.acknowledgement is None:
         return largest.chain
     count = sum(block.count for block in blocks)
@@ -263,7 +263,7 @@ def _chain(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> tu
         f"and acknowledged {RECORDS_PLACEHOLDER} with {acks}"
     )
     links = [
-        replace(link, at_us=earliest, words=text) if link.event_kind == ACKNOWLEDGED_KIND else link
+        replace(link, at_us=earliest, text=text) if link.event_kind == ACKNOWLEDGED_KIND else link
         for link in largest.chain
     ]
     return tuple(sorted(links, key=lambda link: link.at_us))

@@ -40,7 +40,7 @@ class ChainEvent:
     """Empty if the event concerns no single partition."""
     broker: int
     """The broker that the event happened to, -1 for none."""
-    words: str
+    text: str
     """Description of the event, without its time."""
 
     def to_json(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class ChainEvent:
             "event": self.event_kind,
             "partition": self.partition,
             "broker": self.broker,
-            "description": self.words,
+            "description": self.text,
         }
 
 
@@ -97,7 +97,7 @@ class Finding:
     sentence: str
     """One sentence: which broker acknowledged the records, what happened, which broker was elected without them, and
     where they were dropped."""
-    places: tuple[RecordBlock, ...]
+    blocks: tuple[RecordBlock, ...]
     chain: tuple[ChainEvent, ...]
     """Events in order: from the acknowledgement to where the records were dropped."""
     group_id: str = ""
@@ -106,22 +106,22 @@ class Finding:
     @property
     def count(self) -> int:
         """Number of records."""
-        return sum(block.count for block in self.places)
+        return sum(block.count for block in self.blocks)
 
     @property
     def committed(self) -> int:
         """Number of records that consumers could have read."""
-        return sum(block.count for block in self.places if block.committed)
+        return sum(block.count for block in self.blocks if block.committed)
 
     @property
     def partitions(self) -> tuple[str, ...]:
         """Partitions of the records, each once."""
-        return tuple(dict.fromkeys(block.partition for block in self.places))
+        return tuple(dict.fromkeys(block.partition for block in self.blocks))
 
     @property
     def clients(self) -> tuple[str, ...]:
         """Clients of the records, each once."""
-        return tuple(dict.fromkeys(block.client for block in self.places))
+        return tuple(dict.fromkeys(block.client for block in self.blocks))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object written to the result."""
@@ -134,7 +134,7 @@ class Finding:
             "partitions": list(self.partitions),
             "clients": list(self.clients),
             "group": self.group_id,
-            "ranges": [block.to_json() for block in self.places],
+            "ranges": [block.to_json() for block in self.blocks],
             "chain": [link.to_json() for link in self.chain],
         }
 

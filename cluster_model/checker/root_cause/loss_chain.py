@@ -74,22 +74,22 @@ class LossCase:
     """Committed ISR at the acknowledgement; the leader may have used an older one and waited for more replicas."""
     min_isr: int
     """min.insync.replicas: with fewer in-sync replicas acks=all is rejected."""
-    witness: MissingRecords | None
-    scene: PartitionSnapshot
-    cut: LogTruncation | None
+    missing: MissingRecords | None
+    snapshot: PartitionSnapshot
+    truncation: LogTruncation | None
     """The truncation by which the new leader lost its copy; without a witness, the one that took the last copy."""
     leader: int
     """Broker that became leader, or resumed leadership, without the records; -1 for none."""
 
     @property
-    def voucher(self) -> int:
+    def acknowledging_broker(self) -> int:
         """The broker that acknowledged the records."""
         return self.epoch_branch.broker
 
     @property
     def election(self) -> LeaderElected | None:
         """The election that made :attr:`leader` the leader, if any."""
-        return self.scene.election
+        return self.snapshot.election
 
     @property
     def written_us(self) -> int:
@@ -97,17 +97,17 @@ class LossCase:
         return self.epoch_branch.appended_at(self.offsets[0])
 
     @property
-    def alone(self) -> bool:
+    def single_copy(self) -> bool:
         """True if acks=all meant a single copy: min.insync.replicas is 1 and the leader was alone in the ISR."""
-        return self.acks < 0 and self.min_isr == 1 and self.isr == (self.voucher,)
+        return self.acks < 0 and self.min_isr == 1 and self.isr == (self.acknowledging_broker,)
 
     @property
-    def in_vain(self) -> bool:
+    def acked_by_deposed_leader(self) -> bool:
         """True if a leader that had already been deposed acknowledged them."""
         election = self.election
-        if self.witness is None or election is None or self.epoch_branch.epoch >= election.leader_epoch:
+        if self.missing is None or election is None or self.epoch_branch.epoch >= election.leader_epoch:
             return False
-        return self.witness.trigger is None and self.written_us >= election.at_us
+        return self.missing.trigger is None and self.written_us >= election.at_us
 
 
 def loss_case_of(
@@ -123,16 +123,16 @@ def loss_case_of(
     leader: int,
 ) -> LossCase:
     """Collect the events and states that may explain a loss. ``leader`` is the current leader, -1 for none."""
-    witness = history.witnesses.of(partition, epoch_branch.epoch, offsets[0])
-    truncations = history.cuts_of(partition, epoch_branch.id, offsets)
+    witness = history.missing_records.of(partition, epoch_branch.epoch, offsets[0])
+    truncations = history.truncations_of(partition, epoch_branch.id, offsets)
     late = None if witness is None else _later_truncation(witness, truncations)
     if witness is None or late is not None:
-        snapshot = history.scene(partition)
+        snapshot = history.snapshot(partition)
         late = None if late is None else _truncation_of_leader(late, snapshot.election, truncations)
         cut = late or (truncations[-1] if truncations else None)
         leader = leader if late is None else late.event.broker
         return LossCase(partition, epoch_branch, offsets, acks, committed, isr, min_isr, None, snapshot, cut, leader)
-    snapshot, trigger = witness.scene, witness.trigger
+    snapshot, trigger = witness.snapshot, witness.trigger
     if isinstance(trigger, LeaderElected):
         leader = trigger.leader
     elif snapshot.election is not None:
@@ -151,10 +151,10 @@ def _later_truncation(witness: MissingRecords, truncations: Sequence[LogTruncati
 
     It had fetched them before it learned that it is the leader.
     """
-    election = witness.scene.election
+    election = witness.snapshot.election
     if election is None:
         return None
-    later = [cut for cut in truncations if cut.event.broker == election.leader and cut.moment > witness.scene.moment]
+    later = [cut for cut in truncations if cut.event.broker == election.leader and cut.moment > witness.snapshot.moment]
     return later[-1] if later else None
 
 
@@ -170,25 +170,25 @@ def _truncation_of_leader(
 
 def loss_cause_of(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
     """Return the cause of a loss, a code of :data:`findings.CAUSES`."""
-    witness = case.witness
+    witness = case.missing
     if witness is None:
-        if case.cut is None:
+        if case.truncation is None:
             return _cause_without_truncation(case, history)
         return _cause_of_truncation(case, history, profile)
     if isinstance(witness.trigger, BatchCorrupted):
         return findings.DAMAGED_BATCH
-    if case.in_vain:
+    if case.acked_by_deposed_leader:
         return findings.ZOMBIE_LEADER
     election = case.election
-    if election is not None and not election.clean and (witness.holders or case.cut is None):
+    if election is not None and not election.clean and (witness.holders or case.truncation is None):
         return _cause_of_unclean(election)
-    if case.cut is not None:
+    if case.truncation is not None:
         return _cause_of_truncation(case, history, profile)
-    if history.damage(case.partition, case.leader, case.offsets, case.scene.moment) is not None:
+    if history.damage(case.partition, case.leader, case.offsets, case.snapshot.moment) is not None:
         return findings.DAMAGED_BATCH
-    if election is None or case.leader == case.voucher:
+    if election is None or case.leader == case.acknowledging_broker:
         return findings.UNEXPLAINED
-    if history.early_join(case.partition, case.leader, case.offsets[0], case.scene.moment) is not None:
+    if history.early_join(case.partition, case.leader, case.offsets[0], case.snapshot.moment) is not None:
         return findings.EARLY_JOIN
     return _cause_of_missing_fetch(case, witness, profile)
 
@@ -207,24 +207,24 @@ def _cause_without_truncation(case: LossCase, history: ClusterHistory) -> str:
 
 def _cause_of_truncation(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
     """Return the cause if the leader had lost its copy by a truncation, or the last copy was lost by one."""
-    assert case.cut is not None
-    rule = case.cut.event.rule
+    assert case.truncation is not None
+    rule = case.truncation.event.rule
     if rule in _BY_RULE:
-        if rule != CORRUPT_BATCH and case.cut.isr == (case.leader,) and case.witness and case.witness.holders:
+        if rule != CORRUPT_BATCH and case.truncation.isr == (case.leader,) and case.missing and case.missing.holders:
             return findings.LAST_REPLICA
-        if rule != CORRUPT_BATCH and case.alone:
+        if rule != CORRUPT_BATCH and case.single_copy:
             return findings.MIN_ISR_ONE
         return _BY_RULE[rule]
     if rule.startswith(HIGH_WATERMARK) and rule != EPOCH_UNKNOWN:
         return findings.HW_TRUNCATION
-    if case.cut.event.leader_epoch < case.epoch_branch.epoch and not profile.kip_320:
+    if case.truncation.event.leader_epoch < case.epoch_branch.epoch and not profile.kip_320:
         return findings.UNFENCED_FOLLOWER  # It had fetched from a leader of a later epoch than its own.
-    unclean = history.unclean(case.partition, case.cut.event.leader_epoch)
+    unclean = history.unclean(case.partition, case.truncation.event.leader_epoch)
     if unclean is not None:
         return _cause_of_unclean(unclean)
     if not case.committed and case.acks >= 0:
         return findings.UNREPLICATED_TAIL
-    if case.cut.apart and not profile.kip_320:
+    if case.truncation.epochs_differed and not profile.kip_320:
         return findings.UNFENCED_FOLLOWER
     unknown = rule == EPOCH_UNKNOWN and not profile.epoch_on_elect
     return findings.UNKNOWN_EPOCH if unknown else findings.UNEXPLAINED
@@ -232,10 +232,10 @@ def _cause_of_truncation(case: LossCase, history: ClusterHistory, profile: Profi
 
 def _cause_of_missing_fetch(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
     """Return the cause if a clean election chose a replica that had never held the records."""
-    counted = case.leader in case.isr or (case.leader in case.scene.isr and case.acks < 0)
+    counted = case.leader in case.isr or (case.leader in case.snapshot.isr and case.acks < 0)
     if case.committed and counted and not profile.kip_320:
         return _cause_of_wrong_isr(case, witness, profile)
-    if case.alone:
+    if case.single_copy:
         return findings.MIN_ISR_ONE
     if case.acks < 0 or (case.committed and counted):
         return findings.UNEXPLAINED  # Every member of the ISR holds what is committed.
@@ -247,9 +247,9 @@ def _cause_of_wrong_isr(case: LossCase, witness: MissingRecords, profile: Profil
 
     It held other records at these offsets, or it was in another leader epoch.
     """
-    if witness.instead > case.epoch_branch.epoch and not profile.kip_279:
+    if witness.replacing_epoch > case.epoch_branch.epoch and not profile.kip_279:
         return findings.FAST_FAILOVER if profile.epoch_truncation else findings.HW_TRUNCATION
-    if profile.epoch_truncation or witness.behind or witness.instead < 0:
+    if profile.epoch_truncation or witness.leader_was_stale or witness.replacing_epoch < 0:
         return findings.UNFENCED_FOLLOWER
     return findings.HW_TRUNCATION
 
@@ -284,7 +284,7 @@ class LossChain:
         self._deletions: list[str] = []
         """Descriptions of deleted replicas that held the records."""
 
-    def explained(self) -> ChainExplanation:
+    def explain(self) -> ChainExplanation:
         """Return the chain, the clauses of the sentence, and the replicas that still held the records."""
         case = self._case
         root = self._root_fault()
@@ -301,7 +301,7 @@ class LossChain:
         damage = self._add_damage()
         dropped = self._add_last_loss(truncations, held, damage)
         happened = "" if root is None else self._fault_text(root, self._node_of(root))
-        own = case.cut
+        own = case.truncation
         lost_own = "" if own is None else f"broker {own.event.broker} {self._truncation_text(own)}"
         first = [happened, lost_own]
         if own is not None and root is not None and own.moment < root.moment:
@@ -321,12 +321,13 @@ class LossChain:
         case = self._case
         start, end = case.offsets
         text = (
-            f"broker {case.voucher}, leader in epoch {case.epoch_branch.epoch}, wrote {offsets(start, end)} of "
+            f"broker {case.acknowledging_broker}, leader in epoch {case.epoch_branch.epoch}, "
+            f"wrote {offsets(start, end)} of "
             f"{case.partition}{period_text(case.written_us, case.epoch_branch.appended_at(end - 1))} and acknowledged "
             f"{RECORDS_PLACEHOLDER} with {acks_levels_text([case.acks])} and ISR {sorted(case.isr)}"
         )
-        order = case.scene.moment * 2 + 1 if case.in_vain else -1
-        link = ChainEvent(case.written_us, ACKNOWLEDGED_KIND, case.partition, case.voucher, text)
+        order = case.snapshot.moment * 2 + 1 if case.acked_by_deposed_leader else -1
+        link = ChainEvent(case.written_us, ACKNOWLEDGED_KIND, case.partition, case.acknowledging_broker, text)
         self._links.append((case.written_us, order, link))
 
     # -- the fault --------------------------------------------------------------------------------------------------
@@ -334,11 +335,11 @@ class LossChain:
     def _root_fault(self) -> FaultRecord | None:
         """Return the fault of the replica that lost its copy, else of the deposed leader; None if there is none."""
         case = self._case
-        snapshot = case.scene
-        if case.witness is not None and isinstance(case.witness.trigger, BatchCorrupted):
+        snapshot = case.snapshot
+        if case.missing is not None and isinstance(case.missing.trigger, BatchCorrupted):
             damaged = self._leader_damage()
             return None if damaged is None else self._disk_fault(case.leader, damaged[0])
-        cut = case.cut
+        cut = case.truncation
         if cut is not None and cut.event.rule in (POWER_LOSS, DISK_LOSS):
             node = f"broker {cut.event.broker}"
             process_ends = [
@@ -353,7 +354,7 @@ class LossChain:
         damaged = self._leader_damage()
         if damaged is not None:
             return self._disk_fault(case.leader, damaged[0])
-        return None if self._elected_manually else self._active_fault(snapshot.deposed, snapshot.elected)
+        return None if self._elected_manually else self._active_fault(snapshot.deposed, snapshot.election_moment)
 
     @property
     def _elected_manually(self) -> bool:
@@ -363,7 +364,7 @@ class LossChain:
 
     def _disk_fault(self, broker: int, moment: int) -> FaultRecord | None:
         """Return the fault that damaged a broker's disk: its event is right before or after that of the damage."""
-        faults = faults_on_node(self._case.scene.fault_records, f"broker {broker}", 0)
+        faults = faults_on_node(self._case.snapshot.fault_records, f"broker {broker}", 0)
         return min(faults, key=lambda fault: abs(fault.moment - moment), default=None)
 
     def _active_fault(self, broker: int, until: int) -> FaultRecord | None:
@@ -373,7 +374,7 @@ class LossChain:
         """
         if broker < 0:
             return None
-        faults = about(self._case.scene.fault_records, f"broker {broker}", self._case.written_us)
+        faults = about(self._case.snapshot.fault_records, f"broker {broker}", self._case.written_us)
         found = [fault for fault in faults if fault.moment <= until]
         silent_us = self._silent_us(broker)
         active_when_silent = [fault for fault in found if fault.ended_us < 0 or fault.ended_us >= silent_us]
@@ -386,14 +387,14 @@ class LossChain:
     def _silent_us(self, broker: int) -> int:
         """Return since when a broker had sent the controller nothing, if that caused the election, else -1."""
         election = self._case.election
-        fenced = [each for each in self._case.scene.fenced if each.broker == broker]
+        fenced = [each for each in self._case.snapshot.fenced if each.broker == broker]
         if election is None or not fenced or f"broker {broker}" not in election.by:
             return -1
         return max(fenced[-1].at_us - self._cluster_state.session_us(), -1)
 
     def _node_of(self, fault: FaultRecord) -> str:
-        cut, case = self._case.cut, self._case
-        for broker in (case.leader, case.scene.deposed, -1 if cut is None else cut.event.broker):
+        cut, case = self._case.truncation, self._case
+        for broker in (case.leader, case.snapshot.deposed, -1 if cut is None else cut.event.broker):
             if f"broker {broker}" in fault.node.split(", "):
                 return f"broker {broker}"
         return fault.node
@@ -418,24 +419,24 @@ class LossChain:
     @property
     def _lost_own_copy(self) -> bool:
         """Whether the leader held the records before and lost them in a power loss or with its disk."""
-        cut = self._case.cut
+        cut = self._case.truncation
         return cut is not None and cut.event.rule in (POWER_LOSS, DISK_LOSS)
 
     def _isr_removals(self) -> list[str]:
         """Return which replicas had left the ISR: the new leader, and all that did if the last ISR member matters."""
         case = self._case
-        cut = case.cut
-        until = cut.moment if cut is not None and self._lost_own_copy else case.scene.elected
+        cut = case.truncation
+        until = cut.moment if cut is not None and self._lost_own_copy else case.snapshot.election_moment
         unclean = case.election is not None and not case.election.clean
-        alone = self._lost_own_copy or unclean or (case.acks < 0 and case.isr == (case.voucher,))
+        alone = self._lost_own_copy or unclean or (case.acks < 0 and case.isr == (case.acknowledging_broker,))
         alike: dict[tuple[str, str], list[int]] = {}
-        for broker, moment, event in sorted(case.scene.dropped, key=lambda each: each[1]):
+        for broker, moment, event in sorted(case.snapshot.isr_removals, key=lambda each: each[1]):
             if moment >= until or not (alone or broker == case.leader):
                 continue
             text = f"broker {broker} left the ISR (now {sorted(event.isr)}, changed by the {event.by})"
             self._add(event.at_us, moment, IsrChanged.kind, broker, text)
             why = ""
-            for node in (f"broker {broker}", f"broker {case.voucher}"):
+            for node in (f"broker {broker}", f"broker {case.acknowledging_broker}"):
                 fault = self._fault_before(node, moment, event)
                 if fault is not None:
                     self._add_fault(fault, node)
@@ -455,9 +456,9 @@ class LossChain:
     def _early_join(self) -> list[str]:
         """Return how the new leader joined the ISR without the records although its leader should have refused."""
         case = self._case
-        if case.cut is not None or case.witness is None:
+        if case.truncation is not None or case.missing is None:
             return []
-        join = self._history.early_join(case.partition, case.leader, case.offsets[0], case.scene.moment)
+        join = self._history.early_join(case.partition, case.leader, case.offsets[0], case.snapshot.moment)
         if join is None:
             return []
         event = join.event
@@ -470,61 +471,66 @@ class LossChain:
 
     def _fault_before(self, node: str, moment: int, event: IsrChanged) -> FaultRecord | None:
         """Return the newest fault of a node that was active when the ISR changed and began before that."""
-        faults = about(self._case.scene.fault_records, node, event.at_us)
+        faults = about(self._case.snapshot.fault_records, node, event.at_us)
         found = [fault for fault in faults if fault.moment < moment]
         return found[-1] if found else None
 
     def _add_fencing(self) -> None:
         """Add the event by which the controller fenced the deposed leader; it may be recorded after the election."""
-        snapshot, election = self._case.scene, self._case.election
+        snapshot, election = self._case.snapshot, self._case.election
         if election is None or f"broker {snapshot.deposed}" not in election.by:
             return
         for fault in [each for each in snapshot.fenced if each.broker == snapshot.deposed]:
             if fault.at_us <= election.at_us:
                 text = f"the controller fenced broker {fault.broker} ({fault.what})"
-                moment = min(fault.moment, snapshot.elected - 1)
+                moment = min(fault.moment, snapshot.election_moment - 1)
                 self._add(fault.at_us, moment, BrokerFenced.kind, fault.broker, text, partition=False)
 
     def _add_election(self, held: str) -> str:
         """Add the election and return its clause; ``held`` names the replicas that still held the records."""
         case = self._case
-        trigger = None if case.witness is None else case.witness.trigger
+        trigger = None if case.missing is None else case.missing.trigger
         if isinstance(trigger, BecameLeader):
             text = (
                 f"broker {trigger.broker} resumed leadership in epoch {trigger.leader_epoch} "
                 f"without {RECORDS_PLACEHOLDER}{held}"
             )
-            self._add(trigger.at_us, case.scene.moment, trigger.kind, trigger.broker, text)
+            self._add(trigger.at_us, case.snapshot.moment, trigger.kind, trigger.broker, text)
             return text
         election = case.election
-        if case.witness is None or election is None or isinstance(trigger, BatchCorrupted):
+        if case.missing is None or election is None or isinstance(trigger, BatchCorrupted):
             return ""
-        step = self._history.fault_records.step_of(case.scene.elected, election.at_us) if election.at_us == 0 else ""
+        step = (
+            self._history.fault_records.step_of(case.snapshot.election_moment, election.at_us)
+            if election.at_us == 0
+            else ""
+        )
         by = step or election.by
         kind = "a clean" if election.clean else "an unclean"
         became = f"became leader in epoch {election.leader_epoch} by {kind} election ({by})"
-        if case.in_vain:
+        if case.acked_by_deposed_leader:
             self._add(
-                election.at_us, case.scene.elected, election.kind, election.leader,
-                f"broker {election.leader} {became}; broker {case.voucher} had not yet received the new leader epoch",
+                election.at_us, case.snapshot.election_moment, election.kind, election.leader,
+                f"broker {election.leader} {became}; broker {case.acknowledging_broker} "
+                "had not yet received the new leader epoch",
             )  # fmt: skip
             elected = (
                 f"broker {election.leader} had been elected in epoch {election.leader_epoch}{at(election.at_us)} ({by})"
             )
-            return f"{elected}, and broker {case.voucher} had not yet received the new leader epoch"
+            return f"{elected}, and broker {case.acknowledging_broker} had not yet received the new leader epoch"
         text = f"broker {election.leader}{self._lacking_clause()} {became} with ISR {sorted(election.isr)}{held}"
-        self._add(election.at_us, case.scene.elected, LeaderElected.kind, election.leader, text)
+        self._add(election.at_us, case.snapshot.election_moment, LeaderElected.kind, election.leader, text)
         return text
 
     def _lacking_clause(self) -> str:
         """Return why the elected replica lacked the records, if it had never held them; else empty."""
         case = self._case
-        if case.cut is not None or case.witness is None or self._leader_damage() is not None:
+        if case.truncation is not None or case.missing is None or self._leader_damage() is not None:
             return ""
-        instead, election = case.witness.instead, case.election
+        instead, election = case.missing.replacing_epoch, case.election
         in_sync = case.committed and case.leader in case.isr and election is not None and election.clean
         lacked = f"had not replicated {RECORDS_PLACEHOLDER}"
-        if isinstance(case.witness.trigger, LeaderElected) and instead >= 0:
+        if isinstance(case.missing.trigger, LeaderElected) and instead >= 0:
             lacked = f"held records of epoch {instead} at these offsets instead"
         return f", which was in the ISR and {lacked}," if in_sync else f", which {lacked},"
 
@@ -534,7 +540,7 @@ class LossChain:
         """Return the truncations that took copies, in order, and the brokers that still hold one."""
         case = self._case
         name, log_branch, (start, end) = case.partition, case.epoch_branch.id, case.offsets
-        truncations = self._history.cuts_of(name, log_branch, (start, end))
+        truncations = self._history.truncations_of(name, log_branch, (start, end))
         for cut in truncations:
             event = cut.event
             text = f"broker {event.broker} {self._truncation_text(cut)}"
@@ -551,13 +557,13 @@ class LossChain:
 
     def _holders(self, truncations: list[LogTruncation], held: list[int]) -> tuple[int, ...]:
         """Return the brokers that held the records when the current leader was elected without them."""
-        later = [cut.event.broker for cut in truncations if cut.moment > self._case.scene.moment]
+        later = [cut.event.broker for cut in truncations if cut.moment > self._case.snapshot.moment]
         return tuple(sorted({*later, *held} - {self._case.leader}))
 
     def _leader_damage(self) -> tuple[int, BatchCorrupted] | None:
         """Return when the leader's copy was damaged on its disk, with the event; None if it was not."""
         case = self._case
-        return self._history.damage(case.partition, case.leader, case.offsets, case.scene.moment)
+        return self._history.damage(case.partition, case.leader, case.offsets, case.snapshot.moment)
 
     def _add_damage(self) -> str:
         found = self._leader_damage()
@@ -574,12 +580,16 @@ class LossChain:
         held = [broker for broker in held if not (damage and broker == case.leader)]
         never = [
             broker
-            for broker in case.scene.replicas
+            for broker in case.snapshot.replicas
             if broker not in held
             and broker != case.leader
             and not any(cut.event.broker == broker for cut in truncations)
         ]
-        tail = f"; {brokers(never)} had never held {RECORDS_PLACEHOLDER}" if never and case.voucher not in never else ""
+        tail = (
+            f"; {brokers(never)} had never held {RECORDS_PLACEHOLDER}"
+            if never and case.acknowledging_broker not in never
+            else ""
+        )
         if held:
             down = [broker for broker in held if not self._cluster_state.is_up(broker)]
             state = ", down," if down == held else ""
@@ -593,7 +603,7 @@ class LossChain:
             return damage
         last = truncations[-1]
         self._append_text(last, f"no log held {RECORDS_PLACEHOLDER} any more{tail}")
-        if case.cut is not None and last.moment == case.cut.moment:
+        if case.truncation is not None and last.moment == case.truncation.moment:
             return ""
         return f"broker {last.event.broker} {self._truncation_text(last)}{at(last.event.at_us)}"
 
@@ -607,7 +617,7 @@ class LossChain:
         """Append text to the chain event of a truncation."""
         for index, (at_us, order, link) in enumerate(self._links):
             if link.event_kind == cut.event.kind and order == cut.moment * 2:
-                noted = ChainEvent(link.at_us, link.event_kind, link.partition, link.broker, f"{link.words}; {text}")
+                noted = ChainEvent(link.at_us, link.event_kind, link.partition, link.broker, f"{link.text}; {text}")
                 self._links[index] = (at_us, order, noted)
 
 
@@ -641,7 +651,7 @@ class LostFindings:
         self._history = history
         self._ledger = ledger
 
-    def told(self, now_us: int) -> Iterator[RangeExplanation]:
+    def explanations(self, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of the lost and missing ranges of existing partitions."""
         for there, partition, epoch_branch, run in missing_or_lost_runs(self._cluster_state, self._ledger):
             kind = LOST if there == LOST_PLACE else MISSING
@@ -649,21 +659,21 @@ class LostFindings:
                 partition, run.client, run.sequence, run.end - run.start, run.start, epoch_branch.epoch, run.acks,
                 run.committed,
             )  # fmt: skip
-            yield from self.of_place(kind, block, now_us)
+            yield from self.explain_block(kind, block, now_us)
 
-    def standing(self) -> tuple[object, ...]:
-        """Return the state that :meth:`told` depends on besides rare events: if it is equal, so are the results."""
+    def input_state(self) -> tuple[object, ...]:
+        """Return the state that :meth:`explanations` depends on: equal states give equal results, rare events aside."""
         ledger = self._ledger
         found: list[object] = []
         for name in self._cluster_state.records:
             intervals = (ledger.lost_in(name), ledger.missing_in(name))
             if intervals[0] or intervals[1]:
                 log_branches = dict.fromkeys(log_branch for each in intervals for log_branch, _start, _end in each)
-                books = ledger.books_of(name)
+                books = ledger.acked_records_of(name)
                 found.append((name, intervals, [books.committed_in(log_branch) for log_branch in log_branches]))
         return tuple(found)
 
-    def of_place(self, kind: str, block: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
+    def explain_block(self, kind: str, block: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of one range, split where the evidence changes."""
         epoch_branch = branch_of(
             self._cluster_state, block.partition, block.leader_epoch, block.log_offset, block.client, block.sequence
@@ -682,28 +692,28 @@ class LostFindings:
 
     def _bounds(self, partition: str, epoch_branch: EpochBranch) -> list[int]:
         found = []
-        for each in self._history.witnesses.kept(partition):
+        for each in self._history.missing_records.kept(partition):
             if each.epoch == epoch_branch.epoch:
                 found += [each.start, each.end]
-                if each.trigger is None and each.scene.election is not None:
-                    found.append(_written_since(epoch_branch, each.start, each.end, each.scene.election.at_us))
-        for cut in self._history.cuts_of(partition, epoch_branch.id, (epoch_branch.start, epoch_branch.end)):
+                if each.trigger is None and each.snapshot.election is not None:
+                    found.append(_written_since(epoch_branch, each.start, each.end, each.snapshot.election.at_us))
+        for cut in self._history.truncations_of(partition, epoch_branch.id, (epoch_branch.start, epoch_branch.end)):
             found += [
-                bound for log_branch, low, high in cut.taken if log_branch == epoch_branch.id for bound in (low, high)
+                bound for log_branch, low, high in cut.removed if log_branch == epoch_branch.id for bound in (low, high)
             ]
-        found += [start for start, _end, _isr in self._ledger.vouched.entries(partition, epoch_branch.id)]
+        found += [start for start, _end, _isr in self._ledger.ack_isrs.entries(partition, epoch_branch.id)]
         return found
 
     def _explain(self, kind: str, block: RecordBlock, epoch_branch: EpochBranch, now_us: int) -> RangeExplanation:
         span = (block.log_offset, block.log_offset + block.count)
-        isr = self._ledger.vouched.isr_at(block.partition, epoch_branch.id, span[0])
+        isr = self._ledger.ack_isrs.isr_at(block.partition, epoch_branch.id, span[0])
         case = loss_case_of(
             self._history, block.partition, epoch_branch, span, block.acks, isr,
             min_isr=self._cluster_state.effective_min_isr(block.partition), committed=block.committed,
             leader=self._history.leader_of(block.partition),
         )  # fmt: skip
         cause = loss_cause_of(case, self._history, self._cluster_state.profile)
-        explained = LossChain(self._cluster_state, self._history, case, now_us).explained()
+        explained = LossChain(self._cluster_state, self._history, case, now_us).explain()
         batch = epoch_branch.batch_at(span[0])
         names = batch.name[span[0] - batch.base :]
         last_us = epoch_branch.appended_at(span[1] - 1)
@@ -712,14 +722,14 @@ class LostFindings:
         )
         return RangeExplanation(kind, cause, explained.key, block, acknowledgement, explained.clauses, explained.links)
 
-    def unplaced(self, lost: RecordsLost) -> RangeExplanation:
+    def explain_unplaced(self, lost: RecordsLost) -> RangeExplanation:
         """Explain records of acks=0 that reached no leader."""
         history = self._history
         client = lost.client or "a client"
         block = RecordBlock(lost.partition, lost.client, -1, lost.count, -1, -1, 0, committed=False)
         text = f"{client} counted {counted(lost.count, 'record')} for {lost.partition} as sent (acks=0 has no response)"
         links = [ChainEvent(0, ACKNOWLEDGED_KIND, lost.partition, -1, text)]
-        snapshot = history.scene(lost.partition)
+        snapshot = history.snapshot(lost.partition)
         happened = elected = ""
         fault = _newest(about(snapshot.fault_records, f"broker {snapshot.deposed}", 0))
         if fault is not None:

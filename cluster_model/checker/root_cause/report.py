@@ -50,18 +50,18 @@ class FindingCollector:
         self._counted: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {}
         """Group of findings → (the state they were computed from, the cause of each)."""
 
-    def lost(self, event: RecordsLost) -> None:
+    def explain_lost(self, event: RecordsLost) -> None:
         """Explain lost records that the ledger of no partition will contain later (acks=0)."""
         if event.log_offset < 0:
-            self._decided = (*self._decided, self._lost.unplaced(event))
+            self._decided = (*self._decided, self._lost.explain_unplaced(event))
 
-    def buried(self, event: RecordsLost) -> None:
+    def explain_lost_with_topic(self, event: RecordsLost) -> None:
         """Explain lost records of a partition that is being deleted."""
         block = RecordBlock(
             event.partition, event.client, event.sequence, event.count, event.log_offset, event.leader_epoch,
             event.acks, event.committed,
         )  # fmt: skip
-        self._decided = (*self._decided, *self._lost.of_place(LOST, block, event.at_us))
+        self._decided = (*self._decided, *self._lost.explain_block(LOST, block, event.at_us))
 
     def deleted(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
@@ -70,8 +70,13 @@ class FindingCollector:
 
     def findings(self, now_us: int) -> tuple[Finding, ...]:
         """Return all findings as of ``now_us``, the gravest kinds first."""
-        explanations = [*self._decided, *self._lost.told(now_us), *self._repeated.told(), *self._read.told(now_us)]
-        explanations += self._transacted.told(now_us)
+        explanations = [
+            *self._decided,
+            *self._lost.explanations(now_us),
+            *self._repeated.explanations(),
+            *self._read.explanations(now_us),
+        ]
+        explanations += self._transacted.explanations(now_us)
         return group_findings(explanations)
 
     def count(self, now_us: int, cause: str | None = None) -> int:
@@ -80,16 +85,17 @@ class FindingCollector:
         return sum(
             cause in (None, each)
             for causes in (
-                self._causes("lost", (len(self._decided), self._lost.standing()),
-                             lambda: [*self._decided, *self._lost.told(now_us)]),
-                self._causes("repeated", (ledger.repeats.changes,), tried.told),
-                self._causes("read", (self.readers.changes,), lambda: read.told(now_us)),
-                self._causes("transacted", (self._transactions.changes,), lambda: self._transacted.told(now_us)),
+                self._causes("lost", (len(self._decided), self._lost.input_state()),
+                             lambda: [*self._decided, *self._lost.explanations(now_us)]),
+                self._causes("repeated", (ledger.repeats.changes,), tried.explanations),
+                self._causes("read", (self.readers.changes,), lambda: read.explanations(now_us)),
+                self._causes("transacted", (self._transactions.changes,), lambda:
+                self._transacted.explanations(now_us)),
             )
             for each in causes
         )  # fmt: skip
 
-    def passed_over(self, group: str) -> int:
+    def skipped_records(self, group: str) -> int:
         """Return how many records a group skipped: gaps between delivered records, and offset resets.
 
         Records that replaced others at offsets the group had already read are included.

@@ -57,7 +57,7 @@ class GroupSettings:
     version: int
     instance: str = ""
     """``group.instance.id``."""
-    modern: bool = False
+    consumer_protocol: bool = False
     """``group.protocol`` is consumer (KIP-848): the coordinator sets session, heartbeats and assignors."""
     racks: bool = False
     """Whether members send their racks, and leaders use them (KIP-881, 3.5)."""
@@ -95,7 +95,7 @@ class GroupSettings:
             request_timeout_us=own.us("request.timeout.ms"),
             backoff_us=own.us("retry.backoff.ms"),
             api_timeout_us=own.us("default.api.timeout.ms") if own.exists("default.api.timeout.ms") else UNBOUNDED_US,
-            auto_commit=own.truth("enable.auto.commit"),
+            auto_commit=own.boolean("enable.auto.commit"),
             auto_commit_us=own.us("auto.commit.interval.ms"),
             assignors=assignors,
             cooperative=all(name == "cooperative-sticky" for name in assignors),
@@ -103,7 +103,7 @@ class GroupSettings:
             own_thread=profile.rebalance_timeout,
             version=int(profile.server_patterns) if modern else _join_version(profile),
             instance=instance,
-            modern=modern,
+            consumer_protocol=modern,
             racks=profile.client.member_racks,
             remote_assignor=own.text("group.remote.assignor"),
         )

@@ -79,7 +79,7 @@ def coordination_of(
         # Internal topics are left out of patterns (``exclude.internal.topics``).
         return tuple(sorted(name for name in known if name not in INTERNAL and re.fullmatch(pattern, name)))
 
-    if settings.modern:
+    if settings.consumer_protocol:
         by_server = profile.server_patterns
         return ConsumerGroupClient(
             port, named, profile, settings, metadata, positions, subscription, pattern if by_server else "",
@@ -226,7 +226,7 @@ class Consumer:
         self.failed = ""
         if not states:
             self._phase = STARTING
-            self._port.start_cold()
+            self._port.start_disconnected()
         self._alarm.want(self._port.now)
 
     def succeed(self, former: "Consumer") -> None:
@@ -249,11 +249,11 @@ class Consumer:
         elif isinstance(message, EpochEndResponse):
             self._positions.ended(message)
         elif isinstance(message, MetadataResponse):
-            if not self.metadata.answered(message):
+            if not self.metadata.handle_response(message):
                 return
-        elif self._port.heard(source, message):
+        elif self._port.handle(source, message):
             pass
-        elif self._port.refused(source, message):
+        elif self._port.handle_refused(source, message):
             self._connection_lost(source)
         elif self.coordination is not None:
             self.coordination.receive(message)
@@ -360,7 +360,7 @@ class Consumer:
 
     def _process(self, now: int) -> None:
         duration = self.handling.duration()
-        if self.handling.application.hands_off:
+        if self.handling.application.processes_in_background:
             self._unprocessed.pass_on(now, duration)
             self._skip(now)
         else:
@@ -387,7 +387,7 @@ class Consumer:
             return
         self._phase = POLLING
         self._skip(now)
-        if self.handling.broke and not self._on_exception(now):
+        if self.handling.ended_by and not self._on_exception(now):
             return
         self._unprocessed.done()
         if self.coordination is None:
@@ -402,8 +402,8 @@ class Consumer:
 
     def _on_exception(self, now: int) -> bool:
         """Handle an exception of the handler in the middle of the polled records; return whether the loop continues."""
-        then, left = self.handling.broke, self.handling.left
-        self.handling.broke, self.handling.left = "", ()
+        then, left = self.handling.ended_by, self.handling.left
+        self.handling.ended_by, self.handling.left = "", ()
         self._unprocessed.keep(left)
         if then == RETRY:
             # Unprocessed records are polled again (Spring's ``SeekUtils``); an unsent dead letter may be before them.
@@ -597,8 +597,8 @@ class ReadProcessWrite(Consumer):
             self._written = False
             super()._processed(now)
             return
-        if self.handling.broke:
-            if self.handling.broke == RETRY:
+        if self.handling.ended_by:
+            if self.handling.ended_by == RETRY:
                 self._go_back()
             else:
                 self._on_exception(now)
@@ -611,7 +611,7 @@ class ReadProcessWrite(Consumer):
         if coordination is None:
             return TransactionOffsets(self.group, ())
         settings = coordination.settings
-        if settings.modern:
+        if settings.consumer_protocol:
             # The background thread updates the member epoch between polls.
             self._learn_identity()
         offsets = coordination.commits.named(dict(self._offsets))
@@ -634,7 +634,7 @@ class ReadProcessWrite(Consumer):
         transactional = isinstance(self.output, TransactionalOutput)
         self.abandon(ABORTED if transactional else NOT_SENT)
         self.handling.failing = self.handling.skipped = self.handling.left = ()
-        self.handling.broke = ""
+        self.handling.ended_by = ""
         self._phase = POLLING
         if transactional:
             self._positions.to_committed()

@@ -139,11 +139,11 @@ class ConsumerMembershipManager:
             self._acknowledges = False
         self._topics = topics
         self._sent_at = now
-        self._asked = self._link.ask(HEARTBEAT, request)
+        self._asked = self._link.send(HEARTBEAT, request)
 
     def answered(self, response: ConsumerGroupHeartbeatResponse, now: int) -> None:
         """Handle the response to a heartbeat; that to a leave is ignored."""
-        if not self._link.take(response.correlation) or response.correlation != self._asked:
+        if not self._link.complete(response.correlation) or response.correlation != self._asked:
             return
         self._asked = 0
         if response.error:
@@ -188,7 +188,7 @@ class ConsumerMembershipManager:
             request = ConsumerGroupHeartbeatRequest(
                 0, self.group, self.member_id, epoch, self.name, instance, version=self._settings.version
             )
-            self._link.ask(LEAVING, request)
+            self._link.send(LEAVING, request)
         self._asked = 0
         self._topics = None
         self.target = None
@@ -281,7 +281,7 @@ class ConsumerGroupClient(GroupClient[ConsumerMembershipManager]):
         """Abandon all partitions as lost, then rejoin."""
         self._let_go()
         self.commits.forget(PREPARE)
-        self._telling.tell(PartitionsLost, tuple(self._positions.assigned), -1)
+        self._telling.emit(PartitionsLost, tuple(self._positions.assigned), -1)
         self._telling.keep(())
         self._positions.assign(())
         self.member.abandoned()
@@ -317,11 +317,11 @@ class ConsumerGroupClient(GroupClient[ConsumerMembershipManager]):
     def _take_up(self, towards: tuple[str, ...], now: int) -> None:
         member, positions = self.member, self._positions
         owned = tuple(positions.assigned)
-        self._telling.tell(PartitionsRevoked, [name for name in owned if name not in towards], member.generation)
+        self._telling.emit(PartitionsRevoked, [name for name in owned if name not in towards], member.generation)
         self.commits.rearm(now)
         positions.assign(towards)
         self._telling.keep(towards)
-        self._telling.tell(PartitionsAssigned, [name for name in towards if name not in owned], member.generation)
+        self._telling.emit(PartitionsAssigned, [name for name in towards if name not in owned], member.generation)
         self._let_go()
         if member.target == towards:
             member.target = None

@@ -56,7 +56,7 @@ class RebalanceEventListener:
         self._committed: dict[str, int] = {}
         """Offsets last committed by this member, by partition."""
 
-    def tell(self, kind: CallbackEvent, partitions: Iterable[str], generation: int) -> None:
+    def emit(self, kind: CallbackEvent, partitions: Iterable[str], generation: int) -> None:
         """Emit a callback event for partitions, if there are any."""
         names = tuple(partitions)
         if names:
@@ -186,7 +186,7 @@ class GroupClient(Generic[Member]):
 
     def overdue(self, now: int) -> list[int]:
         """Return the brokers of requests that timed out."""
-        return self.link.overdue(now)
+        return self.link.timed_out(now)
 
 
 def _nothing(_outcome: CommitOutcome) -> None:
@@ -296,7 +296,7 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
         self._tell(PartitionsAssigned, [name for name in given if name not in owned])
 
     def _tell(self, kind: CallbackEvent, partitions: Iterable[str]) -> None:
-        self._telling.tell(kind, partitions, self.member.generation)
+        self._telling.emit(kind, partitions, self.member.generation)
 
     # --- between polls
 
@@ -334,7 +334,7 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
         elif isinstance(message, HeartbeatResponse):
             self.member.beaten(message, now)
         elif isinstance(message, LeaveGroupResponse):
-            self.link.take(message.correlation)
+            self.link.complete(message.correlation)
         else:
             return self._receive_offsets(message)
         return True

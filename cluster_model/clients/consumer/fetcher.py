@@ -105,7 +105,7 @@ class PreferredReplicas:
         if now >= until:
             del self._replicas[partition]
             return leader
-        if not self._metadata.holds(partition, broker):
+        if not self._metadata.has_online_replica(partition, broker):
             del self._replicas[partition]
             self._metadata.refresh()
             return leader

@@ -349,7 +349,7 @@ class ConsumerMembership:
         self.state = PREPARING
         self._rejoin = False
         self.heartbeat.stop()
-        self._asked = self._link.ask(JOIN, request, timeout)
+        self._asked = self._link.send(JOIN, request, timeout)
 
     def _subscription(self, name: str, owned: tuple[str, ...], last: tuple[str, ...], generation: int) -> Subscription:
         topics = self._joined or ()
@@ -359,7 +359,11 @@ class ConsumerMembership:
 
     def joined(self, response: JoinGroupResponse, now: int) -> None:
         """Handle the response to a join: sync, with the assignment of all members if this is the leader."""
-        if self._link.take(response.correlation) and response.correlation == self._asked and self.state == PREPARING:
+        if (
+            self._link.complete(response.correlation)
+            and response.correlation == self._asked
+            and self.state == PREPARING
+        ):
             if response.error:
                 self.join_failed(KafkaError(response.error), now, response.member_id)
                 return
@@ -386,7 +390,7 @@ class ConsumerMembership:
                 0, self.group, self.generation, self.member_id, assignments, self._settings.instance
             )
             timeout = max(self._settings.request_timeout_us, self._settings.rebalance_us + _JOIN_MARGIN_US)
-            self._asked = self._link.ask(SYNC, request, timeout)
+            self._asked = self._link.send(SYNC, request, timeout)
 
     def join_failed(self, error: KafkaError, now: int, member_id: str = "") -> None:
         """Handle a failed join."""
@@ -418,7 +422,11 @@ class ConsumerMembership:
 
     def synced(self, response: SyncGroupResponse, now: int) -> None:
         """Handle the response to a sync, with the member's assignment."""
-        if self._link.take(response.correlation) and response.correlation == self._asked and self.state == COMPLETING:
+        if (
+            self._link.complete(response.correlation)
+            and response.correlation == self._asked
+            and self.state == COMPLETING
+        ):
             if response.error:
                 self.sync_failed(KafkaError(response.error), now)
                 return
@@ -469,7 +477,7 @@ class ConsumerMembership:
             self._link.find()
         elif self.heartbeat.due_now(now):
             request = HeartbeatRequest(0, self.group, self.generation, self.member_id, self._settings.instance)
-            self.heartbeat.sent(now, self._link.ask(HEARTBEAT, request))
+            self.heartbeat.sent(now, self._link.send(HEARTBEAT, request))
 
     def coordinator_found(self, now: int) -> None:
         """Restart the session timeout after a coordinator lookup (``resetSessionTimeout``)."""
@@ -477,7 +485,7 @@ class ConsumerMembership:
 
     def beaten(self, response: HeartbeatResponse, now: int) -> None:
         """Handle the response to a heartbeat."""
-        if self._link.take(response.correlation) and self.heartbeat.expects(response.correlation):
+        if self._link.complete(response.correlation) and self.heartbeat.expects(response.correlation):
             if response.error:
                 self.refused(KafkaError(response.error), now)
             else:
@@ -501,7 +509,7 @@ class ConsumerMembership:
         """Leave the group; a static member only stops, without a LeaveGroup (``maybeLeaveGroup``)."""
         if not self._settings.instance and self._link.known and self.state != UNJOINED and self.member_id:
             request = LeaveGroupRequest(0, self.group, (LeavingMember(self.member_id),))
-            self._link.ask(LEAVE, request)
+            self._link.send(LEAVE, request)
         self._forget(member_id_too=True)
 
     def lost(self, kind: str, correlation: int, now: int) -> None:

@@ -166,7 +166,7 @@ class Commits:
             request = OffsetCommitRequest(
                 0, member.group, member.generation, member.member_id, offsets, self._settings.instance
             )
-            correlation = self._link.ask(COMMIT, request)
+            correlation = self._link.send(COMMIT, request)
             self._pending[correlation] = (kind, offsets, deadline)
 
     def _retriable(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, deadline: int) -> None:
@@ -182,7 +182,7 @@ class Commits:
 
     def committed(self, response: OffsetCommitResponse, now: int) -> None:
         """Handle the response to a commit (``OffsetCommitResponseHandler``)."""
-        if self._link.take(response.correlation) and response.correlation in self._pending:
+        if self._link.complete(response.correlation) and response.correlation in self._pending:
             errors = [KafkaError(error) for _partition, error in response.partitions if error]
             self._ended(response.correlation, errors[0] if errors else KafkaError.NONE, now)
 
@@ -233,14 +233,14 @@ class Commits:
         """Request the group's committed offsets of partitions that need a position."""
         if partitions and not self._fetching and self._link.known and now >= self._retry_at:
             request = OffsetFetchRequest(0, self._member.group, tuple(partitions), self._stable)
-            if self._settings.modern:
+            if self._settings.consumer_protocol:
                 member = self._member
                 request = request._replace(member_id=member.member_id, member_epoch=member.generation)
-            self._fetching = self._link.ask(FETCH, request)
+            self._fetching = self._link.send(FETCH, request)
 
     def fetched(self, response: OffsetFetchResponse, now: int) -> None:
         """Handle a response: set positions to committed offsets, or reset them (``refreshCommittedOffsets``)."""
-        if not self._link.take(response.correlation) or response.correlation != self._fetching:
+        if not self._link.complete(response.correlation) or response.correlation != self._fetching:
             return
         self._fetching = 0
         errors = [KafkaError(error) for error in (response.error, *(each.error for each in response.partitions))]

@@ -71,7 +71,7 @@ class LetterProducer(DrivenProducer):
 
     def _look(self) -> None:
         """Report the outcome of the record once it has one."""
-        if self._sending and not self._held and not self._accumulator.unsettled:
+        if self._sending and not self._held and not self._accumulator.incomplete:
             self._sending = False
             self.told(self.acked > self._acked_before)
 
@@ -225,8 +225,20 @@ class RecordHandler:
     """The record handler of one member's application; fields set by faults are saved by the cluster, not here."""
 
     __slots__ = (
-        "_by_rule", "_draws", "_group", "_more_us", "_taken", "application", "broke", "factor_ppm", "failing", "left",
-        "skipped", "slower_us", "stall_us", "troubles",
+        "_by_rule",
+        "_draws",
+        "_group",
+        "_more_us",
+        "_taken",
+        "application",
+        "ended_by",
+        "factor_ppm",
+        "failing",
+        "faults",
+        "left",
+        "skipped",
+        "slower_us",
+        "stall_us",
     )  # fmt: skip
 
     def __init__(self, application: Application, name: str, group: str, seed: int) -> None:
@@ -240,12 +252,12 @@ class RecordHandler:
         """Time added by faults to each record."""
         self.factor_ppm = WHOLE
         """Factor of the time per record set by faults, in millionths."""
-        self.troubles: tuple[HandlerFault, ...] = ()
+        self.faults: tuple[HandlerFault, ...] = ()
         self.failing: tuple[Failing, ...] = ()
         """Records that it failed to process, for the configured policy."""
         self.skipped: tuple[Failing, ...] = ()
         """Records left unprocessed because of a fault, whatever the configured policy is."""
-        self.broke = ""
+        self.ended_by = ""
         """:data:`RETRY`, :data:`CRASH` or :data:`CLOSE` if the handler's exception ends the processing of this poll."""
         self.left: tuple[Left, ...] = ()
         """Records then left unprocessed, the failed one first."""
@@ -255,10 +267,10 @@ class RecordHandler:
 
     def take(self, polled: Sequence[PolledRecords], number: int) -> None:
         """Determine the outcome of the records of a poll; ``number`` were polled before, by all processes."""
-        self.skipped, self.broke, self.left, self._more_us = (), "", (), 0
+        self.skipped, self.ended_by, self.left, self._more_us = (), "", (), 0
         self._taken = sum(each.records for each in polled)
         failed: list[Failing] = []
-        if self.troubles:
+        if self.faults:
             polled = self._apply_faults(polled, number, failed)
         rule = self.application.failing
         found = [each for each in [rule(each.partition, each.start, each.last) for each in polled] if each is not None]
@@ -284,7 +296,7 @@ class RecordHandler:
                     first = (each.partition, offset, each.records - done or 1)
                     self.left = (first, *[(one.partition, one.start, one.records) for one in polled[index + 1 :]])
                     self._taken = sum(one.records for one in reached) + 1
-                    self.broke, self.skipped = then, tuple(skipped)
+                    self.ended_by, self.skipped = then, tuple(skipped)
                     self._more_us += pause_us if then == RETRY else 0
                     return reached
             reached.append(each)
@@ -296,7 +308,7 @@ class RecordHandler:
         every = self.application.fails
         if every and offset % every == every - 1:
             return "", 0
-        for trouble in self.troubles:
+        for trouble in self.faults:
             if self._fails(trouble, partition, offset, number, 0):
                 if trouble.then != CONFIGURED:
                     return trouble.then, trouble.pause_us
@@ -341,8 +353,8 @@ class RecordHandler:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
-        return (self._taken, self.failing, self.skipped, self.broke, self.left, self._by_rule, self._more_us)
+        return (self._taken, self.failing, self.skipped, self.ended_by, self.left, self._by_rule, self._more_us)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        self._taken, self.failing, self.skipped, self.broke, self.left, self._by_rule, self._more_us = saved
+        self._taken, self.failing, self.skipped, self.ended_by, self.left, self._by_rule, self._more_us = saved

@@ -125,7 +125,7 @@ class PlainOutput(DrivenProducer):
             if not self._left and not self._held:
                 self._stage = _ENDING
                 self.flush()
-        if self._stage == _ENDING and not self._held and not self._accumulator.unsettled:
+        if self._stage == _ENDING and not self._held and not self._accumulator.incomplete:
             self._stage = _IDLE
             self.told(WRITTEN if self.failed + self.unknown == self._failed_before else NOT_WRITTEN)
 

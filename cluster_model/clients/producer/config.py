@@ -173,7 +173,7 @@ def _idempotent(
     an error for the default too (KIP-1030).
     """
     requested = config.get("enable.idempotence", True if config.get("transactional.id") else None)
-    by_default = EffectiveConfig("producer", client.number, {}).truth("enable.idempotence")
+    by_default = EffectiveConfig("producer", client.number, {}).boolean("enable.idempotence")
     default = by_default and client.version not in FLAWED_CLIENTS
     most = _most_in_flight(client)
     conflict, key = (
@@ -204,7 +204,7 @@ def _idempotent(
 
 def _partitioner(client: ClientProfile, own: EffectiveConfig, given: str) -> PartitionerConfig:
     """Return the partitioner settings; ``given`` is the class, empty for the version's default partitioning."""
-    made = PartitionerConfig(given, own.truth(IGNORE_KEYS), own.truth(ADAPTIVE))
+    made = PartitionerConfig(given, own.boolean(IGNORE_KEYS), own.boolean(ADAPTIVE))
     try:
         check_partitioner(client, made)
     except ValueError as error:

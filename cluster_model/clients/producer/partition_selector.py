@@ -32,8 +32,25 @@ class PartitionSelector:
     """
 
     __slots__ = (
-        "_accumulator", "_keys", "_latencies", "_metadata", "_newest", "_numbers", "_own", "_placement", "_pool",
-        "_records", "_single", "_sizes", "_stream", "_topic", "_topic_name", "as_of", "listens", "names", "there",
+        "_accumulator",
+        "_keys",
+        "_latencies",
+        "_metadata",
+        "_newest",
+        "_numbers",
+        "_own",
+        "_placement",
+        "_pool",
+        "_records",
+        "_single",
+        "_sizes",
+        "_stream",
+        "_topic",
+        "_topic_name",
+        "exists",
+        "listens",
+        "metadata_version",
+        "names",
         "together",
     )  # fmt: skip
 
@@ -64,18 +81,18 @@ class PartitionSelector:
         self._placement = RecordPlacement(partitioner)
         self._single = config.batch_bytes == 0
         self.together = self._own is not None or (
-            self._keys is None and partitioner.sticks and not self._single
+            self._keys is None and partitioner.is_sticky and not self._single
         )  # fmt: skip
         """Whether records sent together all go to one partition."""
         self.listens = self._keys is None and self._own is None and isinstance(partitioner, BuiltInPartitioner)
         """Whether :meth:`appended` must be called."""
-        self.as_of = -1
+        self.metadata_version = -1
         """Version of the metadata that was last used."""
         self.names: tuple[str, ...] = ()
         """The topic's partitions, by number; empty if the topic does not exist."""
         self._numbers: dict[str, int] = {}
         """Numbers by name of all partitions ever seen."""
-        self.there = False
+        self.exists = False
         """Whether the topic, or the producer's fixed partition, exists."""
         self._topic = Topic((), 0, self._full, self._queues)
         self._records = 1
@@ -83,16 +100,16 @@ class PartitionSelector:
         self._newest = _NOTHING
         """(partition, first number) of the records being appended."""
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Update the topic's partitions and leaders from the newest metadata."""
         metadata = self._metadata
-        self.as_of = metadata.version
+        self.metadata_version = metadata.version
         self.names = tuple(metadata.partitions_of(self._topic_name))
         self._numbers |= {name: number for number, name in enumerate(self.names)}
         total = len(self.names)
         led = tuple(number for number, name in enumerate(self.names) if metadata.leader(name) != NO_LEADER)
         self._topic = Topic(led, total, self._full, self._queues)
-        self.there = total > 0 and (self._own is None or self._own < total)
+        self.exists = total > 0 and (self._own is None or self._own < total)
         if self._keys is not None and total:
             self._distribute_keys(self._keys, total)
 
@@ -103,7 +120,7 @@ class PartitionSelector:
         self._pool = pool(keys.keys._replace(hot=keys.hot), total)
 
     def _next_numbers(self) -> tuple[int, ...]:
-        lines = self._accumulator.lines
+        lines = self._accumulator.queues
         numbers = {int(name.rpartition("-")[2]): line.next_number for name, line in lines.items()}
         return tuple(numbers.get(number, 0) for number in range(max(numbers, default=-1) + 1))
 
@@ -117,7 +134,7 @@ class PartitionSelector:
         keys = self._keys
         if keys is not None and hot != keys.hot:
             keys.heated = (*keys.heated, (self._next_numbers(), hot))
-            self.as_of = -1
+            self.metadata_version = -1
 
     def next(self, records: int) -> str:
         """Return the partition of ``records`` records that stay together."""
@@ -136,7 +153,7 @@ class PartitionSelector:
         if self._pool is not None:
             counts = self._pool.counts(records, self._stream.next64)
             yield from ((self._name(number), count) for number, count in counts.items())
-        elif self._single or self._placement.partitioner.asks_again:
+        elif self._single or self._placement.partitioner.uses_on_new_batch:
             for _record in range(records):
                 yield self.next(1), 1
         else:
@@ -168,7 +185,7 @@ class PartitionSelector:
         name, number = self._newest
         if not name:
             return False
-        waiting = self._accumulator.lines[name].waiting
+        waiting = self._accumulator.queues[name].waiting
         return bool(waiting) and waiting[-1].sequence == number
 
     def _queues(self) -> list[Queue]:
@@ -180,7 +197,7 @@ class PartitionSelector:
         if self._accumulator.waiting <= self._began() and len(self._topic.available) == self._topic.total:
             return queues
         for number, name in enumerate(self.names):
-            line = self._accumulator.lines.get(name)
+            line = self._accumulator.queues.get(name)
             if line is None or not line.next_number:
                 continue
             waiting = line.waiting
@@ -205,4 +222,4 @@ class PartitionSelector:
         self._latencies.load(latencies)
         if self._keys is not None:
             self._keys.placed, self._keys.heated = placed
-        self.as_of = -1
+        self.metadata_version = -1

@@ -43,18 +43,18 @@ class Partitioner(Protocol):
     """Interface of a partitioner, which places records without a fixed partition."""
 
     @property
-    def asks_again(self) -> bool:
+    def uses_on_new_batch(self) -> bool:
         """Whether a record that needs a new batch is placed a second time, after :meth:`on_new_batch`."""
 
     @property
-    def sticks(self) -> bool:
+    def is_sticky(self) -> bool:
         """Whether records without a key that are sent together go to one partition."""
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
         """Return the partition of the next record; ``key`` is serialized, None for no key (empty bytes are a key)."""
 
     def on_new_batch(self, partition: int, topic: Topic) -> None:
-        """Handle a record that does not fit into the queued batch (KIP-480); called only if :attr:`asks_again`."""
+        """Handle a record that does not fit into the queued batch (KIP-480); only if :attr:`uses_on_new_batch`."""
 
     def on_append(self, key: bytes | None, partition: int, size: int, topic: Topic) -> None:
         """Handle the append of a record placed by :meth:`partition`, of ``size`` bytes."""
@@ -173,8 +173,8 @@ class RoundRobinDefaultPartitioner(BasePartitioner):
 
     __slots__ = ("_counter", "_stream")
 
-    sticks = False
-    asks_again = False
+    is_sticky = False
+    uses_on_new_batch = False
 
     def __init__(self, stream: RandomStream) -> None:
         self._stream = stream
@@ -207,12 +207,12 @@ class RoundRobinPartitioner(BasePartitioner):
     even number of partitions, half of them get nothing. ``asks_again`` is False from 4.0 on.
     """
 
-    __slots__ = ("_counter", "asks_again")
+    __slots__ = ("_counter", "uses_on_new_batch")
 
-    sticks = False
+    is_sticky = False
 
     def __init__(self, *, asks_again: bool = True) -> None:
-        self.asks_again = asks_again
+        self.uses_on_new_batch = asks_again
         self._counter = 0
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
@@ -241,8 +241,8 @@ class StickyPartitioner(BasePartitioner):
 
     __slots__ = ("_ignore_keys", "_stream", "_stuck_to")
 
-    sticks = True
-    asks_again = True
+    is_sticky = True
+    uses_on_new_batch = True
 
     def __init__(self, stream: RandomStream, *, ignore_keys: bool = False) -> None:
         self._stream = stream
@@ -295,7 +295,7 @@ class BuiltInPartitioner(BasePartitioner):
 
     __slots__ = ("_adaptive", "_batch_bytes", "_ignore_keys", "_produced", "_stream", "_stuck_to")
 
-    sticks = True
+    is_sticky = True
 
     def __init__(
         self, stream: RandomStream, batch_bytes: int, *, adaptive: bool = True, ignore_keys: bool = False
@@ -309,7 +309,7 @@ class BuiltInPartitioner(BasePartitioner):
         """Bytes since the partition was chosen."""
 
     @property
-    def asks_again(self) -> bool:
+    def uses_on_new_batch(self) -> bool:
         """Whether to place again: a failed append closes the batch, so that a delayed switch becomes possible."""
         return self._produced >= self._batch_bytes
 
@@ -402,7 +402,7 @@ class RecordPlacement:
         """
         partitioner = self.partitioner
         partition = partitioner.partition(key, topic) if own is None else own
-        if partitioner.asks_again and not fits(partition):
+        if partitioner.uses_on_new_batch and not fits(partition):
             partitioner.on_new_batch(partition, topic)
             if own is None:
                 partition = partitioner.partition(key, topic)

@@ -104,9 +104,9 @@ class ProducerClose:
 
     def flush(self) -> None:
         """Send without lingering until all batches have their outcome (``RecordAccumulator.awaitFlushCompletion``)."""
-        if self._accumulator.unsettled:
+        if self._accumulator.incomplete:
             self.flushing = True
-            self._sender.hurry(True)
+            self._sender.set_no_linger(True)
             self._sender.pump()
 
     def close(self, timeout_us: int) -> None:
@@ -115,9 +115,9 @@ class ProducerClose:
         if timeout_us <= 0:
             self._force()
             return
-        self._sender.hurry(True)
+        self._sender.set_no_linger(True)
         self._sender.pump()
-        self.look()
+        self.check_completed()
         if not self.closed and timeout_us < FOREVER_US:
             self._port.timer(timeout_us, CLOSE)
 
@@ -128,11 +128,11 @@ class ProducerClose:
 
     def _force(self) -> None:
         self._sender.abort(FORCED)
-        self.look()
+        self.check_completed()
 
-    def look(self) -> None:
+    def check_completed(self) -> None:
         """End the wait if all batches are completed."""
-        if self._accumulator.unsettled == 0:
+        if self._accumulator.incomplete == 0:
             self.flushing = False
             self.closed = self.closing
 
@@ -242,7 +242,7 @@ class Producer:
             (port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes, latencies)
         )  # fmt: skip
         if self._io is not None:
-            self._io.join(self._sender, self._books)
+            self._io.connect(self._sender, self._books)
         self._ending = ProducerClose(port, self._accumulator, self._sender, self._books)
         self._metadata: Metadata = self._sender.metadata
         self._places = PartitionSelector(
@@ -308,14 +308,14 @@ class Producer:
     @property
     def in_flight(self) -> int:
         """Number of batches in flight."""
-        return sum(not batch.done for batch in self._sender.flight.batches())
+        return sum(not batch.done for batch in self._sender.in_flight.batches())
 
     @property
     def unconnected(self) -> tuple[tuple[int, str], ...]:
         """Leaders with queued records but no ready connection, with the state of their connection."""
         leaders = dict.fromkeys(self._metadata.leader(name) for name in self._accumulator.busy)
         states = [(leader, self._port.state(leader)) for leader in leaders if leader != NO_LEADER]
-        return tuple([(leader, state.words) for leader, state in states if state is not READY])
+        return tuple([(leader, state.text) for leader, state in states if state is not READY])
 
     @property
     def metadata(self) -> Metadata:
@@ -325,7 +325,7 @@ class Producer:
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Start with the cluster's initial metadata; without any if it starts later."""
         if not states:
-            self._port.start_cold()
+            self._port.start_disconnected()
         self._metadata.begin(states)
         self._sender.begin()
         self._pace.begin()
@@ -336,7 +336,7 @@ class Producer:
         """Set the application's rate to ``ppm`` millionths of its normal rate."""
         self._pace.pace(ppm)
 
-    def heat(self, hot: Hot) -> None:
+    def set_hot_keys(self, hot: Hot) -> None:
         """Set the hot keys of the application's records, where its records have keys."""
         self._places.heat(hot)
 
@@ -345,23 +345,23 @@ class Producer:
         """Whether records are partitioned by their keys."""
         return self._places.keyed
 
-    def awaits(self, number: int) -> bool:
+    def is_in_flight(self, number: int) -> bool:
         """Return whether the response to a message is still pending."""
-        return number in self._sender.flight.flights
+        return number in self._sender.in_flight.flights
 
     def died(self) -> tuple[Unconfirmed, ...]:
         """Handle a kill of the process; return the records without an outcome, in the order of sending."""
         now = self._port.now
-        batches = self._sender.unsettled()
+        batches = self._sender.incomplete_batches()
         for batch in batches:
-            self._books.died(now, batch)
+            self._books.process_died(now, batch)
         return tuple([(batch.partition, batch.sequence, batch.records) for batch in batches])
 
-    def succeed(self, former: "Producer") -> None:
+    def take_over(self, former: "Producer") -> None:
         """Continue the application of a former process: only its counters and numbering are taken over."""
         self._books.load(former._books.save())
         self._metadata.old.load(former._metadata.old.save())
-        self._accumulator.number_on(former._accumulator)
+        self._accumulator.continue_numbers(former._accumulator)
         self._flushed, self._serialized = self._books.sent, former._serialized
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
@@ -373,8 +373,8 @@ class Producer:
         """Send records again whose outcome a former process did not receive, under their former numbers."""
         now = self._port.now
         for partition, number, count in records:
-            self._accumulator.again(partition, number, count, now)
-            self._books.made(now, partition, number, count)
+            self._accumulator.add_again(partition, number, count, now)
+            self._books.sent_records(now, partition, number, count)
         self._sender.pump()
 
     def stop(self) -> None:
@@ -408,7 +408,7 @@ class Producer:
         held = list(self._held)
         self._held.clear()
         for partition, count in held:
-            self._books.never_taken(now, partition, count + self._owed, error, now - self._blocked_at)
+            self._books.send_failed(now, partition, count + self._owed, error, now - self._blocked_at)
             self._owed = 0
 
     @property
@@ -437,14 +437,14 @@ class Producer:
             else:
                 self._sender.closed_by(source)
         elif isinstance(message, MetadataResponse):
-            if self._metadata.answered(message):
+            if self._metadata.handle_response(message):
                 self._forgotten = self._port.clock.now - self._used_at >= self._config.metadata_idle_us
                 self._sender.pump()
         elif isinstance(message, InitProducerIdResponse):
             self._sender.identified(message)
-        elif self._port.heard(source, message):
+        elif self._port.handle(source, message):
             self._sender.pump()
-        elif self._port.refused(source, message):
+        elif self._port.handle_refused(source, message):
             self._sender.connection_lost(source)
         if self._waits:
             self._go_on()
@@ -467,7 +467,7 @@ class Producer:
         elif self._io is not None and (self._io.busy or name == CALLBACKS):
             self._io.rang(timer, self)
         else:
-            self._sender.rang(name)
+            self._sender.on_timer(name)
         if self._waits:
             self._go_on()
 
@@ -510,9 +510,9 @@ class Producer:
     def _hand_over(self, count: int, now: int) -> None:
         """Send ``count`` records."""
         places = self._places
-        if places.as_of != self._metadata.version:
-            places.look()
-        if not places.there or self._forgotten:
+        if places.metadata_version != self._metadata.version:
+            places.update()
+        if not places.exists or self._forgotten:
             self._wait_for_topic(count, now)
             return
         self._used_at = now
@@ -536,7 +536,7 @@ class Producer:
     def _put(self, partition: str, count: int, now: int) -> bool:
         """Send records to a partition; return False if none of them was added to a batch."""
         if self._most > self._largest_record and self._too_large(partition, count):
-            self._books.never_taken(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
+            self._books.send_failed(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
             return False
         if self._single and count > 1:
             before = self._books.sent
@@ -550,12 +550,12 @@ class Producer:
         failed = every(self._spec.serializer_fails, self._serialized, count)
         self._serialized += count
         if failed:
-            self._books.never_taken(now, self._spec.topic, failed, UNSERIALIZED, 0)
+            self._books.send_failed(now, self._spec.topic, failed, UNSERIALIZED, 0)
         return failed
 
     def _too_large(self, partition: str, count: int) -> bool:
         """Return whether any of the next records is too large; generated sizes skip to the next records then."""
-        line = self._accumulator.line(partition)
+        line = self._accumulator.queue(partition)
         first = line.next_number
         if all(self._sizes.of(partition, number, 1) <= self._largest_record for number in range(first, first + count)):
             return False
@@ -579,7 +579,7 @@ class Producer:
 
     def _add(self, partition: str, count: int, now: int) -> None:
         number = self._accumulator.add(partition, count, now)
-        self._books.made(now, partition, number, count)
+        self._books.sent_records(now, partition, number, count)
         if self._chain is not None:
             self._chain.passed(now, partition, number, count)
         if self._places.listens:
@@ -588,7 +588,7 @@ class Producer:
     def _wait_for_memory(self, partition: str, count: int, now: int) -> None:
         """Block until completed batches free memory, up to ``max.block.ms`` (``BufferPool.allocate``)."""
         self._wait((partition, count), now)
-        self._sender.hurry(True)
+        self._sender.set_no_linger(True)
         self._sender.pump()
 
     def _wait(self, records: tuple[str, int], now: int) -> None:
@@ -608,7 +608,7 @@ class Producer:
     def _released(self) -> None:
         self._blocked_at = -1
         draining = self._ending.waits
-        self._sender.hurry(draining)
+        self._sender.set_no_linger(draining)
         self._waits = self._sync or draining
 
     def _go_on(self) -> None:
@@ -616,7 +616,7 @@ class Producer:
         now = self._port.now
         accumulator = self._accumulator
         if self._ending.waits:
-            self._ending.look()
+            self._ending.check_completed()
             if not self._ending.waits and not self._held:
                 self._released()
         if self._held and self._held[0][0] == self._spec.topic and not self._topic_arrived(now):
@@ -634,7 +634,7 @@ class Producer:
             if self._spec.flush_every:
                 self._maybe_flush()
             return
-        while self._sync and not self._held and accumulator.unsettled == 0:
+        while self._sync and not self._held and accumulator.incomplete == 0:
             if not self._owed:
                 if not self._late:
                     return
@@ -654,9 +654,9 @@ class Producer:
 
     def _topic_arrived(self, now: int) -> bool:
         """Continue a ``send`` that waits for the topic, if it is there; the rest of its time is for memory."""
-        if self._places.as_of != self._metadata.version:
-            self._places.look()
-        if not self._places.there or self._forgotten:
+        if self._places.metadata_version != self._metadata.version:
+            self._places.update()
+        if not self._places.exists or self._forgotten:
             self._metadata.refresh()
             return False
         _topic, count = self._held.popleft()

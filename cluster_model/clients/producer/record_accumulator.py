@@ -66,12 +66,12 @@ class ProducerBatch:
             self.newest_us = now
         self.records += records
 
-    def sent_together(self) -> list[RecordsBySendTime]:
+    def by_send_time(self) -> list[RecordsBySendTime]:
         """Return its records grouped by the time at which the application sent them."""
         ends = [*[start for start, _at in self.sent_at[1:]], self.records]
         return [RecordsBySendTime(start, end - start, at) for (start, at), end in zip(self.sent_at, ends, strict=True)]
 
-    def pieces(self, room: int) -> list["ProducerBatch"]:
+    def split(self, room: int) -> list["ProducerBatch"]:
         """Split it into batches of at most ``room`` records each (``ProducerBatch.split``)."""
         pieces: list[ProducerBatch] = []
         for start in range(0, self.records, room):
@@ -84,7 +84,7 @@ class ProducerBatch:
             piece.sent_at = tuple(
                 [
                     (max(0, each.start - start), each.sent_us)
-                    for each in self.sent_together()
+                    for each in self.by_send_time()
                     if each.start < start + piece.records and start < each.start + each.records
                 ]
             )
@@ -164,26 +164,26 @@ class RecordAccumulator:
     of partitions.
     """
 
-    __slots__ = ("_batch_bytes", "_sizes", "busy", "lines", "unsettled", "used", "waiting")
+    __slots__ = ("_batch_bytes", "_sizes", "busy", "incomplete", "queues", "used", "waiting")
 
     def __init__(self, batch_bytes: int = 16_384, sizes: RecordSizes | None = None) -> None:
         """Make it empty; ``sizes`` are the record sizes, 200 bytes by default."""
-        self.lines: dict[str, PartitionQueue] = {}
+        self.queues: dict[str, PartitionQueue] = {}
         self.busy: dict[str, PartitionQueue] = {}
         self.waiting = 0
         """Number of batches not in flight."""
-        self.unsettled = 0
+        self.incomplete = 0
         """Number of batches without an outcome."""
         self.used = 0
         """Memory in use by them, in bytes."""
         self._batch_bytes = batch_bytes
         self._sizes = ConstantSize(200) if sizes is None else sizes
 
-    def line(self, partition: str) -> PartitionQueue:
+    def queue(self, partition: str) -> PartitionQueue:
         """Return the queue of a partition."""
-        line = self.lines.get(partition)
+        line = self.queues.get(partition)
         if line is None:
-            line = self.lines[partition] = PartitionQueue(partition)
+            line = self.queues[partition] = PartitionQueue(partition)
         return line
 
     def _memory(self, partition: str, number: int, records: int) -> int:
@@ -198,13 +198,13 @@ class RecordAccumulator:
 
     def needs(self, partition: str, records: int) -> int:
         """Return the bytes that :meth:`add` would take from the pool."""
-        line = self.line(partition)
+        line = self.queue(partition)
         joins = bool(line.waiting) and self._takes(line.waiting[-1], records)
         return 0 if joins else self._memory(partition, line.next_number, records)
 
     def fits(self, partition: str, records: int) -> bool:
         """Return whether records fit into the last queued batch; if not, the batch is closed."""
-        line = self.lines.get(partition)
+        line = self.queues.get(partition)
         if line is None or not line.waiting:
             return False
         last = line.waiting[-1]
@@ -215,7 +215,7 @@ class RecordAccumulator:
 
     def full(self, partition: str) -> bool:
         """Return whether no queued batch accepts another record, also if there is none (``allBatchesFull``)."""
-        line = self.lines.get(partition)
+        line = self.queues.get(partition)
         if line is None or not line.waiting:
             return True
         last = line.waiting[-1]
@@ -225,9 +225,9 @@ class RecordAccumulator:
 
     def add(self, partition: str, records: int, now: int) -> int:
         """Add records to the last batch if it has room, else to a new one; return their first number."""
-        line = self.lines.get(partition)
+        line = self.queues.get(partition)
         if line is None:
-            line = self.lines[partition] = PartitionQueue(partition)
+            line = self.queues[partition] = PartitionQueue(partition)
         number = line.next_number
         line.next_number = number + records
         waiting = line.waiting
@@ -240,29 +240,29 @@ class RecordAccumulator:
             self.busy[partition] = line
         waiting.append(ProducerBatch(partition, number, records, now))
         self.waiting += 1
-        self.unsettled += 1
+        self.incomplete += 1
         self.used += self._memory(partition, number, records)
         return number
 
-    def again(self, partition: str, number: int, records: int, now: int) -> None:
+    def add_again(self, partition: str, number: int, records: int, now: int) -> None:
         """Add records in their own batch, under the numbers that they had in a former process."""
-        line = self.line(partition)
+        line = self.queue(partition)
         batch = ProducerBatch(partition, number, records, now)
         batch.closed = True
         line.waiting.append(batch)
         self.busy[partition] = line
         self.waiting += 1
-        self.unsettled += 1
+        self.incomplete += 1
         self.used += self._memory(partition, number, records)
 
-    def number_on(self, former: "RecordAccumulator") -> None:
+    def continue_numbers(self, former: "RecordAccumulator") -> None:
         """Continue the record numbers of a former process of the application."""
-        for line in former.lines.values():
-            self.line(line.name).next_number = line.next_number
+        for line in former.queues.values():
+            self.queue(line.name).next_number = line.next_number
 
-    def back(self, batch: ProducerBatch) -> None:
+    def requeue(self, batch: ProducerBatch) -> None:
         """Put a batch back for a retry: at the front, or with idempotence in the order of sequences."""
-        line = self.lines[batch.partition]
+        line = self.queues[batch.partition]
         batch.in_flight = False
         self._insert(line, batch)
 
@@ -278,29 +278,29 @@ class RecordAccumulator:
 
     def replace(self, batch: ProducerBatch, pieces: list[ProducerBatch]) -> None:
         """Replace a batch by the parts that it was split into."""
-        line = self.lines[batch.partition]
+        line = self.queues[batch.partition]
         if batch in line.drained:
             place = line.drained.index(batch)
             line.drained[place : place + 1] = pieces
-        self.settle(batch)
+        self.complete(batch)
         for piece in reversed(pieces):
             self._insert(line, piece)
-            self.unsettled += 1
+            self.incomplete += 1
             self.used += self._memory(piece.partition, piece.sequence, piece.records)
 
     def drop(self, batch: ProducerBatch) -> None:
         """Remove a batch from its queue, if it is queued."""
-        line = self.lines[batch.partition]
+        line = self.queues[batch.partition]
         if batch in line.waiting:
             line.waiting.remove(batch)
             self.waiting -= 1
             if not line.waiting:
                 del self.busy[line.name]
 
-    def settle(self, batch: ProducerBatch) -> None:
+    def complete(self, batch: ProducerBatch) -> None:
         """Complete a batch and free its memory."""
         batch.done = True
-        self.unsettled -= 1
+        self.incomplete -= 1
         self.used -= self._memory(batch.partition, batch.sequence, batch.records)
 
     @property
@@ -316,26 +316,26 @@ class RecordAccumulator:
                 tuple([batch.save() for batch in line.waiting]),
                 tuple([batch.sequence for batch in line.drained]),
             )
-            for line in self.lines.values()
+            for line in self.queues.values()
         )
-        return lines, tuple(self.busy), self.unsettled, self.used
+        return lines, tuple(self.busy), self.incomplete, self.used
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`; call :meth:`loaded_flights` afterwards."""
-        lines, busy, self.unsettled, self.used = saved
-        self.lines = {}
+        lines, busy, self.incomplete, self.used = saved
+        self.queues = {}
         for state, waiting, _drained in lines:
             line = PartitionQueue.loaded(state)
             line.waiting = [ProducerBatch.loaded(batch) for batch in waiting]
-            self.lines[line.name] = line
-        self.busy = {name: self.lines[name] for name in busy}
+            self.queues[line.name] = line
+        self.busy = {name: self.queues[name] for name in busy}
         self.waiting = sum(len(line.waiting) for line in self.busy.values())
 
     def loaded_flights(self, saved: tuple[Any, ...], flights: list[ProducerBatch]) -> None:
         """Restore the batches with a sequence of each queue, after the batches in flight were loaded."""
         under_way = {(batch.partition, batch.sequence): batch for batch in flights if not batch.done}
         for state, _waiting, drained in saved[0]:
-            line = self.lines[state[0]]
+            line = self.queues[state[0]]
             known = {batch.sequence: batch for batch in line.waiting}
             line.drained = [known.get(number) or under_way[line.name, number] for number in drained]
 
@@ -363,7 +363,7 @@ class BatchExpiry:
         self.bounds_flights = config.client.delivery_timeout
         """Whether a batch in flight can expire too."""
 
-    def waiting(self, line: PartitionQueue) -> int:
+    def queued(self, line: PartitionQueue) -> int:
         """Return when the first batch of a queue expires; those after it never expire before it."""
         config = self._config
         head = line.waiting[0]
@@ -380,7 +380,7 @@ class BatchExpiry:
             at = min(at, head.newest_us - head.aged_us)
         return at + patience
 
-    def under_way(self, batch: ProducerBatch) -> int:
+    def in_flight(self, batch: ProducerBatch) -> int:
         """Return when a batch in flight expires."""
         if not self.bounds_flights:
             return NEVER
@@ -393,11 +393,11 @@ class BatchExpiry:
 
     def first(self, accumulator: RecordAccumulator, flights: list[ProducerBatch]) -> int:
         """Return the earliest deadline, :data:`NEVER` for none."""
-        at = min(map(self.waiting, accumulator.busy.values()), default=NEVER)
+        at = min(map(self.queued, accumulator.busy.values()), default=NEVER)
         if self.bounds_flights:
             for batch in flights:
                 if not batch.done:
-                    at = min(at, self.under_way(batch))
+                    at = min(at, self.in_flight(batch))
         return at
 
 
@@ -407,13 +407,13 @@ class BatchExpiry:
 class BatchReadiness:
     """Readiness check of queues with batches."""
 
-    __slots__ = ("_config", "_metadata", "_sizes", "hurry")
+    __slots__ = ("_config", "_metadata", "_sizes", "no_linger")
 
     def __init__(self, config: ProducerConfig, metadata: Metadata, sizes: RecordSizes) -> None:
         self._config = config
         self._metadata = metadata
         self._sizes = sizes
-        self.hurry = False
+        self.no_linger = False
         """Do not linger: something waits for memory, a flush or a close."""
 
     def size(self, batch: ProducerBatch) -> int:
@@ -431,12 +431,12 @@ class BatchReadiness:
         if batch.attempts:
             return self._backs_off_until(line, batch)
         full = len(line.waiting) > 1 or batch.closed or self.size(batch) >= config.batch_bytes
-        linger = 0 if full or self.hurry else config.linger_us
+        linger = 0 if full or self.no_linger else config.linger_us
         # A clock that was set back prolongs linger, but nothing else (``ProducerBatch.waitedTimeMs``).
         at = batch.created_us - batch.aged_us + linger if linger else batch.created_us
         return max(at, self._packed_at(batch))
 
-    def along_at(self, line: PartitionQueue) -> int:
+    def ready_to_join_at(self, line: PartitionQueue) -> int:
         """Return when the first batch may go along in the request of another one; linger does not apply then."""
         head = line.waiting[0]
         return self._backs_off_until(line, head) if head.attempts else self._packed_at(head)

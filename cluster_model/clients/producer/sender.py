@@ -57,14 +57,14 @@ class DeliveryStats:
         self.sent = self.acked = self.failed = self.unknown = self.refused = self.aborted = 0
         self.last_error = ""
 
-    def made(self, now: int, partition: str, sequence: int, count: int) -> None:
+    def sent_records(self, now: int, partition: str, sequence: int, count: int) -> None:
         """Count records passed to ``send``."""
         self.sent += count
         self._emit(RecordsSent(now, self._name, partition, sequence, count, self._acks))
 
-    def never_taken(self, now: int, where: str, count: int, error: str, waited: int) -> None:
+    def send_failed(self, now: int, where: str, count: int, error: str, waited: int) -> None:
         """Count records for which ``send`` failed before they were in a batch; they have no sequence number."""
-        self.made(now, where, -1, count)
+        self.sent_records(now, where, -1, count)
         self.failed += count
         self.last_error = error
         self._pace.settled(count, waited)
@@ -76,7 +76,7 @@ class DeliveryStats:
         """Count the success callbacks of a batch; records sent at the same time share an event."""
         self.acked += batch.records
         self._pace.settled(batch.records, now - batch.created_us)
-        for start, records, sent_us in batch.sent_together():
+        for start, records, sent_us in batch.by_send_time():
             self._emit(
                 RecordsAcked(
                     now, self._name, batch.partition, batch.sequence + start, records, self._acks, broker, epoch,
@@ -94,11 +94,11 @@ class DeliveryStats:
             )
         )
 
-    def tried_again(self, now: int, batch: ProducerBatch, broker: int) -> None:
+    def retried(self, now: int, batch: ProducerBatch, broker: int) -> None:
         """Report a retry."""
         self._emit(ProduceRetried(now, self._name, batch.partition, broker, batch.sequence, batch.records))
 
-    def gave_up(self, now: int, batch: ProducerBatch, error: str) -> None:
+    def batch_failed(self, now: int, batch: ProducerBatch, error: str) -> None:
         """Count the error callbacks of a batch: failed if it was certainly not written, else unknown."""
         self._pace.settled(batch.records, now - batch.created_us)
         if batch.written:
@@ -114,7 +114,7 @@ class DeliveryStats:
             )
         )  # fmt: skip
 
-    def died(self, now: int, batch: ProducerBatch) -> None:
+    def process_died(self, now: int, batch: ProducerBatch) -> None:
         """Count a batch of a killed process: unknown if it was ever sent, else failed."""
         sent = batch.written or batch.in_flight
         if sent:
@@ -213,7 +213,7 @@ class InFlightRequests:
         self.counts.pop(broker, None)
         return [(flight[3], flight[2]) for _number, flight in gone]
 
-    def overdue(self, before: int) -> dict[int, int]:
+    def timed_out(self, before: int) -> dict[int, int]:
         """Return broker → its oldest request, where that was sent at ``before`` or earlier."""
         late: dict[int, int] = {}
         for broker, sent_at, _batch, request in self.flights.values():
@@ -245,9 +245,30 @@ class Sender:
     """Sends the batches of the accumulator and reports their outcomes to the statistics."""
 
     __slots__ = (
-        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_expiry", "_flight", "_id_request", "_jitter",
-        "_latencies", "_manner", "_muting", "_name", "_next_line", "_patience_us", "_port",
-        "_pumped_as_of", "_ready", "_sequences", "_spec", "_stalled", "acks", "at_once", "metadata",
+        "_accumulator",
+        "_alarm",
+        "_books",
+        "_config",
+        "_correlation",
+        "_expiry",
+        "_extra_fields",
+        "_flight",
+        "_id_request",
+        "_jitter",
+        "_latencies",
+        "_muting",
+        "_name",
+        "_next_line",
+        "_patience_us",
+        "_port",
+        "_pumped_as_of",
+        "_ready",
+        "_sequences",
+        "_spec",
+        "_stalled",
+        "acks",
+        "at_once",
+        "metadata",
     )  # fmt: skip
 
     def __init__(
@@ -284,7 +305,7 @@ class Sender:
         self._id_request = ProducerIdRequest(
             port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
-        self._manner: tuple[int, int, str, int] | tuple[()] = ()
+        self._extra_fields: tuple[int, int, str, int] | tuple[()] = ()
         """Further fields of its requests, in their order (``TransactionalSender``)."""
         self._correlation = port.first_number
         self._alarm = Alarm(port, "sender")
@@ -305,21 +326,21 @@ class Sender:
         self._stalled = on
         self._pumped_as_of = -1
 
-    def hurry(self, on: bool) -> None:
+    def set_no_linger(self, on: bool) -> None:
         """Turn lingering off while something waits for memory, a flush or a close, or on again."""
-        self._ready.hurry = on
+        self._ready.no_linger = on
 
     @property
-    def flight(self) -> InFlightRequests:
+    def in_flight(self) -> InFlightRequests:
         """The requests in flight."""
         return self._flight
 
-    def unsettled(self) -> list[ProducerBatch]:
+    def incomplete_batches(self) -> list[ProducerBatch]:
         """Return the batches without an outcome, in flight or not, by partition and order of their records."""
         accumulator = self._accumulator
         found = [batch for batch in self._flight.batches() if not batch.done]
         found += [batch for line in accumulator.busy.values() for batch in line.waiting]
-        place = {name: index for index, name in enumerate(accumulator.lines)}
+        place = {name: index for index, name in enumerate(accumulator.queues)}
         return sorted(found, key=lambda batch: (place[batch.partition], batch.sequence))
 
     def begin(self) -> None:
@@ -330,7 +351,7 @@ class Sender:
     def pump_one(self, partition: str, now: int) -> None:
         """Do the same as :meth:`pump`, faster, where this partition's newest batch is the only one to send."""
         leader = self.metadata.leader(partition)
-        line = self._accumulator.lines[partition]
+        line = self._accumulator.queues[partition]
         if (
             not self.at_once
             or self._pumped_as_of != self.metadata.version
@@ -358,7 +379,7 @@ class Sender:
         lost = False
         nodes: dict[int, list[PartitionQueue]] = {}
         for line in tuple(self._accumulator.busy.values()):
-            while line.waiting and sequences.is_of_the_past(line.waiting[0]):
+            while line.waiting and sequences.has_former_id(line.waiting[0]):
                 self._give_up(line.waiting[0], GAP, for_good=False)
             leader = self.metadata.leader(line.name)
             if leader == NO_LEADER:
@@ -398,7 +419,7 @@ class Sender:
             if not line.waiting or line.muted:
                 continue
             head = line.waiting[0]
-            if self._ready.along_at(line) > now or not self._sequences.allows(line, head):
+            if self._ready.ready_to_join_at(line) > now or not self._sequences.allows(line, head):
                 continue
             more = self._config.codec.size(self._ready.size(head))
             if chosen and size + more > self._config.request_bytes:
@@ -420,7 +441,7 @@ class Sender:
             flight.counts[leader] = flight.counts.get(leader, 0) + 1
             flight.flights[number] = (leader, now, batch, number)
         else:
-            self._accumulator.settle(batch)
+            self._accumulator.complete(batch)
             self._books.acknowledged(now, batch, leader, -1, -1, -1)
 
     def _depart(self, leader: int, line: PartitionQueue) -> ProducerBatch:
@@ -443,11 +464,11 @@ class Sender:
         request = ProduceRequest(
             self._correlation, line.name, self.acks, config.request_timeout_us, self._name, batch.producer_id,
             batch.sequence, batch.records, size, (), batch.newest_us - batch.aged_us + self._expiry.wall.ahead_us,
-            codec.code, batch.epoch, batch.sequence - batch.first, *self._manner,
+            codec.code, batch.epoch, batch.sequence - batch.first, *self._extra_fields,
         )  # fmt: skip
         self._port.send(leader, request)
         if batch.attempts > 1:
-            self._books.tried_again(self._port.clock.now, batch, leader)
+            self._books.retried(self._port.clock.now, batch, leader)
         line.muted = self._muting
         return batch
 
@@ -459,7 +480,7 @@ class Sender:
             self._flight.sent(leader, now, first, batches)
             return
         for batch in batches:
-            self._accumulator.settle(batch)
+            self._accumulator.complete(batch)
             self._books.acknowledged(now, batch, leader, -1, -1, -1)
 
     def _rearm(self, wake: int) -> None:
@@ -482,10 +503,10 @@ class Sender:
 
     def clock_stepped(self, by: int) -> None:
         """Make batches older by a step of the machine's clock; some may expire."""
-        self._expiry.clock_stepped(by, self.unsettled())
+        self._expiry.clock_stepped(by, self.incomplete_batches())
         self._alarm.want(self._port.now)
 
-    def rang(self, name: str) -> None:
+    def on_timer(self, name: str) -> None:
         """Handle a timer of this thread by its name."""
         if name in ("metadata", "producer id"):
             silent = self.metadata.rang() if name == "metadata" else self._id_request.rang()
@@ -503,7 +524,7 @@ class Sender:
     def _expire(self) -> None:
         """Fail requests that timed out, then batches that expired, queued or in flight."""
         now = self._port.clock.now
-        for broker, request in self._flight.overdue(now - self._config.request_timeout_us).items():
+        for broker, request in self._flight.timed_out(now - self._config.request_timeout_us).items():
             self._close(broker, request)
         self.expire_batches(now)
 
@@ -511,17 +532,17 @@ class Sender:
         """Fail expired batches (``sendProducerData``)."""
         expiry = self._expiry
         for line in tuple(self._accumulator.busy.values()):
-            while line.waiting and expiry.waiting(line) <= now:
+            while line.waiting and expiry.queued(line) <= now:
                 self._give_up(line.waiting[0], KafkaError.REQUEST_TIMED_OUT, for_good=False)
         if expiry.bounds_flights:
             for batch in self._flight.batches():
-                if not batch.done and expiry.under_way(batch) <= now:
+                if not batch.done and expiry.in_flight(batch) <= now:
                     self._give_up(batch, KafkaError.REQUEST_TIMED_OUT, for_good=False)
 
     def identified(self, response: InitProducerIdResponse) -> None:
         """Handle the response to a request for a producer id."""
         if self._id_request.answered(response):
-            self._sequences.given(response.producer_id, response.producer_epoch)
+            self._sequences.assign(response.producer_id, response.producer_epoch)
             self.pump()
 
     def disconnected(self, peer: int) -> None:
@@ -578,12 +599,12 @@ class Sender:
                 self.metadata.learn(batch.partition, response.current)
             return
         accumulator = self._accumulator
-        line = accumulator.lines[batch.partition]
+        line = accumulator.queues[batch.partition]
         line.muted = False
         if batch.producer_id >= 0:
             self._sequences.acked(line, batch, response.log_offset)
         if not batch.done:
-            accumulator.settle(batch)
+            accumulator.complete(batch)
             now = self._port.clock.now
             self._books.acknowledged(
                 now, batch, broker, response.leader_epoch, response.log_offset, response.epoch_branch
@@ -592,7 +613,7 @@ class Sender:
     def _ended(self, batch: ProducerBatch, broker: int, error: KafkaError, log_start: int) -> None:
         """Handle an attempt that ended in an error: retry, split or fail the batch (``Sender.completeBatch``)."""
         config = self._config
-        line = self._accumulator.lines[batch.partition]
+        line = self._accumulator.queues[batch.partition]
         line.muted = False
         if error in INVALID_METADATA:
             self.metadata.refresh()
@@ -605,7 +626,7 @@ class Sender:
         self._books.attempt_failed(now, batch, broker, error)
         if error is KafkaError.MESSAGE_TOO_LARGE and batch.records > 1 and config.client.splits_batches:
             room = max(1, config.batch_bytes * batch.records // max(1, self._ready.size(batch)))
-            self._accumulator.replace(batch, batch.pieces(room))
+            self._accumulator.replace(batch, batch.split(room))
             return
         waited = now - batch.created_us + batch.aged_us
         in_time = waited < config.delivery_timeout_us and batch.attempts <= config.retries
@@ -613,7 +634,7 @@ class Sender:
             self._give_up(batch, error, for_good=in_time)
             return
         batch.retry_at = now + config.pause_us(batch.attempts, self._jitter)
-        self._accumulator.back(batch)
+        self._accumulator.requeue(batch)
 
     def _busy(self, broker: int) -> bool:
         return self._flight.count(broker) > 0
@@ -621,41 +642,41 @@ class Sender:
     def abort(self, error: str) -> None:
         """Fail every batch without an outcome, without waiting for responses (``abortIncompleteBatches``)."""
         now = self._port.clock.now
-        for batch in self.unsettled():
+        for batch in self.incomplete_batches():
             self._accumulator.drop(batch)
-            self._accumulator.settle(batch)
+            self._accumulator.complete(batch)
             batch.written = batch.written or batch.in_flight
-            self._books.gave_up(now, batch, error)
-        for line in self._accumulator.lines.values():
+            self._books.batch_failed(now, batch, error)
+        for line in self._accumulator.queues.values():
             line.drained.clear()
         self._flight = InFlightRequests()
 
     def _give_up(self, batch: ProducerBatch, error: KafkaError, *, for_good: bool) -> None:
         self._accumulator.drop(batch)
-        self._accumulator.settle(batch)
+        self._accumulator.complete(batch)
         batch.written = batch.written or batch.in_flight
-        self._sequences.gave_up(self._accumulator.lines[batch.partition], batch, error, for_good=for_good)
-        self._books.gave_up(self._port.clock.now, batch, error.name)
+        self._sequences.batch_failed(self._accumulator.queues[batch.partition], batch, error, for_good=for_good)
+        self._books.batch_failed(self._port.clock.now, batch, error.name)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, including that of the accumulator."""
         return (
             self._accumulator.save(), self._flight.save(), self._sequences.save(), self._id_request.save(),
-            self.metadata.save(), self._port.save(), self._alarm.save(), self._correlation, self._ready.hurry,
+            self.metadata.save(), self._port.save(), self._alarm.save(), self._correlation, self._ready.no_linger,
             tuple(self._next_line.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            accumulator, flight, sequences, id_request, metadata, port, alarm, self._correlation, self._ready.hurry,
+            accumulator, flight, sequences, id_request, metadata, port, alarm, self._correlation, self._ready.no_linger,
             lines,
         ) = saved  # fmt: skip
         self._port.load(port)
         self._accumulator.load(accumulator)
         self._flight.load(flight)
         self._accumulator.loaded_flights(accumulator, self._flight.batches())
-        self._sequences.load(sequences, self._accumulator.lines)
+        self._sequences.load(sequences, self._accumulator.queues)
         self._id_request.load(id_request)
         self.metadata.load(metadata)
         self._alarm.load(alarm)
@@ -692,13 +713,13 @@ class IoThread:
         self._messages: list[Waiting] = []
         self._timers: list[Payload] = []
 
-    def join(self, sender: Sender, books: DeliveryStats) -> None:
+    def connect(self, sender: Sender, books: DeliveryStats) -> None:
         """Connect it to the sender that it stalls, and to the statistics that report outcomes to it."""
         self.sender = sender
         if isinstance(books, DeliveryStatsWithCallbacks):
             books.io = self
 
-    def ran(self, records: int) -> None:
+    def run_callbacks(self, records: int) -> None:
         """Run the callbacks of a completed batch's records one after the other, after those already running."""
         now = self._port.now
         self._until = max(self._until, now) + records * self._callback_us
@@ -732,7 +753,7 @@ class IoThread:
                 else:
                     node.receive(source, message)
             while self._timers and not self.busy:
-                self.sender.rang(self._timers.pop(0)[0])
+                self.sender.on_timer(self._timers.pop(0)[0])
             self.sender.pump()
 
     def save(self) -> tuple[Any, ...]:
@@ -758,9 +779,9 @@ class DeliveryStatsWithCallbacks(DeliveryStats):
     ) -> None:
         """Count the success callbacks, and run them."""
         super().acknowledged(now, batch, broker, epoch, offset, epoch_branch)
-        self.io.ran(batch.records)
+        self.io.run_callbacks(batch.records)
 
-    def gave_up(self, now: int, batch: ProducerBatch, error: str) -> None:
+    def batch_failed(self, now: int, batch: ProducerBatch, error: str) -> None:
         """Count the error callbacks, and run them."""
-        super().gave_up(now, batch, error)
-        self.io.ran(batch.records)
+        super().batch_failed(now, batch, error)
+        self.io.run_callbacks(batch.records)

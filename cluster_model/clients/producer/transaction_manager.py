@@ -72,7 +72,7 @@ class ProducerSequences:
         """Whether there is a producer id to send with, if one is needed."""
         return not self.on or self.producer_id >= 0
 
-    def given(self, producer_id: int, epoch: int) -> None:
+    def assign(self, producer_id: int, epoch: int) -> None:
         """Take the id and epoch assigned by a broker."""
         self.producer_id, self.epoch = producer_id, epoch
         self._renumber()
@@ -162,7 +162,7 @@ class ProducerSequences:
         self._rewrite[line.name] = line
         self.unsettled = True
 
-    def gave_up(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, for_good: bool) -> None:
+    def batch_failed(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, for_good: bool) -> None:
         """Handle a failed batch (``handleFailedBatch``).
 
         ``for_good``: the broker rejected it, so its sequence is free. Otherwise it ran out of time or retries, and if
@@ -202,7 +202,7 @@ class ProducerSequences:
                 self.producer_id = self.epoch = -1
         self.unsettled = bool(self._unresolved)
 
-    def is_of_the_past(self, batch: ProducerBatch) -> bool:
+    def has_former_id(self, batch: ProducerBatch) -> bool:
         """Return whether a retry carries a former producer id: before KIP-360 such a batch fails."""
         return (
             self.on
@@ -303,8 +303,24 @@ class TransactionManager:
     """State machine of one producer's transactions."""
 
     __slots__ = (
-        "_adding", "_backoff_us", "_id", "_queue", "_retry_at", "_rules", "_timeout_us", "asking", "bump_wanted",
-        "end_sent", "epoch", "error", "lost_coordinator", "partitions", "producer_id", "started", "state", "unmapped",
+        "_adding",
+        "_backoff_us",
+        "_id",
+        "_queue",
+        "_retry_at",
+        "_rules",
+        "_timeout_us",
+        "end_sent",
+        "epoch",
+        "error",
+        "id_unknown",
+        "in_flight",
+        "lost_coordinator",
+        "needs_epoch_bump",
+        "partitions",
+        "producer_id",
+        "started",
+        "state",
     )  # fmt: skip
 
     def __init__(self, transactional_id: str, timeout_us: int, backoff_us: int, rules: TransactionRules) -> None:
@@ -323,13 +339,13 @@ class TransactionManager:
         """Whether the transaction has begun at the coordinator."""
         self.end_sent = False
         """Whether its end was requested."""
-        self.bump_wanted = False
+        self.needs_epoch_bump = False
         """Whether to request a new epoch after the abort."""
-        self.unmapped = False
+        self.id_unknown = False
         """Whether the coordinator does not know the producer id: there is nothing to abort there."""
         self.error = E.NONE
         """Cause of the current error state."""
-        self.asking: TransactionCall | None = None
+        self.in_flight: TransactionCall | None = None
         """The request in flight."""
         self.lost_coordinator = ""
         """"own" or a group's name after an error that requires a new coordinator lookup, else empty."""
@@ -344,7 +360,7 @@ class TransactionManager:
     @property
     def sends_offsets(self) -> bool:
         """Whether ``sendOffsetsToTransaction`` has not returned yet."""
-        calls = self._queue if self.asking is None else [self.asking, *self._queue]
+        calls = self._queue if self.in_flight is None else [self.in_flight, *self._queue]
         return any(call.kind in (OFFSETS, COMMIT) for call in calls)
 
     # -- calls of the application -----------------------------------------------------------------------------------
@@ -359,14 +375,14 @@ class TransactionManager:
         self._require(S.READY)
         self.state = S.IN_TRANSACTION
 
-    def wants(self, partition: str) -> None:
+    def add_partition(self, partition: str) -> None:
         """Add a partition that the application sends to (``maybeAddPartition``)."""
         if partition in self.partitions or partition in self._adding:
             return
         if self._rules.epochs:
             self.partitions[partition] = None
             self.started = True
-        elif self.asking is None or self.asking.kind != ADD or partition not in self.asking.partitions:
+        elif self.in_flight is None or self.in_flight.kind != ADD or partition not in self.in_flight.partitions:
             self._adding[partition] = None
 
     def send_offsets(self, offsets: TransactionOffsets) -> None:
@@ -390,7 +406,7 @@ class TransactionManager:
         self.error = E.NONE
         self._adding.clear()
         self._queue.clear()
-        if not self.unmapped:
+        if not self.id_unknown:
             self._enqueue(TransactionCall(END))
         else:
             self._complete()
@@ -414,7 +430,7 @@ class TransactionManager:
 
         The caller reports it with :meth:`sent`.
         """
-        if self.asking is not None or self.state is S.FATAL_ERROR:
+        if self.in_flight is not None or self.state is S.FATAL_ERROR:
             return None
         if self._adding and self.state is not S.ABORTABLE_ERROR:
             self._enqueue(TransactionCall(ADD, tuple(self._adding)))
@@ -434,12 +450,12 @@ class TransactionManager:
 
     def due(self, now: int) -> int:
         """Return when a delayed request may be sent again, -1 for none."""
-        return self._retry_at if self._queue and self.asking is None and self._retry_at > now else -1
+        return self._retry_at if self._queue and self.in_flight is None and self._retry_at > now else -1
 
     def sent(self, ask: TransactionCall) -> Any:
         """Mark the first queued request as in flight; return its message, without its correlation."""
         self._queue.remove(ask)
-        self.asking = ask
+        self.in_flight = ask
         identity = (self._id, self.producer_id, self.epoch)
         if ask.kind == INIT:
             current = identity[1:] if ask.expected else (-1, -1)
@@ -462,21 +478,21 @@ class TransactionManager:
 
     def unanswered(self, now: int) -> None:
         """Repeat the request in flight after a broken connection or a timeout."""
-        if self.asking is not None:
+        if self.in_flight is not None:
             self._again(now, self._backoff_us)
 
     def _again(self, now: int, pause_us: int) -> None:
-        ask, self.asking = self.asking, None
+        ask, self.in_flight = self.in_flight, None
         assert ask is not None
         self._retry_at = now + pause_us
         self._enqueue(ask)
 
     def answered(self, error: KafkaError, now: int, producer_id: int = -1, epoch: int = -1) -> None:
         """Handle the response to the request in flight; id and epoch are those of InitProducerId and EndTxn."""
-        ask = self.asking
+        ask = self.in_flight
         assert ask is not None
         if error is E.NONE:
-            self.asking = None
+            self.in_flight = None
             self._granted(ask, producer_id, epoch)
         elif error in _COORDINATOR_GONE or (error is E.REQUEST_TIMED_OUT and ask.kind == COMMIT):
             self.lost_coordinator = ask.group or "own"
@@ -485,7 +501,7 @@ class TransactionManager:
             early = error is E.CONCURRENT_TRANSACTIONS and ask.kind == ADD and not self.partitions
             self._again(now, min(FIRST_WAIT_US, self._backoff_us) if early else self._backoff_us)
         else:
-            self.asking = None
+            self.in_flight = None
             self._refused(ask, error)
 
     @staticmethod
@@ -498,7 +514,7 @@ class TransactionManager:
         if ask.kind == INIT:
             self.producer_id, self.epoch = producer_id, epoch
             self.state = S.READY
-            self.bump_wanted = self.unmapped = False
+            self.needs_epoch_bump = self.id_unknown = False
         elif ask.kind == ADD:
             self.partitions.update(dict.fromkeys(ask.partitions))
             self.started = True
@@ -515,7 +531,7 @@ class TransactionManager:
         self.partitions.clear()
         self._adding.clear()
         self.started = self.end_sent = False
-        if self.bump_wanted or self.unmapped:
+        if self.needs_epoch_bump or self.id_unknown:
             self.state = S.INITIALIZING
             self._enqueue(TransactionCall(INIT, expected=True))
         else:
@@ -527,8 +543,8 @@ class TransactionManager:
         elif error is E.TRANSACTION_ABORTABLE or (ask.kind == COMMIT and error in _NOT_A_MEMBER):
             self.abortable(error)
         elif error in _UNKNOWN_ID and ask.kind in (ADD, OFFSETS, END) and self._rules.bumps:
-            self.unmapped = error is E.INVALID_PRODUCER_ID_MAPPING
-            self.bump_wanted = True
+            self.id_unknown = error is E.INVALID_PRODUCER_ID_MAPPING
+            self.needs_epoch_bump = True
             self.abortable(error)
         elif ask.kind == ADD and error is not E.INVALID_TXN_STATE and error not in _UNKNOWN_ID:
             self.abortable(error)
@@ -544,7 +560,7 @@ class TransactionManager:
             self.fail(E.PRODUCER_FENCED if fenced else error)
             return
         if self._rules.bumps and not self._rules.epochs and self.state not in (S.COMMITTING, S.ABORTING):
-            self.bump_wanted = True
+            self.needs_epoch_bump = True
         self.abortable(error)
 
     def unresolved(self) -> None:
@@ -552,7 +568,7 @@ class TransactionManager:
         if not self._rules.bumps:
             self.fail(E.UNKNOWN_SERVER_ERROR)
             return
-        self.bump_wanted = self.bump_wanted or not self._rules.epochs
+        self.needs_epoch_bump = self.needs_epoch_bump or not self._rules.epochs
         self.abortable(E.REQUEST_TIMED_OUT)
 
     def abortable(self, error: KafkaError) -> None:
@@ -561,7 +577,7 @@ class TransactionManager:
             if self.state is not S.ABORTABLE_ERROR:
                 self.error = error
             self.state = S.ABORTABLE_ERROR
-        elif self.state is S.ABORTING and self.asking is None and not self._queue:
+        elif self.state is S.ABORTING and self.in_flight is None and not self._queue:
             # The request to abort it was rejected.
             self._complete()
 
@@ -572,21 +588,21 @@ class TransactionManager:
         self.state = S.FATAL_ERROR
         self._queue.clear()
         self._adding.clear()
-        self.asking = None
+        self.in_flight = None
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
         return (
             int(self.state), self.producer_id, self.epoch, tuple(self.partitions), tuple(self._adding), self.started,
-            self.end_sent, self.bump_wanted, self.unmapped, int(self.error), self.asking, self.lost_coordinator,
-            tuple(self._queue), self._retry_at,
+            self.end_sent, self.needs_epoch_bump, self.id_unknown, int(self.error), self.in_flight,
+            self.lost_coordinator, tuple(self._queue), self._retry_at,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            state, self.producer_id, self.epoch, partitions, adding, self.started, self.end_sent, self.bump_wanted,
-            self.unmapped, error, self.asking, self.lost_coordinator, queue, self._retry_at,
+            state, self.producer_id, self.epoch, partitions, adding, self.started, self.end_sent, self.needs_epoch_bump,
+            self.id_unknown, error, self.in_flight, self.lost_coordinator, queue, self._retry_at,
         ) = saved  # fmt: skip
         self.state, self.error = ProducerTransactionState(state), KafkaError(error)
         self.partitions, self._adding = dict.fromkeys(partitions), dict.fromkeys(adding)
@@ -691,7 +707,7 @@ class TransactionalSequences(ProducerSequences):
         manager = self._manager
         if (
             manager.state is ProducerTransactionState.FATAL_ERROR
-            or manager.asking is not None
+            or manager.in_flight is not None
             or line.name not in manager.partitions
         ):
             return False
@@ -710,7 +726,7 @@ class TransactionalSequences(ProducerSequences):
             return line.unresolved < 0 and (batch.renumbered or batch.first != line.last_acked + 1)
         return error in RETRIABLE
 
-    def gave_up(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, for_good: bool) -> None:
+    def batch_failed(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, for_good: bool) -> None:
         """Handle a failed batch, which fails the transaction."""
         self._manager.batch_failed(error)
         if batch not in line.drained or self._manager.state is ProducerTransactionState.FATAL_ERROR:
@@ -813,7 +829,7 @@ class TransactionRequestSender:
         if ask is not None:
             link = self._group(ask.group) if ask.group else self._link
             if link.known:
-                link.ask(ask.kind, manager.sent(ask))
+                link.send(ask.kind, manager.sent(ask))
             else:
                 link.find()
                 wanted.append(link)
@@ -831,7 +847,7 @@ class TransactionRequestSender:
         if not self._alarm.rang():
             return []
         now = self._port.now
-        return list(dict.fromkeys(broker for link in self._links() for broker in link.overdue(now)))
+        return list(dict.fromkeys(broker for link in self._links() for broker in link.timed_out(now)))
 
     def lost(self, broker: int) -> None:
         """Handle a broken connection to a broker."""
@@ -851,7 +867,7 @@ class TransactionRequestSender:
             | TxnOffsetCommitResponse,
         ):  # fmt: skip
             return False
-        if any(link.take(message.correlation) for link in self._links()) and self.manager.asking is not None:
+        if any(link.complete(message.correlation) for link in self._links()) and self.manager.in_flight is not None:
             self._take(message)
         return True
 

@@ -95,19 +95,19 @@ class TransactionalDeliveryStats(DeliveryStats):
         self.open_records = 0
         """Records sent since the transaction began."""
 
-    def made(self, now: int, partition: str, sequence: int, count: int) -> None:
+    def sent_records(self, now: int, partition: str, sequence: int, count: int) -> None:
         """Count records passed to ``send``."""
-        super().made(now, partition, sequence, count)
+        super().sent_records(now, partition, sequence, count)
         if sequence >= 0:
             self.open_records += count
             self._wants(partition)
 
-    def never_taken(self, now: int, where: str, count: int, error: str, waited: int) -> None:
+    def send_failed(self, now: int, where: str, count: int, error: str, waited: int) -> None:
         """Count records for which ``send`` failed.
 
         The transaction fails with them unless the application caused the error (``KafkaProducer.doSend``).
         """
-        super().never_taken(now, where, count, error, waited)
+        super().send_failed(now, where, count, error, waited)
         if error not in (UNSERIALIZED, FORCED):
             self._refused(KafkaError.__members__.get(error, KafkaError.REQUEST_TIMED_OUT))
 
@@ -118,22 +118,22 @@ class TransactionalDeliveryStats(DeliveryStats):
         self._pace.settled(batch.records, now - batch.created_us)
         self._written.append(
             _Written(
-                batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.sent_together()), broker,
+                batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.by_send_time()), broker,
                 epoch, offset, epoch_branch,
             )
         )  # fmt: skip
         if self.io is not None:
-            self.io.ran(batch.records)
+            self.io.run_callbacks(batch.records)
 
-    def gave_up(self, now: int, batch: ProducerBatch, error: str) -> None:
+    def batch_failed(self, now: int, batch: ProducerBatch, error: str) -> None:
         """Handle the error callback; a batch that may be in the log has the outcome of the transaction."""
         self._pace.settled(batch.records, now - batch.created_us)
         self._over(now, batch, error)
         if self.io is not None:
-            self.io.ran(batch.records)
+            self.io.run_callbacks(batch.records)
 
-    def died(self, now: int, batch: ProducerBatch) -> None:
-        """Handle a batch of a killed process; :meth:`undone` or :meth:`undecided` follows."""
+    def process_died(self, now: int, batch: ProducerBatch) -> None:
+        """Handle a batch of a killed process; :meth:`aborted_transaction` or :meth:`outcome_unknown` follows."""
         self.last_error = DIED
         batch.written = batch.written or batch.in_flight
         self._over(now, batch, DIED)
@@ -142,7 +142,7 @@ class TransactionalDeliveryStats(DeliveryStats):
         if batch.written:
             self._written.append(
                 _Written(
-                    batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.sent_together())
+                    batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.by_send_time())
                 )
             )  # fmt: skip
             return
@@ -168,7 +168,7 @@ class TransactionalDeliveryStats(DeliveryStats):
                 )  # fmt: skip
         return self._closed()
 
-    def undone(self, now: int) -> int:
+    def aborted_transaction(self, now: int) -> int:
         """Count all records of an aborted transaction; return how many there are."""
         for each in self._written:
             self.aborted += each.records
@@ -180,7 +180,7 @@ class TransactionalDeliveryStats(DeliveryStats):
             )  # fmt: skip
         return self._closed()
 
-    def undecided(self, now: int, error: str) -> int:
+    def outcome_unknown(self, now: int, error: str) -> int:
         """Count all records of a transaction with unknown outcome; return how many there are."""
         for each in self._written:
             self.unknown += each.records
@@ -370,7 +370,7 @@ class TransactionLoop:
             count = self._books.committed(now)
             self._emit(TransactionCommitted(now, self._name, self._id, count, now - self._asked_at))
         else:
-            count = self._books.undone(now)
+            count = self._books.aborted_transaction(now)
             self._emit(TransactionAborted(now, self._name, self._id, count, self._reason))
         self.on_end(wanted)
 
@@ -378,10 +378,10 @@ class TransactionLoop:
         """End the open transaction without an answer: unknown if a commit was sent, else aborted."""
         now = self._port.now
         if self._wanted == COMMIT and self._manager.end_sent:
-            count = self._books.undecided(now, error)
+            count = self._books.outcome_unknown(now, error)
             self._emit(TransactionUnknown(now, self._name, self._id, count, error))
         else:
-            self._books.undone(now)
+            self._books.aborted_transaction(now)
         self._wanted = ""
 
     def _die(self) -> None:
@@ -455,7 +455,7 @@ class TransactionalSender(Sender):
             self._port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
         self._sequences = TransactionalSequences(config.client, self.manager)
-        self._manner = (TRANSACTIONAL, -1, config.transactional_id, rules.versions[0])
+        self._extra_fields = (TRANSACTIONAL, -1, config.transactional_id, rules.versions[0])
 
     def _busy(self, broker: int) -> bool:
         return super()._busy(broker) or self.control.busy(broker)
@@ -472,9 +472,9 @@ class TransactionalSender(Sender):
             self._abandon(why)
         elif manager.state is ProducerTransactionState.FATAL_ERROR:
             self.abort(why)
-        self.control.pump(idle=self._accumulator.unsettled == 0)
+        self.control.pump(idle=self._accumulator.incomplete == 0)
         if (manager.producer_id, manager.epoch) != (sequences.producer_id, sequences.epoch):
-            sequences.given(manager.producer_id, manager.epoch)
+            sequences.assign(manager.producer_id, manager.epoch)
         super().pump()
 
     def _abandon(self, error: str) -> None:
@@ -484,8 +484,8 @@ class TransactionalSender(Sender):
             for batch in tuple(line.waiting):
                 if batch.producer_id < 0:
                     self._accumulator.drop(batch)
-                    self._accumulator.settle(batch)
-                    self._books.gave_up(now, batch, error)
+                    self._accumulator.complete(batch)
+                    self._books.batch_failed(now, batch, error)
 
     def heard(self, message: Any) -> bool:
         """Handle a coordinator's response; return False if it is not one."""
@@ -497,13 +497,13 @@ class TransactionalSender(Sender):
     def answered(self, response: ProduceResponse) -> None:
         """Handle a broker's response for a batch; after the last batch the transaction may end."""
         super().answered(response)
-        if self._accumulator.unsettled == 0:
+        if self._accumulator.incomplete == 0:
             self.pump()
 
-    def rang(self, name: str) -> None:
+    def on_timer(self, name: str) -> None:
         """Handle a timer of this thread by its name."""
         if name != TRANSACTION_TIMER:
-            super().rang(name)
+            super().on_timer(name)
             return
         for broker in self.control.rang():
             self._close(broker)
@@ -573,7 +573,7 @@ class TransactionalProducer(Producer):
         return self._tx
 
     def _wants(self, partition: str) -> None:
-        self._tx.manager.wants(partition)
+        self._tx.manager.add_partition(partition)
 
     def _refused(self, error: KafkaError) -> None:
         if self._tx.manager.state is ProducerTransactionState.IN_TRANSACTION:
@@ -631,7 +631,7 @@ class TransactionalProducer(Producer):
             self._let_go = True
             self.transacting.abandon(KafkaError.REQUEST_TIMED_OUT.name)
         elif name == transaction_manager.TIMER and self._ending.closed:
-            self._tx.rang(name)
+            self._tx.on_timer(name)
         else:
             super().on_timer(timer)
         self._look()
@@ -651,7 +651,7 @@ class TransactionalProducer(Producer):
             self._running = self._running and not self.transacting.ended
 
     def _pump(self) -> None:
-        self._tx.hurry(self.transacting.waiting or self._ending.waits or bool(self._held))
+        self._tx.set_no_linger(self.transacting.waiting or self._ending.waits or bool(self._held))
         self._tx.pump()
 
     def _make(self) -> None:
@@ -664,7 +664,7 @@ class TransactionalProducer(Producer):
             self._pace.blocked()
             return
         elif not self.transacting.waiting and not self._held and not self._ending.waits:
-            self._tx.hurry(False)
+            self._tx.set_no_linger(False)
         super()._make()
 
     def save(self) -> tuple[Any, ...]:

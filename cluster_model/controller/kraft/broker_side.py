@@ -77,10 +77,10 @@ class LifecycleOwner(Protocol):
     def caught_up(self) -> None:
         """The broker has replayed the log up to its own registration, and can load its logs."""
 
-    def may_halt(self) -> None:
+    def ready_to_halt(self) -> None:
         """The process can end: the controller has moved its leaderships, or cannot be reached."""
 
-    def give_up(self) -> None:
+    def registration_timed_out(self) -> None:
         """End the process: it could not register in time."""
 
 
@@ -195,7 +195,7 @@ class BrokerLifecycleManager:
                 self._send_next()
         elif timer[1] == self.state:
             if self.state is BrokerState.STARTING and self.epoch < 0:
-                self._living.give_up()
+                self._living.registration_timed_out()
             elif self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
                 self._end()
 
@@ -221,7 +221,7 @@ class BrokerLifecycleManager:
 
     def registration_answered(self, response: BrokerRegistrationResponse) -> None:
         """Handle the response to a registration: registered, or rejected for now."""
-        if self.channel.answered(response) is None:
+        if self.channel.take_response(response) is None:
             return
         if response.error != KafkaError.NONE:
             self._after_failure()
@@ -233,7 +233,7 @@ class BrokerLifecycleManager:
 
     def heartbeat_answered(self, response: BrokerHeartbeatResponse) -> None:
         """Handle the response to a heartbeat: the controller's view of this broker, and the next state."""
-        request = self.channel.answered(response)
+        request = self.channel.take_response(response)
         if request is None:
             return
         if response.error != KafkaError.NONE:
@@ -270,7 +270,7 @@ class BrokerLifecycleManager:
     def _end(self) -> None:
         self.state = BrokerState.SHUTTING_DOWN
         self.channel.clear()
-        self._living.may_halt()
+        self._living.ready_to_halt()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
@@ -323,9 +323,9 @@ class KraftBrokerClient:
         "_proposals",
         "controller",
         "handlers",
+        "is_running",
         "peer",
         "registered",
-        "runs",
     )  # fmt: skip
 
     def __init__(
@@ -344,7 +344,7 @@ class KraftBrokerClient:
     ) -> None:
         """``peer_of`` makes its quorum member, ``controller_of`` its controller (None if it is to have none)."""
         self.registered = False
-        self.runs = True
+        self.is_running = True
         """Whether the process is running."""
         self._broker = broker
         self._port = port
@@ -363,7 +363,7 @@ class KraftBrokerClient:
         self.controller = None if controller_of is None else controller_of(port, self.peer, self._committed)
         heartbeats = self._channel(HEARTBEATS, config.session_us // 2)
         self._lifecycle = BrokerLifecycleManager(
-            port, rack, heartbeats, config, settings, jitter, lambda: self._loader.image.until - 1, self
+            port, rack, heartbeats, config, settings, jitter, lambda: self._loader.image.next_offset - 1, self
         )  # fmt: skip
         proposals = self._channel(PROPOSALS, config.socket_timeout_us)
         self._proposals = AlterPartitionManager(port, proposals, lambda: self.broker_epoch, self._isr_answered)
@@ -423,7 +423,7 @@ class KraftBrokerClient:
 
     # -- the process --------------------------------------------------------------------------------------------------
 
-    def told_controller(self) -> int:
+    def known_controller(self) -> int:
         """The broker itself: it forwards requests to the controller (KIP-590)."""
         return self._port.node_id
 
@@ -437,7 +437,7 @@ class KraftBrokerClient:
 
     def started(self, after_us: int) -> None:
         """The process started. It serves once it has replayed its own registration and its logs are loaded."""
-        self.runs = True
+        self.is_running = True
         self._loaded_at = self._port.now + after_us
         self._loader.image.reset(self._base)
         self._committed.reset(self._base)
@@ -448,7 +448,7 @@ class KraftBrokerClient:
     def stopped(self) -> None:
         """The process died."""
         self.registered = False
-        self.runs = False
+        self.is_running = False
         self.peer.stopped()
         self._lifecycle.stopped()
         self._proposals.stopped()
@@ -484,7 +484,7 @@ class KraftBrokerClient:
             self._lifecycle.start()
         elif name == LOADED:
             self._lifecycle.logs_loaded()
-            self._loader.first()
+            self._loader.publish_all()
             self._broker.serve()
         else:
             return self.peer.on_timer(timer) or (self.controller is not None and self.controller.on_timer(timer))
@@ -510,7 +510,7 @@ class KraftBrokerClient:
         self._on_batch(base_offset, records)
         if self._loader.image is not self._committed:
             self._committed.replay(base_offset, records)
-        if self._held.holds or self._held.waits:
+        if self._held.delaying or self._held.nonempty:
             self._held.put((base_offset, records), self._port.now)
             self._catch_up()
         else:
@@ -529,12 +529,12 @@ class KraftBrokerClient:
         if self._loader.image is self._committed:
             self._loader.image = MetadataImage(self._base)
             self._loader.image.copy_of(self._committed)
-        self._held.hold(fault, delay_us)
+        self._held.delay(fault, delay_us)
 
     def pass_metadata(self, fault: int) -> None:
         """Undo :meth:`hold_metadata` of that fault; the process replays what is due when it next runs."""
         self._held.release(fault)
-        if self._held.waits:
+        if self._held.nonempty:
             self._alarm.want(self._port.now)
         else:
             self._catch_up()
@@ -543,7 +543,7 @@ class KraftBrokerClient:
         """Replay what is due; drop the separate image once nothing is delayed."""
         while (batch := self._held.due(self._port.now)) is not None:
             self._loader.replay(*batch)
-        if self._held.holds:
+        if self._held.delaying:
             at = self._held.next_at()
             if at >= 0:
                 self._alarm.want(at)
@@ -561,7 +561,7 @@ class KraftBrokerClient:
         """The broker has replayed its own registration: it now loads its logs."""
         self._port.timer(max(0, self._loaded_at - self._port.now), LOADED)
 
-    def may_halt(self) -> None:
+    def ready_to_halt(self) -> None:
         """Shut the process down; if it is a controller too, that stops first (``KafkaRaftServer.shutdown``)."""
         self._lifecycle.previous_epoch = self._lifecycle.epoch
         if self.controller is None:
@@ -569,22 +569,22 @@ class KraftBrokerClient:
         else:
             self.peer.leave()
 
-    def give_up(self) -> None:
+    def registration_timed_out(self) -> None:
         """End the process, which could not register in time."""
         self._port.exit("could not register with the controller in time")
 
     # -- callbacks of the loader ---------------------------------------------------------------------------------------
 
-    def take(self, decisions: MetadataUpdate) -> None:
+    def apply_metadata(self, decisions: MetadataUpdate) -> None:
         """Apply metadata changes: leadership, followers and the metadata cache."""
-        self._broker.take(decisions)
+        self._broker.apply_metadata(decisions)
 
-    def forget(self, partition: str) -> None:
+    def remove_partition(self, partition: str) -> None:
         """Remove a deleted partition and its replica."""
         self._broker.forget(partition)
         self._broker.stop_replica(partition, delete=True)
 
-    def clean_up(self, assigned: Mapping[str, int]) -> None:
+    def delete_strays(self, assigned: Mapping[str, int]) -> None:
         """Delete logs of partitions that are no longer assigned to the broker."""
         self._broker.delete_strays(assigned)
 
@@ -609,17 +609,18 @@ class KraftBrokerClient:
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         controller = () if self.controller is None else self.controller.save()
-        held = (self._held.save(), self._committed.save()) if self._held.holds or self._held.waits else ()
+        held = (self._held.save(), self._committed.save()) if self._held.delaying or self._held.nonempty else ()
         return (
-            self.registered, self.runs, self._loaded_at, self.peer.save(), self._loader.save(), self._lifecycle.save(),
-            self._proposals.save(), self._forwarding.save(), controller, self._alarm.save(), held,
+            self.registered, self.is_running, self._loaded_at, self.peer.save(), self._loader.save(),
+            self._lifecycle.save(), self._proposals.save(), self._forwarding.save(), controller, self._alarm.save(),
+            held,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned, after those of the network and the control plane."""
         (
-            self.registered, self.runs, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller,
-            alarm, held,
+            self.registered, self.is_running, self._loaded_at, peer, loader, lifecycle, proposals, forwarding,
+            controller, alarm, held,
         ) = saved  # fmt: skip
         self.peer.load(peer)
         waiting, committed = held or ((), ())

@@ -54,10 +54,10 @@ NEVER: Final = -1
 class BrokerSession:
     """Last contact of a broker with the controller, and how far it has replayed the log."""
 
-    __slots__ = ("contact", "fenced", "metadata_offset", "shutdown_offset")
+    __slots__ = ("contacted_at", "fenced", "metadata_offset", "shutdown_offset")
 
     def __init__(self, contact: int, *, fenced: bool) -> None:
-        self.contact = contact
+        self.contacted_at = contact
         """Time of its last heartbeat or registration in µs."""
         self.fenced = fenced
         self.metadata_offset = NEVER
@@ -86,14 +86,14 @@ class BrokerHeartbeatManager:
     def valid(self, broker: int, now: int) -> bool:
         """Whether a broker has a session that has not expired; a fenced broker has none."""
         session = self.sessions.get(broker)
-        return session is not None and not session.fenced and now < session.contact + self._session_us
+        return session is not None and not session.fenced and now < session.contacted_at + self._session_us
 
     def touch(self, broker: int, now: int, *, fenced: bool, metadata_offset: int = NEVER) -> None:
         """Record a contact of a broker, and whether it is fenced from now on."""
         session = self.sessions.get(broker)
         if session is None:
             session = self.sessions[broker] = BrokerSession(now, fenced=fenced)
-        session.contact = now
+        session.contacted_at = now
         session.fenced = fenced
         session.metadata_offset = metadata_offset
         if fenced:
@@ -118,15 +118,15 @@ class BrokerHeartbeatManager:
 
     def next_deadline(self) -> int:
         """Time at which the next session expires in µs, -1 if there is none."""
-        contacts = [session.contact for session in self.sessions.values() if not session.fenced]
+        contacts = [session.contacted_at for session in self.sessions.values() if not session.fenced]
         return min(contacts) + self._session_us if contacts else NEVER
 
     def stale(self, now: int) -> int:
         """The broker whose session expired first, -1 if none did: brokers are fenced one at a time."""
         late = [
-            (session.contact, broker)
+            (session.contacted_at, broker)
             for broker, session in self.sessions.items()
-            if not session.fenced and session.contact + self._session_us <= now
+            if not session.fenced and session.contacted_at + self._session_us <= now
         ]
         return min(late)[1] if late else NEVER
 
@@ -161,7 +161,7 @@ class BrokerHeartbeatManager:
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         return tuple(
-            (broker, session.contact, session.fenced, session.metadata_offset, session.shutdown_offset)
+            (broker, session.contacted_at, session.fenced, session.metadata_offset, session.shutdown_offset)
             for broker, session in self.sessions.items()
         )
 
@@ -219,8 +219,10 @@ class ClusterControlManager:
         """Fence the former process; with KIP-966 a wrong clean-shutdown epoch means an unclean shutdown."""
         broker = known.broker
         if self._profile.elr and request.previous_epoch != known.epoch:
-            return self._replication.forgotten(broker, f"broker {broker} had not shut down cleanly")
-        return [] if known.fenced else self._replication.gone(broker, f"broker {broker} registered again")
+            return self._replication.handle_unclean_shutdown(broker, f"broker {broker} had not shut down cleanly")
+        return (
+            [] if known.fenced else self._replication.handle_broker_fenced(broker, f"broker {broker} registered again")
+        )
 
     def heartbeat(
         self, request: BrokerHeartbeatRequest, end: int, now: int
@@ -234,7 +236,7 @@ class ClusterControlManager:
             return [], BrokerHeartbeatResponse(number, KafkaError.STALE_BROKER_EPOCH)
         if broker not in self.heartbeats.sessions:
             self.heartbeats.touch(broker, now, fenced=known.fenced)
-        leads = (request.want_shut_down or known.in_controlled_shutdown) and self._replication.leads(broker)
+        leads = (request.want_shut_down or known.in_controlled_shutdown) and self._replication.leads_any(broker)
         state = self.heartbeats.next_state(known, request, leads=leads)
         records = self._transition(known, state)
         fenced = state in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW)
@@ -255,12 +257,12 @@ class ClusterControlManager:
         if state is BrokerControlState.UNFENCED:
             if not known.fenced:
                 return []
-            back = self._replication.back(broker, f"broker {broker} unfenced")
+            back = self._replication.handle_broker_unfenced(broker, f"broker {broker} unfenced")
             return [*back, BrokerRegistrationChangeRecord(broker, epoch, UNFENCE)]
         if state is BrokerControlState.CONTROLLED_SHUTDOWN:
             if known.in_controlled_shutdown:
                 return []
-            gone = self._replication.gone(broker, f"broker {broker} shutting down")
+            gone = self._replication.handle_broker_fenced(broker, f"broker {broker} shutting down")
             return [BrokerRegistrationChangeRecord(broker, epoch, in_controlled_shutdown=True), *gone]
         if known.fenced:
             return []
@@ -268,8 +270,8 @@ class ClusterControlManager:
         return self._fencing(known, why)
 
     def _fencing(self, known: BrokerRegistration, why: str) -> list[Record]:
-        gone = self._replication.gone(known.broker, f"broker {known.broker} fenced")
-        return [*gone, BrokerRegistrationChangeRecord(known.broker, known.epoch, FENCE, why=why)]
+        gone = self._replication.handle_broker_fenced(known.broker, f"broker {known.broker} fenced")
+        return [*gone, BrokerRegistrationChangeRecord(known.broker, known.epoch, FENCE, reason=why)]
 
     def fence_stale(self, now: int) -> list[Record]:
         """Fence the one broker whose session expired first, if there is one."""
@@ -291,7 +293,9 @@ class ClusterControlManager:
         if known is None:
             return KafkaError.BROKER_ID_NOT_REGISTERED, []
         self.heartbeats.remove(broker)
-        forget = self._replication.forgotten if self._profile.elr else self._replication.gone
+        forget = (
+            self._replication.handle_unclean_shutdown if self._profile.elr else self._replication.handle_broker_fenced
+        )
         records = forget(broker, f"broker {broker} unregistered")
         return KafkaError.NONE, [*records, UnregisterBrokerRecord(broker, known.epoch)]
 

@@ -48,7 +48,7 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 class ControllerNode:
     """A controller process that is not a broker: a quorum voter with a QuorumController."""
 
-    __slots__ = ("_base", "_handlers", "_on_batch", "connections", "controller", "image", "peer", "runs")
+    __slots__ = ("_base", "_handlers", "_on_batch", "connections", "controller", "image", "is_running", "peer")
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ControllerNode:
         on_batch: BatchObserver,
         connections: ProcessConnections,
     ) -> None:
-        self.runs = True
+        self.is_running = True
         """Whether the process is running."""
         self._base = base
         self._on_batch = on_batch
@@ -86,7 +86,7 @@ class ControllerNode:
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer."""
         if timer[0] == CONNECTIONS:
-            self.connections.rang(timer[1])
+            self.connections.on_timer(timer[1])
         elif not self.peer.on_timer(timer):
             self.controller.on_timer(timer)
 
@@ -110,7 +110,7 @@ class ControllerNode:
 
     def started(self) -> None:
         """The process was restarted; it replays the log up to the high watermark that the quorum reports."""
-        self.runs = True
+        self.is_running = True
         self.image.reset(self._base)
         self.peer.started()
 
@@ -120,18 +120,18 @@ class ControllerNode:
 
     def stopped(self) -> None:
         """The process died."""
-        self.runs = False
+        self.is_running = False
         self.controller.stopped()
         self.peer.stopped()
         self.connections.stopped()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        return (self.runs, self.peer.save(), self.image.save(), self.controller.save(), self.connections.save())
+        return (self.is_running, self.peer.save(), self.image.save(), self.controller.save(), self.connections.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned, after that of the network."""
-        self.runs, peer, image, controller, connections = saved
+        self.is_running, peer, image, controller, connections = saved
         self.connections.load(connections)
         self.peer.load(peer)
         self.image.load(image)
@@ -154,9 +154,9 @@ class KraftStatePublisher:
         self._now = now
         self._emit = emit
 
-    def told(self, base_offset: int, records: tuple[Record, ...]) -> None:
+    def publish(self, base_offset: int, records: tuple[Record, ...]) -> None:
         """Publish a batch that a node has seen committed; repeats by later nodes are ignored."""
-        if base_offset < self.image.until:
+        if base_offset < self.image.next_offset:
             return
         for offset, record in enumerate(records, base_offset):
             self._before(record)
@@ -179,7 +179,7 @@ class KraftStatePublisher:
             self._created(record.state, now)
         elif isinstance(record, BrokerRegistrationChangeRecord):
             if record.fenced == FENCE:
-                self._emit(BrokerFenced(now, record.broker, record.why))
+                self._emit(BrokerFenced(now, record.broker, record.reason))
             elif record.fenced == UNFENCE:
                 self._emit(BrokerRegistered(now, record.broker))
         elif isinstance(record, ConfigRecord):
@@ -190,7 +190,7 @@ class KraftStatePublisher:
     def _created(self, state: PartitionState, now: int) -> None:
         topic = topic_of(state.partition)
         first = not self._registry.has_topic(topic)
-        self._registry.created((state,), dict(self.image.config("topic", topic)) if first else None, now)
+        self._registry.record_created((state,), dict(self.image.config("topic", topic)) if first else None, now)
 
     def _configured(self, record: ConfigRecord, records: tuple[Record, ...]) -> None:
         """Publish changed settings once per batch, at the last record of a resource."""
@@ -253,7 +253,7 @@ class KraftControlPlane:
         self._controls: dict[int, KraftBrokerClient] = {}
         self._nodes = {
             node: ControllerNode(
-                port_of(node), self._base, self._peer, self._controller, self._truth.told,
+                port_of(node), self._base, self._peer, self._controller, self._truth.publish,
                 ProcessConnections(port_of(node), parts.config.connections, streams.named(f"connections:{node}")),
             )
             for node in spec.voters
@@ -263,7 +263,7 @@ class KraftControlPlane:
             node: (f"controller {node}", server) for node, server in self._nodes.items()
         }
 
-    def read_out_of(self, other: "KraftControlPlane") -> None:
+    def load_from(self, other: "KraftControlPlane") -> None:
         """Prepare to load snapshots of another cluster: batches that they leave out are in its log store."""
         self._store.whole = other._store
 
@@ -306,7 +306,7 @@ class KraftControlPlane:
             self._streams.named(f"lifecycle:{broker.id}"),
             self._peer,
             self._controller if broker.id in self._spec.combined else None,
-            self._truth.told,
+            self._truth.publish,
         )
         self._controls[broker.id] = control
         return control
@@ -344,7 +344,7 @@ class KraftControlPlane:
         newest = self._newest()
         return max(self._store.log_branches) if newest is None else newest.epoch
 
-    def view(self) -> tuple[ControllerView, ...]:
+    def member_views(self) -> tuple[ControllerView, ...]:
         """The voters as each sees itself."""
         newest = self._newest()
         views: list[ControllerView] = []
@@ -352,7 +352,7 @@ class KraftControlPlane:
             member = self._nodes[number] if number in self._nodes else self._controls[number]
             role = _ROLES[member.peer.node.role]
             controller = member.controller
-            if not member.runs:
+            if not member.is_running:
                 role = "down"
             elif controller is not None and controller.active:
                 role = "active" if controller is newest else "zombie"
@@ -382,11 +382,11 @@ class KraftControlPlane:
         del topic
         return False
 
-    def obeyed_epoch(self, broker: int) -> int:
+    def accepted_controller_epoch(self, broker: int) -> int:
         """The quorum epoch that the broker's own quorum member knows."""
         return self._controls[broker].peer.epoch
 
-    def controller_known_to(self, broker: int) -> int:
+    def known_controller(self, broker: int) -> int:
         """The quorum leader that the broker's own quorum member knows."""
         return self._controls[broker].peer.leader
 
@@ -400,7 +400,7 @@ class KraftControlPlane:
         newest = self._newest()
         return newest is not None and newest.expire_session(broker)
 
-    def depose_controller(self) -> bool:
+    def resign_controller(self) -> bool:
         """Make the leader resign (``KafkaRaftClient.resign``): it notifies the voters, and can be elected again."""
         newest = self._newest()
         if newest is None:
@@ -409,13 +409,13 @@ class KraftControlPlane:
         member.peer.resign()
         return True
 
-    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+    def delay_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
         """Delay committed records at a broker; in KRaft mode its cache and its roles cannot be delayed separately."""
         del cache_only
         self._controls[broker].hold_metadata(fault, delay_us)
 
-    def pass_metadata(self, broker: int, fault: int) -> None:
-        """Undo :meth:`hold_metadata`."""
+    def stop_delaying_metadata(self, broker: int, fault: int) -> None:
+        """Undo :meth:`delay_metadata`."""
         self._controls[broker].pass_metadata(fault)
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
@@ -423,7 +423,7 @@ class KraftControlPlane:
         newest = self._newest()
         if newest is None:
             return KafkaError.NOT_CONTROLLER
-        return newest.ask_election(partition, unclean=unclean)
+        return newest.elect_leader(partition, unclean=unclean)
 
     def save(self) -> tuple[Any, ...]:
         """Lengths of the log, the committed image, and the dedicated controllers."""

@@ -33,7 +33,7 @@ class RequestInFlight(NamedTuple):
 class ControllerChannel:
     """Queue of requests to the active controller, one in flight at a time; a broker has one per kind of request."""
 
-    __slots__ = ("_alarm", "_log", "_name", "_port", "_queue", "_ready_at", "_timeout_us", "flying")
+    __slots__ = ("_alarm", "_log", "_name", "_port", "_queue", "_ready_at", "_timeout_us", "in_flight")
 
     def __init__(self, port: NodeContext, name: str, log: MetadataLog, timeout_us: int) -> None:
         """``name`` names its timer; a request without a response for ``timeout_us`` is sent again."""
@@ -44,12 +44,12 @@ class ControllerChannel:
         self._alarm = Alarm(port, name)
         self._queue: list[Any] = []
         self._ready_at = 0
-        self.flying: RequestInFlight | None = None
+        self.in_flight: RequestInFlight | None = None
 
     @property
     def busy(self) -> bool:
         """Whether a request is in flight or waiting."""
-        return self.flying is not None or bool(self._queue)
+        return self.in_flight is not None or bool(self._queue)
 
     def send(self, request: Any) -> None:
         """Queue a request; its ``correlation`` is unique in this channel."""
@@ -57,7 +57,7 @@ class ControllerChannel:
         self._pump()
 
     def _pump(self) -> None:
-        if self.flying is not None or not self._queue:
+        if self.in_flight is not None or not self._queue:
             return
         now = self._port.now
         leader = self._log.leader
@@ -67,16 +67,16 @@ class ControllerChannel:
             self._alarm.want(now + POLL_US)
         else:
             request = self._queue.pop(0)
-            self.flying = RequestInFlight(leader, request, now + self._timeout_us)
+            self.in_flight = RequestInFlight(leader, request, now + self._timeout_us)
             self._port.send(leader, request)
             self._alarm.want(now + self._timeout_us)
 
-    def answered(self, response: Any) -> Any | None:
+    def take_response(self, response: Any) -> Any | None:
         """Return the request that a response belongs to; None if it is to be retried, or is unknown by now."""
-        flying = self.flying
+        flying = self.in_flight
         if flying is None or flying.request.correlation != response.correlation:
             return None
-        self.flying = None
+        self.in_flight = None
         if response.error == KafkaError.NOT_CONTROLLER:
             self._port.abandon(flying.target)
             self._retry(flying.request)
@@ -93,11 +93,11 @@ class ControllerChannel:
         """Handle its timer: time out the request in flight, or send a waiting one."""
         if not self._alarm.rang():
             return
-        flying = self.flying
+        flying = self.in_flight
         if flying is None:
             self._pump()
         elif flying.deadline <= self._port.now:
-            self.flying = None
+            self.in_flight = None
             self._port.abandon(flying.target)
             self._retry(flying.request)
         else:
@@ -105,15 +105,15 @@ class ControllerChannel:
 
     def on_disconnect(self, peer: int) -> None:
         """A connection broke: retry the request that was sent over it."""
-        flying = self.flying
+        flying = self.in_flight
         if flying is not None and flying.target == peer:
-            self.flying = None
+            self.in_flight = None
             self._retry(flying.request)
 
     def clear(self) -> None:
         """Drop all requests."""
         self._queue.clear()
-        self.flying = None
+        self.in_flight = None
 
     def stopped(self) -> None:
         """The process died."""
@@ -123,11 +123,11 @@ class ControllerChannel:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        return (tuple(self._queue), self._ready_at, self.flying, self._alarm.save())
+        return (tuple(self._queue), self._ready_at, self.in_flight, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        queue, self._ready_at, self.flying, alarm = saved
+        queue, self._ready_at, self.in_flight, alarm = saved
         self._queue = list(queue)
         self._alarm.load(alarm)
 
@@ -181,7 +181,7 @@ class AlterPartitionManager:
 
     def answered(self, response: AlterPartitionBatchResponse) -> None:
         """Deliver the results of partitions to their leaders; proposals without a result are sent again."""
-        request = self.channel.answered(response)
+        request = self.channel.take_response(response)
         if request is None:
             return
         if response.error != KafkaError.NONE:
@@ -248,7 +248,7 @@ class ForwardingManager:
 
     def answered(self, response: EnvelopeResponse) -> None:
         """Return the response in an envelope to the node that sent the request."""
-        if self.channel.answered(response) is not None:
+        if self.channel.take_response(response) is not None:
             source = self._sources.pop(response.correlation, None)
             if source is not None and response.response is not None:
                 self._port.send(source, response.response)

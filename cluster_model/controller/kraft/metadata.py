@@ -41,7 +41,7 @@ class BrokerRegistrationChangeRecord(NamedTuple):
     epoch: int
     fenced: int = UNCHANGED
     in_controlled_shutdown: bool = False
-    why: str = ""
+    reason: str = ""
 
 
 class UnregisterBrokerRecord(NamedTuple):
@@ -152,7 +152,7 @@ class InitialImage(NamedTuple):
 class MetadataImage:
     """Metadata of one node: brokers, topics, partitions and configurations (``MetadataImage``)."""
 
-    __slots__ = ("_saved", "brokers", "configs", "partitions", "topics", "until")
+    __slots__ = ("_saved", "brokers", "configs", "next_offset", "partitions", "topics")
 
     def __init__(self, base: InitialImage) -> None:
         self.brokers: dict[int, BrokerRegistration] = {}
@@ -160,7 +160,7 @@ class MetadataImage:
         """Topic name → id."""
         self.partitions: dict[str, PartitionState] = {}
         self.configs: dict[Resource, dict[str, ConfigValue]] = {}
-        self.until = FIRST
+        self.next_offset = FIRST
         """Offset of the first record that is not replayed."""
         self._saved: tuple[Any, ...] | None = None
         self.reset(base)
@@ -171,7 +171,7 @@ class MetadataImage:
         self.topics = dict(base.topics)
         self.partitions = {state.partition: state for state in base.partitions}
         self.configs = {resource: dict(values) for resource, values in base.configs}
-        self.until = FIRST
+        self.next_offset = FIRST
         self._saved = None
 
     def copy_of(self, other: "MetadataImage") -> None:
@@ -184,7 +184,7 @@ class MetadataImage:
         for record in records:
             self._apply(record)
             offset += 1
-        self.until = offset
+        self.next_offset = offset
         self._saved = None
 
     def _apply(self, record: Record) -> None:
@@ -262,8 +262,8 @@ class MetadataImage:
         if self._saved is None:
             configs = tuple((resource, tuple(values.items())) for resource, values in self.configs.items())
             self._saved = (
-                self.until, tuple(self.brokers.values()), tuple(self.topics.items()), tuple(self.partitions.values()),
-                configs,
+                self.next_offset, tuple(self.brokers.values()), tuple(self.topics.items()),
+                tuple(self.partitions.values()), configs,
             )  # fmt: skip
         return self._saved
 
@@ -271,7 +271,7 @@ class MetadataImage:
         """Restore the state that :meth:`save` returned."""
         until, brokers, topics, partitions, configs = saved
         self.reset(InitialImage(brokers, topics, partitions, configs))
-        self.until = until
+        self.next_offset = until
         self._saved = saved
 
 
@@ -287,13 +287,13 @@ _OF_BROKERS: Final = (RegisterBrokerRecord, BrokerRegistrationChangeRecord, Unre
 class MetadataPublisher(Protocol):
     """Publisher of metadata changes to a broker; see ``Broker``."""
 
-    def take(self, decisions: MetadataUpdate) -> None:
+    def apply_metadata(self, decisions: MetadataUpdate) -> None:
         """Apply metadata changes: leadership, followers and the metadata cache."""
 
-    def forget(self, partition: str) -> None:
+    def remove_partition(self, partition: str) -> None:
         """Remove a deleted partition and the broker's replica of it."""
 
-    def clean_up(self, assigned: Mapping[str, int]) -> None:
+    def delete_strays(self, assigned: Mapping[str, int]) -> None:
         """Delete every log that is not one of these partitions with that topic id."""
 
     def configure(self, topic: str, overrides: dict[str, ConfigValue]) -> None:
@@ -322,7 +322,7 @@ class MetadataLoader:
         self.published = True
         self._take(tuple(self.image.partitions.values()))
 
-    def first(self) -> None:
+    def publish_all(self) -> None:
         """Publish the whole image to a broker that has just loaded its logs."""
         self.published = True
         image = self.image
@@ -331,7 +331,7 @@ class MetadataLoader:
         self._reconfigure()
         states = tuple(image.partitions.values())
         mine = {state.partition: state.topic_id for state in states if self._broker in state.replicas}
-        self._publisher.clean_up(mine)
+        self._publisher.delete_strays(mine)
         self._take(states)
 
     def _reconfigure(self) -> None:
@@ -350,7 +350,7 @@ class MetadataLoader:
     def _take(self, states: tuple[PartitionState, ...]) -> None:
         live = [known for known in self.image.brokers.values() if known.active]
         racks = tuple(known.rack for known in live)
-        self._publisher.take(
+        self._publisher.apply_metadata(
             MetadataUpdate(
                 states,
                 tuple(known.broker for known in live),
@@ -406,7 +406,7 @@ class MetadataLoader:
             self._reconfigure()
         states = tuple(image.partitions[name] for name in changed if name in image.partitions)
         for partition in gone:
-            publisher.forget(partition)
+            publisher.remove_partition(partition)
         if states or brokers:
             self._take(states)
 

@@ -314,7 +314,7 @@ class QuorumController:
         records, response = self._admin.handle(inner, self._next)
         self._answer(source, records, _enveloped(request, response), failure)
 
-    def ask_election(self, partition: str, *, unclean: bool) -> KafkaError:
+    def elect_leader(self, partition: str, *, unclean: bool) -> KafkaError:
         """Elect a leader on an operator's request, without a network message; return the result at once."""
         error, records = self._replication.elect(partition, unclean=unclean)
         self._write(records)
@@ -357,7 +357,7 @@ class QuorumController:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state but the committed image; its own image only if it holds uncommitted records."""
-        ahead = self._image.save() if self.active and self._image.until != self._committed.until else ()
+        ahead = self._image.save() if self.active and self._image.next_offset != self._committed.next_offset else ()
         return (
             self.active, ahead, self._heartbeats.save(), self._alarm.save(), tuple(self._deferred), self._next,
         )  # fmt: skip

@@ -374,7 +374,7 @@ class ReplicationControlManager:
             found = self._topics[key] = TopicConfig.of(self._profile, {**self._defaults, **broker}, own)
         return found
 
-    def leads(self, broker: int) -> bool:
+    def leads_any(self, broker: int) -> bool:
         """Whether a broker leads any partition."""
         return any(state.leader == broker for state in self._image.partitions.values())
 
@@ -386,7 +386,7 @@ class ReplicationControlManager:
                 records.append(as_record(change))
         return records
 
-    def gone(self, broker: int, by: str) -> list[Record]:
+    def handle_broker_fenced(self, broker: int, by: str) -> list[Record]:
         """Remove a broker that is fenced or shuts down from every ISR, and move its leaderships."""
         image, profile = self._image, self._profile
         return self._decide(
@@ -396,7 +396,7 @@ class ReplicationControlManager:
             ),
         )  # fmt: skip
 
-    def back(self, broker: int, by: str) -> list[Record]:
+    def handle_broker_unfenced(self, broker: int, by: str) -> list[Record]:
         """Handle a broker that is unfenced: elect leaders for partitions that have none."""
         image, profile = self._image, self._profile
         return self._decide(
@@ -406,7 +406,7 @@ class ReplicationControlManager:
             ),
         )  # fmt: skip
 
-    def forgotten(self, broker: int, by: str) -> list[Record]:
+    def handle_unclean_shutdown(self, broker: int, by: str) -> list[Record]:
         """Remove a broker from every ISR and ELR: it had an unclean shutdown, or is unregistered (KIP-966)."""
         image, profile = self._image, self._profile
         return self._decide(

@@ -74,11 +74,11 @@ class RequestManager:
         """Record a response without error."""
         self._peers.pop(peer, None)
 
-    def refused(self, peer: int, now: int) -> None:
+    def failed(self, peer: int, now: int) -> None:
         """Record an error response or a timeout: pause for ``retry.backoff.ms``."""
         self._peers[peer] = PeerConnection(ready_at=now + self._config.retry_backoff_us)
 
-    def broke(self, peer: int, now: int) -> None:
+    def disconnected(self, peer: int, now: int) -> None:
         """Record a broken connection: pause, longer each time in a row; no pause if no request was in flight."""
         known = self._peers.get(peer, FRESH)
         if known.sent_at >= 0:
@@ -221,15 +221,15 @@ class LeaderState:
         self.write_at = NEVER
         """Time of the next write: ``append.linger.ms`` after the first append."""
 
-    def heard(self, voter: int, at: int) -> None:
+    def record_voter_fetch(self, voter: int, at: int) -> None:
         """Record the time of a voter's fetch."""
         self._last_fetch[voter] = max(at, self._last_fetch[voter])
 
-    def note_fetch(self, replica: int, offset: int, leader_end: int, at: int) -> None:
+    def record_fetch(self, replica: int, offset: int, leader_end: int, at: int) -> None:
         """Record that a voter or observer fetched from ``offset``."""
         self.progress[replica] = self.progress.get(replica, ReplicaProgress()).after(offset, leader_end, at)
 
-    def silent_at(self, calm: Callable[[int], bool]) -> int:
+    def quorum_check_deadline(self, calm: Callable[[int], bool]) -> int:
         """Time at which the check of the quorum fails; ``calm``: whether fetches of a voter are certain to arrive."""
         needed = len(self._others) + 1 >> 1
         if not needed or not self._config.check_quorum:
@@ -294,8 +294,9 @@ class RaftNode:
     """A voter or an observer of the quorum, as a state machine without I/O."""
 
     __slots__ = (
-        "_config", "_draw", "_number", "connections", "due_at", "election", "epoch", "heard", "high_watermark", "id",
-        "leader", "leading", "log", "others", "out", "role", "successors", "unaware", "voted", "voter", "voters",
+        "_config", "_draw", "_number", "connections", "due_at", "election", "epoch", "fetch_answered", "high_watermark",
+        "id", "leader", "leading", "log", "other_voters", "out", "role", "successors", "unaware", "voted", "voter",
+        "voters",
     )  # fmt: skip
 
     def __init__(
@@ -305,7 +306,7 @@ class RaftNode:
         self.id = node_id
         self.voters = voters
         self.voter = node_id in voters
-        self.others = tuple(voter for voter in voters if voter != node_id)
+        self.other_voters = tuple(voter for voter in voters if voter != node_id)
         self.log = log
         self._config = config
         self._draw = draw
@@ -327,7 +328,7 @@ class RaftNode:
         """End of the log that it knows to be committed."""
         self.due_at = NEVER
         """Time at which the election, fetch or back-off timeout of its role expires."""
-        self.heard = False
+        self.fetch_answered = False
         """For a follower: whether the leader has responded to a fetch."""
         self.leading: LeaderState | None = None
         self.election: EpochElection | None = None
@@ -344,7 +345,7 @@ class RaftNode:
             self.voted = NO_LEADER
             if self.leader != NO_LEADER:
                 self._follow(self.epoch, self.leader, now)
-        elif not self.others:
+        elif not self.other_voters:
             self._stand(now)
         elif self.leader == self.id:
             self.role = Role.RESIGNED
@@ -382,12 +383,12 @@ class RaftNode:
             self.voted = NO_LEADER
         self.epoch = epoch
         self.leader = leader
-        self.heard = False
+        self.fetch_answered = False
         self.due_at = now + self._config.fetch_timeout_us
 
-    def follow_on(self, at: int) -> None:
+    def fetch_succeeded(self, at: int) -> None:
         """Record that the leader responded to a fetch."""
-        self.heard = True
+        self.fetch_answered = True
         self.due_at = at + self._config.fetch_timeout_us
 
     def _leave(self, role: Role) -> None:
@@ -397,7 +398,7 @@ class RaftNode:
         self.unaware = {}
         self.successors = ()
 
-    def learn(self, epoch: int, leader: int, now: int) -> None:
+    def maybe_transition(self, epoch: int, leader: int, now: int) -> None:
         """Apply another node's epoch and leader if they are newer than its own (``maybeTransition``)."""
         if leader == self.id:
             leader = NO_LEADER
@@ -433,7 +434,7 @@ class RaftNode:
 
     def _stand(self, now: int) -> None:
         """Start an election: a pre-vote round (KIP-996), or a candidacy at once."""
-        if self._config.pre_vote and self.others:
+        if self._config.pre_vote and self.other_voters:
             if self.role is Role.RESIGNED:
                 self._unattached(self.epoch + 1, now)
                 self.due_at = now + self._election_timeout()
@@ -455,7 +456,7 @@ class RaftNode:
         self.leader = NO_LEADER
         self.election = EpochElection(self.id, self.voters, retries)
         self.due_at = now + self._election_timeout()
-        for voter in self.others:
+        for voter in self.other_voters:
             self.connections.answered(voter)
         if self.election.won:
             self._lead(now)
@@ -464,7 +465,7 @@ class RaftNode:
         self._leave(Role.LEADER)
         self.leader = self.id
         self.due_at = NEVER
-        self.leading = LeaderState(self.others, self.log.end, now, self._config)
+        self.leading = LeaderState(self.other_voters, self.log.end, now, self._config)
         self.log.write(self.epoch, self.id, (), control=True)
         self._commit()
 
@@ -475,23 +476,23 @@ class RaftNode:
         self._lead(now)
         for records in batches:
             self.log.write(self.epoch, self.id, records)
-        for voter in self.others:
-            self.reached(voter, self.log.end, now)
+        for voter in self.other_voters:
+            self.record_voter_end(voter, self.log.end, now)
         self._commit()
 
     def form_follower(self, leader: "RaftNode", now: int) -> None:
         """Follow the leader in its first epoch, with all of its log."""
         self._follow(leader.epoch, leader.id, now)
-        self.log.take(leader.log.extents(0, leader.log.end))
+        self.log.append_extents(leader.log.extents(0, leader.log.end))
         self.high_watermark = leader.high_watermark
 
-    def reached(self, voter: int, end: int, now: int) -> bool:
+    def record_voter_end(self, voter: int, end: int, now: int) -> bool:
         """Record the end of a voter's log by its fetch, which also acknowledges the leader; True if the HW advanced."""
         leading = self.leading
         if leading is None or voter not in leading.ends:
             return False
         leading.unaware.pop(voter, None)
-        leading.heard(voter, now)
+        leading.record_voter_fetch(voter, now)
         leading.ends[voter] = end
         before = self.high_watermark
         self._commit()
@@ -510,10 +511,10 @@ class RaftNode:
         successors = leading.successors()
         self._leave(Role.RESIGNED)
         self.successors = successors
-        self.unaware = dict.fromkeys(self.others)
+        self.unaware = dict.fromkeys(self.other_voters)
         self.due_at = now + self._election_timeout()
 
-    def succeed(self, leader: int, successors: tuple[int, ...], now: int) -> None:
+    def handle_resignation(self, leader: int, successors: tuple[int, ...], now: int) -> None:
         """Handle the leader's resignation: stand after a wait that depends on the position among its successors."""
         if self.role is Role.FOLLOWER and self.leader == leader and self.voter:
             position = successors.index(self.id) if self.id in successors else -1
@@ -546,7 +547,7 @@ class RaftNode:
     def poll(self, now: int, calm: Callable[[int], bool]) -> None:
         """Do everything that is due. ``calm`` is true for voters whose fetches are certain to arrive."""
         leading = self.leading
-        if leading is not None and leading.silent_at(calm) <= now:
+        if leading is not None and leading.quorum_check_deadline(calm) <= now:
             self.resign(now)
         elif leading is not None and leading.write_at <= now:
             self.write()
@@ -606,13 +607,13 @@ class RaftNode:
         """Time of the next work for :meth:`poll`, NEVER if only a message can cause any."""
         at = self.due_at if self.voter else NEVER
         if self.leading is not None:
-            at = min(at, self.leading.silent_at(calm), self.leading.write_at)
+            at = min(at, self.leading.quorum_check_deadline(calm), self.leading.write_at)
         return min([at, *[self.connections.ready_at(voter) for voter in self._unanswered()]])
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; :attr:`out` is empty between two events."""
         return (
-            self.epoch, self.voted, self.leader, int(self.role), self.high_watermark, self.due_at, self.heard,
+            self.epoch, self.voted, self.leader, int(self.role), self.high_watermark, self.due_at, self.fetch_answered,
             () if self.leading is None else self.leading.save(),
             () if self.election is None else self.election.save(),
             tuple(self.unaware), self.successors, self.connections.save(), self.log.save(), self._number,
@@ -621,11 +622,11 @@ class RaftNode:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned, after that of the store."""
         (
-            self.epoch, self.voted, self.leader, role, self.high_watermark, self.due_at, self.heard, leading, election,
-            unaware, self.successors, connections, log, self._number,
+            self.epoch, self.voted, self.leader, role, self.high_watermark, self.due_at, self.fetch_answered, leading,
+            election, unaware, self.successors, connections, log, self._number,
         ) = saved  # fmt: skip
         self.role = Role(role)
-        self.leading = LeaderState.loaded(leading, self.others, self._config) if leading else None
+        self.leading = LeaderState.loaded(leading, self.other_voters, self._config) if leading else None
         self.election = EpochElection.loaded(election, self.id, self.voters) if election else None
         self.unaware = dict.fromkeys(unaware)
         self.connections.load(connections)
@@ -684,18 +685,18 @@ def has_news(response: QuorumFetchResponse) -> bool:
 
 def handle_fetch_response(node: RaftNode, source: int, response: QuorumFetchResponse, now: int) -> bool:
     """Apply a fetch response; False if it is not the current leader's (``handleFetchResponse``)."""
-    node.learn(response.epoch, response.leader, now)
+    node.maybe_transition(response.epoch, response.leader, now)
     if response.error or node.role is not Role.FOLLOWER:
         return False
     if response.epoch != node.epoch or node.leader != source:
         return False
-    node.follow_on(now)
+    node.fetch_succeeded(now)
     log = node.log
     if response.diverging is not None:
-        if log.cut(response.diverging) < node.high_watermark:
+        if log.truncate(response.diverging) < node.high_watermark:
             raise ValueError(f"node {node.id} would truncate its log to {log.end}, below its HW {node.high_watermark}")
     else:
-        log.take(response.extents)
+        log.append_extents(response.extents)
     node.high_watermark = max(node.high_watermark, min(response.high_watermark, log.end))
     return True
 
@@ -734,7 +735,7 @@ _Answer = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
 def handle_vote_request(node: RaftNode, request: VoteRequest, now: int) -> VoteResponse:
     """Respond to a vote request: one vote per epoch, for an up-to-date log only (``handleVoteRequest``)."""
     if request.epoch > node.epoch:
-        node.learn(request.epoch, NO_LEADER, now)
+        node.maybe_transition(request.epoch, NO_LEADER, now)
     error = KafkaError.FENCED_LEADER_EPOCH if request.epoch < node.epoch else KafkaError.NONE
     granted = not error and can_grant_vote(node, request)
     if granted and not request.pre_vote:
@@ -748,7 +749,7 @@ def can_grant_vote(node: RaftNode, request: VoteRequest) -> bool:
     if not node.voter or node.role is Role.LEADER:
         return False
     if request.pre_vote:
-        return up_to_date and not (node.role is Role.FOLLOWER and node.heard)
+        return up_to_date and not (node.role is Role.FOLLOWER and node.fetch_answered)
     if node.role in (Role.FOLLOWER, Role.RESIGNED) or (node.role is Role.PROSPECTIVE and node.leader != NO_LEADER):
         return False
     if node.voted != NO_LEADER:
@@ -761,7 +762,7 @@ def _expected(node: RaftNode, voter: int, response: _Answer, now: int) -> bool:
     if not node.connections.expects(voter, response.correlation):
         return False
     node.connections.answered(voter)
-    node.learn(response.epoch, response.leader, now)
+    node.maybe_transition(response.epoch, response.leader, now)
     return True
 
 
@@ -780,7 +781,7 @@ def handle_begin_quorum_epoch_request(
     """Handle the announcement of a leader."""
     if request.epoch < node.epoch:
         return BeginQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
-    node.learn(request.epoch, request.leader, now)
+    node.maybe_transition(request.epoch, request.leader, now)
     return BeginQuorumEpochResponse(request.correlation, KafkaError.NONE, node.epoch, node.leader)
 
 
@@ -798,8 +799,8 @@ def handle_end_quorum_epoch_request(node: RaftNode, request: EndQuorumEpochReque
     """Handle the resignation of a leader."""
     if request.epoch < node.epoch:
         return EndQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
-    node.learn(request.epoch, request.leader, now)
-    node.succeed(request.leader, request.successors, now)
+    node.maybe_transition(request.epoch, request.leader, now)
+    node.handle_resignation(request.leader, request.successors, now)
     return EndQuorumEpochResponse(request.correlation, KafkaError.NONE, node.epoch, node.leader)
 
 

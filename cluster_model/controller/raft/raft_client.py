@@ -112,10 +112,10 @@ WAIT: Final = "raft wait"
 class FetchConnection:
     """Connection of one fetching node to the leader. ``delayed_request`` may be None."""
 
-    __slots__ = ("_arrived", "_woken", "armed", "asker", "delayed_request", "exchange", "node")
+    __slots__ = ("_arrived", "_woken", "armed", "delayed_request", "exchange", "node", "replica")
 
     def __init__(self, asker: int, exchange: LongPoll, node: RaftNode, woken: Callable[[], None]) -> None:
-        self.asker = asker
+        self.replica = asker
         self.exchange = exchange
         self.node = node
         self._woken = woken
@@ -123,7 +123,7 @@ class FetchConnection:
         self.armed = False
         self._arrived = -1
 
-    def park(self, request: QuorumFetchRequest, arrived: int) -> None:
+    def delay(self, request: QuorumFetchRequest, arrived: int) -> None:
         """Delay a fetch, counted from its arrival."""
         self.delayed_request = request
         self._arrived = arrived
@@ -133,7 +133,7 @@ class FetchConnection:
     def _arm(self, request: QuorumFetchRequest) -> None:
         self.armed = True
         at = self._arrived + request.max_wait_us
-        self.exchange.deadline(at, 0, (WAIT, self.asker, at))
+        self.exchange.deadline(at, 0, (WAIT, self.replica, at))
 
     def over(self, now: int) -> bool:
         """Whether the delayed fetch has waited its longest time; otherwise its timer is set again if it is not set."""
@@ -150,28 +150,28 @@ class FetchConnection:
         idle = not has_news(response) and response.high_watermark == request.high_watermark
         self.exchange.answer(request.correlation, response, idle=idle)
 
-    def nothing(self, number: int) -> QuorumFetchResponse:
+    def empty_response(self, number: int) -> QuorumFetchResponse:
         """Return the empty response to a fetch whose wait is over."""
         node = self.node
         return QuorumFetchResponse(number, 0, node.epoch, node.leader, leader_high_watermark(node), (), None)
 
-    def came(self, request: QuorumFetchRequest, arrived: int) -> None:
+    def account_skipped(self, request: QuorumFetchRequest, arrived: int) -> None:
         """Account for fetches that were not simulated; this one arrived last."""
         leading = self.node.leading
         if leading is not None:
-            leading.note_fetch(self.asker, request.offset, self.node.log.end, arrived)
-            if self.asker in leading.ends:
-                leading.heard(self.asker, arrived)
+            leading.record_fetch(self.replica, request.offset, self.node.log.end, arrived)
+            if self.replica in leading.ends:
+                leading.record_voter_fetch(self.replica, arrived)
         self._woken()
 
     def woken(self, request: QuorumFetchRequest, arrived: int) -> None:
         """Account for fetches that were not simulated; this one arrived last and is delayed."""
-        self.came(request, arrived)
-        self.park(request, arrived)
+        self.account_skipped(request, arrived)
+        self.delay(request, arrived)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; whether the exchange sleeps is saved with the exchange."""
-        return (self.asker, self.delayed_request, self.armed, -1 if self.delayed_request is None else self._arrived)
+        return (self.replica, self.delayed_request, self.armed, -1 if self.delayed_request is None else self._arrived)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned, after that of the exchange."""
@@ -189,14 +189,14 @@ class DelayedFetches:
         self._port = port
         self._node = node
         self._hw_push = config.hw_push
-        self._patience_us = config.patience_us
+        self._patience_us = config.shortest_timeout_us
         """Longest time in µs that a fetch may go unnoticed."""
         self._woken = woken
         self._sessions: dict[int, FetchConnection] = {}
         self.wake_at = NEVER
         """Time of the leader's next NoOp record, which completes fetches that do not know the HW."""
 
-    def calm(self, asker: int) -> bool:
+    def is_calm(self, asker: int) -> bool:
         """Whether a node's fetches are certain to arrive: both sides run undisturbed."""
         session = self._sessions.get(asker)
         return session is not None and session.exchange.asleep
@@ -204,7 +204,7 @@ class DelayedFetches:
     def _session(self, asker: int) -> FetchConnection:
         session = self._sessions.get(asker)
         if session is None:
-            exchange = self._port.asked(asker, EXCHANGE)
+            exchange = self._port.incoming_exchange(asker, EXCHANGE)
             session = self._sessions[asker] = FetchConnection(asker, exchange, self._node, self._woken)
         return session
 
@@ -226,8 +226,8 @@ class DelayedFetches:
         if leading is not None and leading.ends.get(voter, request.offset) != request.offset:
             self.wake()
         if leading is not None:
-            leading.note_fetch(voter, request.offset, self._node.log.end, now)
-        rose = self._node.reached(voter, request.offset, now)
+            leading.record_fetch(voter, request.offset, self._node.log.end, now)
+        rose = self._node.record_voter_end(voter, request.offset, now)
         high_watermark = leader_high_watermark(self._node)
         if rose and self._hw_push:
             self._push(now)
@@ -245,13 +245,13 @@ class DelayedFetches:
             delayed_request = session.delayed_request
             if delayed_request is not None:
                 if leading is not None:
-                    leading.note_fetch(session.asker, delayed_request.offset, self._node.log.end, now)
+                    leading.record_fetch(session.replica, delayed_request.offset, self._node.log.end, now)
                 session.send(delayed_request, fetch_response(self._node, delayed_request))
 
     def _wait(self, session: FetchConnection, request: QuorumFetchRequest, now: int) -> None:
         knows_hw = request.high_watermark == leader_high_watermark(self._node)
         if not knows_hw or not session.exchange.sleep(request.correlation, request.max_wait_us, 0, session):
-            session.park(request, now)
+            session.delay(request, now)
             if not knows_hw and not self._hw_push:
                 self._schedule_idle_write(now)
         elif now - session.exchange.sent_at + session.exchange.longest_us >= self._patience_us:
@@ -263,7 +263,7 @@ class DelayedFetches:
         if self.wake_at == NEVER and leading is not None:
             self.wake_at = leading.next_idle_write(now)
 
-    def grid(self, now: int) -> None:
+    def write_idle(self, now: int) -> None:
         """A NoOp record is due: answer the delayed fetches that do not know the HW."""
         if now < self.wake_at:
             return
@@ -282,7 +282,7 @@ class DelayedFetches:
             if session.delayed_request is not None:
                 response = fetch_response(self._node, session.delayed_request)
                 if leading is not None and response.extents:
-                    leading.note_fetch(session.asker, session.delayed_request.offset, self._node.log.end, now)
+                    leading.record_fetch(session.replica, session.delayed_request.offset, self._node.log.end, now)
                 if has_news(response):
                     session.send(session.delayed_request, response)
 
@@ -416,7 +416,7 @@ class FollowerFetches:
         request, exchange = self._in_flight, self._exchange
         if request is None or exchange is None:
             raise ValueError(f"node {self._node.id} has no fetch {number} in flight")
-        self._node.follow_on(exchange.sent_at)
+        self._node.fetch_succeeded(exchange.sent_at)
         self._connections.sent(self._target, number, exchange.sent_at)
         self._woken()
         return request._replace(correlation=number)
@@ -452,7 +452,7 @@ class FollowerFetches:
             self._exchange.ask(self._in_flight.correlation, self._in_flight, idle=False)
 
     def _bind(self, target: int) -> LongPoll:
-        self._exchange = exchange = self._port.asking(target, EXCHANGE)
+        self._exchange = exchange = self._port.outgoing_exchange(target, EXCHANGE)
         exchange.asking = self
         return exchange
 
@@ -488,7 +488,7 @@ class FollowerFetches:
             return
         self._in_flight = None
         if not handle_fetch_response(self._node, source, response, now):
-            self._connections.refused(source, now)
+            self._connections.failed(source, now)
             self.pump(now)
             return
         self._connections.answered(source)
@@ -499,7 +499,7 @@ class FollowerFetches:
     def due(self, now: int) -> None:
         """Time out the fetch in flight, if it is due."""
         if self._in_flight is not None and not self.calm and self._connections.ready(self._target, now):
-            self._connections.refused(self._target, now)
+            self._connections.failed(self._target, now)
             (self._requests or self._port).abandon(self._target, self._exchange)
             self._in_flight = None
             self._waits = False
@@ -507,7 +507,7 @@ class FollowerFetches:
     def broke(self, peer: int, now: int) -> None:
         """The connection to ``peer`` broke, and the response is lost."""
         if self._in_flight is not None and peer == self._target:
-            self._connections.broke(peer, now)
+            self._connections.disconnected(peer, now)
             self._in_flight = None
             self._waits = False
 
@@ -644,7 +644,9 @@ class RaftClient:
 
     def _maybe_leave(self, *, late: bool = False) -> None:
         node = self.node
-        if self._leaves and (late or not node.voter or not node.others or node.leader not in (NO_LEADER, node.id)):
+        if self._leaves and (
+            late or not node.voter or not node.other_voters or node.leader not in (NO_LEADER, node.id)
+        ):
             self._leaves = False
             self.on_left()
 
@@ -756,7 +758,7 @@ class RaftClient:
             return
         self._wake()
         now = self._port.now
-        self.node.connections.broke(peer, now)
+        self.node.connections.disconnected(peer, now)
         self._fetching.broke(peer, now)
         self._turn()
 
@@ -776,10 +778,10 @@ class RaftClient:
         node = self.node
         if self._deadline() <= now:
             self._wake()
-        self._parking.grid(now)
+        self._parking.write_idle(now)
         if not self._fetching.calm:
             self._fetching.due(now)
-            node.poll(now, self._parking.calm)
+            node.poll(now, self._parking.is_calm)
             self._fetching.pump(now)
         for target, message in node.out:
             self._requests.send(target, message)
@@ -816,7 +818,7 @@ class RaftClient:
         """Time of the next work of this member."""
         if self._fetching.calm:
             return NEVER
-        return min(self.node.deadline(self._parking.calm), self._fetching.deadline(), self._parking.wake_at)
+        return min(self.node.deadline(self._parking.is_calm), self._fetching.deadline(), self._parking.wake_at)
 
     def _arm(self) -> None:
         at = self._deadline()

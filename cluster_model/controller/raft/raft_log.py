@@ -127,7 +127,7 @@ class QuorumLog:
         self._grow(epoch, batch.base, batch.end)
         return batch
 
-    def take(self, extents: tuple[Extent, ...]) -> None:
+    def append_extents(self, extents: tuple[Extent, ...]) -> None:
         """Append the ranges that the leader sent.
 
         Raises:
@@ -168,7 +168,7 @@ class QuorumLog:
             found = known
         return found, self.end if found else 0
 
-    def cut(self, diverging: tuple[int, int]) -> int:
+    def truncate(self, diverging: tuple[int, int]) -> int:
         """Truncate what the leader's log does not share, given its end in that epoch; return the new end."""
         epoch, end = diverging
         found, own_end = self.end_of(epoch)

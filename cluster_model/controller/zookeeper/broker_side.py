@@ -99,7 +99,7 @@ ALL_BROKERS = "<default>"
 class BrokerTasks:
     """A broker's tasks in ZooKeeper, which run one at a time."""
 
-    __slots__ = ("_broker", "_configured", "_effects", "_found", "_rack", "_read", "_registered", "_retry_us", "lane")
+    __slots__ = ("_broker", "_configured", "_effects", "_found", "_rack", "_read", "_registered", "_retry_us", "thread")
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class BrokerTasks:
         self._found = found
         self._read = 0
         """Number after that of the last config change notification that was read."""
-        self.lane = ControllerEventThread("errands", self._begin, ask, hands, lambda: self._read, self._restore)
+        self.thread = ControllerEventThread("errands", self._begin, ask, hands, lambda: self._read, self._restore)
 
     def _restore(self, read: int) -> None:
         self._read = read
@@ -193,7 +193,7 @@ class BrokerTasks:
 
     def stopped(self) -> None:
         """The process died."""
-        self.lane.abandon()
+        self.thread.abandon()
         self._read = 0
 
 
@@ -229,7 +229,7 @@ class ControlledShutdown:
         "_port",
         "_settings",
         "_target",
-        "on",
+        "in_progress",
     )  # fmt: skip
 
     def __init__(
@@ -249,7 +249,7 @@ class ControlledShutdown:
         self._epoch = epoch
         self._find = find
         self._finish = finish
-        self.on = False
+        self.in_progress = False
         self._left = 0
         """Number of attempts left."""
         self._target = NO_LEADER
@@ -260,9 +260,9 @@ class ControlledShutdown:
 
     def start(self, *, registered: bool) -> None:
         """SIGTERM: start the shutdown; a broker that is not registered has nothing to hand over."""
-        if self.on:
+        if self.in_progress:
             return
-        self.on = True
+        self.in_progress = True
         self._left = self._settings.shutdown_retries
         if registered and self._settings.controlled_shutdown:
             self._try()
@@ -279,7 +279,7 @@ class ControlledShutdown:
 
     def found(self, controller: int) -> None:
         """Continue with the controller that ZooKeeper names, NOBODY if there is none."""
-        if not self.on:
+        if not self.in_progress:
             return
         self._looks = False
         if controller == NO_LEADER:
@@ -296,7 +296,7 @@ class ControlledShutdown:
             until = self._connection.begin(self._settings.socket_timeout_us)
             self._port.timer(until - self._port.now, TIMED_OUT, self._correlation)
 
-    def answered(self, _peer: int, message: Connected | ConnectionRefused) -> bool:
+    def connection_result(self, _peer: int, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is of another connection."""
         connection = self._connection
         if connection is None or not connection.answered(message):
@@ -320,7 +320,7 @@ class ControlledShutdown:
 
     def session_began(self) -> None:
         """A new session began: repeat a lookup that was lost with the old one."""
-        if self.on and self._looks:
+        if self.in_progress and self._looks:
             self._find()
 
     def receive(self, response: ControlledShutdownResponse) -> None:
@@ -346,7 +346,7 @@ class ControlledShutdown:
     def on_timer(self, timer: tuple[Any, ...]) -> bool:
         """Handle a timer; False if it is not one of the shutdown."""
         if timer[0] == AGAIN:
-            if self.on and self._target == NO_LEADER:
+            if self.in_progress and self._target == NO_LEADER:
                 self._try()
         elif timer[0] == TIMED_OUT:
             if self._target != NO_LEADER and timer[1] == self._correlation:
@@ -358,7 +358,7 @@ class ControlledShutdown:
 
     def stopped(self) -> None:
         """The process ended."""
-        self.on = self._looks = False
+        self.in_progress = self._looks = False
         self._target = NO_LEADER
         self._disconnect()
 
@@ -366,11 +366,11 @@ class ControlledShutdown:
         """Return all state, for a snapshot."""
         known = self._connection
         connection = () if known is None else (known.peer, known.save())
-        return (self.on, self._left, self._target, self._correlation, self._looks, connection)
+        return (self.in_progress, self._left, self._target, self._correlation, self._looks, connection)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        self.on, self._left, self._target, self._correlation, self._looks, connection = saved
+        self.in_progress, self._left, self._target, self._correlation, self._looks, connection = saved
         self._connection = None
         if connection:
             self._connection = BlockingConnection(self._connector, connection[0], is_open=False)
@@ -395,7 +395,7 @@ class SessionOwner(Protocol):
     def session_expired(self) -> None:
         """The session expired, and a new one is being created."""
 
-    def watch_went_off(self, path: str) -> None:
+    def watch_fired(self, path: str) -> None:
         """A watch of that path fired."""
 
 
@@ -420,11 +420,11 @@ class ZooKeeperSession:
         """Id of the session, 0 for none."""
         return self.client.session
 
-    def answers_to(self, name: str, taker: Callable[[Any, ZkResult], None]) -> None:
+    def route(self, name: str, taker: Callable[[Any, ZkResult], None]) -> None:
         """Deliver responses to tokens that begin with ``name`` to this function."""
         self._takers[name] = taker
 
-    def ask(self, operation: Any, token: Any) -> None:
+    def send(self, operation: Any, token: Any) -> None:
         """Send an operation; it is dropped if there is no session."""
         if self._seen:
             self._pending.append((operation, token))
@@ -481,7 +481,7 @@ class ZooKeeperSession:
 
     def on_watch(self, path: str, _kind: WatchKind) -> None:
         """A watch fired."""
-        self._owner.watch_went_off(path)
+        self._owner.watch_fired(path)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
@@ -531,18 +531,18 @@ class ZooKeeperBrokerClient:
         settings = ZkControllerSettings.of(profile, defaults)
         hands = SideEffects(port, emit)
         self.session = ZooKeeperSession(port, servers, config.session_us, self)
-        ask = self.session.ask
+        ask = self.session.send
         self.controller = KafkaController(port, profile, config, defaults, hands, ask, broker.connections)
         self.writer = IsrWriter(port, profile, hands, ask, broker.isr_answered)
-        self.obedience = ControllerRequestHandler(
-            broker, port, self.writer, lambda: self.broker_epoch, lambda topic: self.tasks.lane.put("topic", topic)
+        self.controller_requests = ControllerRequestHandler(
+            broker, port, self.writer, lambda: self.broker_epoch, lambda topic: self.tasks.thread.put("topic", topic)
         )
         versions = profile.controller_api_versions
         to_controller = broker.connections.open(settings.socket_timeout_us, asks_versions=versions)
         self.proposals = AlterIsrManager(
             to_controller.client,
             settings.socket_timeout_us,
-            lambda: self.obedience.controller,
+            lambda: self.controller_requests.controller,
             lambda: self.broker_epoch,
             broker.isr_answered,
             broker.propose_again,
@@ -552,27 +552,27 @@ class ZooKeeperBrokerClient:
         self.tasks = BrokerTasks(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
-        self.leaving = ControlledShutdown(
+        self.controlled_shutdown = ControlledShutdown(
             broker.connections.connector, settings, lambda: self.broker_epoch, self._find_controller, self._exit
         )
-        broker.connections.add(self.leaving)
+        broker.connections.add(self.controlled_shutdown)
         self._delayed = DelayedTopicOperations(port, lambda: broker.states)
         self._topics = ZkAdminManager(profile, defaults, hands, self._live, known, self._delayed.answer)
         self.requests = ControllerEventThread("requests", self._topics.begin, ask, hands, tuple, _nothing)
-        for lane in (self.controller.lane, self.writer.lane, self.tasks.lane, self.requests):
-            self.session.answers_to(lane.name, lane.answered)
+        for lane in (self.controller.lane, self.writer.lane, self.tasks.thread, self.requests):
+            self.session.route(lane.name, lane.answered)
         self.handlers: Handlers = self._make_handlers()
 
     def _make_handlers(self) -> Handlers:
         controller = self.controller
         table: Handlers = {
-            LeaderAndIsrRequest: self.obedience.receive,
+            LeaderAndIsrRequest: self.controller_requests.receive,
             UpdateMetadataRequest: self._update_metadata,
-            StopReplicaRequest: self.obedience.receive,
+            StopReplicaRequest: self.controller_requests.receive,
             ControlledShutdownRequest: controller.controlled_shutdown,
             AlterPartitionsRequest: controller.alter_partitions,
             AlterPartitionsResponse: lambda _source, response: self.proposals.receive(response),
-            ControlledShutdownResponse: lambda _source, response: self.leaving.receive(response),
+            ControlledShutdownResponse: lambda _source, response: self.controlled_shutdown.receive(response),
             ElectLeadersRequest: lambda source, request: controller.lane.put("elect_leaders", source, request),
             AlterPartitionReassignmentsRequest: lambda source, request: controller.lane.put(
                 "reassign", source, request
@@ -594,8 +594,8 @@ class ZooKeeperBrokerClient:
         return table
 
     def _update_metadata(self, source: int, request: UpdateMetadataRequest) -> None:
-        self.obedience.receive(source, request)
-        self._delayed.look()
+        self.controller_requests.receive(source, request)
+        self._delayed.check()
 
     def _from_zookeeper(self, source: int, message: Any) -> None:
         self.session.client.receive(source, message)
@@ -619,9 +619,9 @@ class ZooKeeperBrokerClient:
         """State of the listeners: they open when the process has registered (``KafkaServer.startup``)."""
         return ListenerState.OPEN if self._serving else ListenerState.CLOSED
 
-    def told_controller(self) -> int:
+    def known_controller(self) -> int:
         """The controller named in the last UpdateMetadata."""
-        return self.obedience.controller
+        return self.controller_requests.controller
 
     def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
         """Dynamic configuration by ZooKeeper's change notifications (``DynamicConfigManager``)."""
@@ -642,23 +642,23 @@ class ZooKeeperBrokerClient:
         self.session.stopped()
         self.controller.stopped()
         self.writer.stopped()
-        self.obedience.stopped()
+        self.controller_requests.stopped()
         self._delayed.stopped()
         self.proposals.stopped()
         self.tasks.stopped()
-        self.leaving.stopped()
+        self.controlled_shutdown.stopped()
         self.requests.abandon()
         self._dynamic.clear()
 
     def shut_down(self) -> None:
         """SIGTERM: start a controlled shutdown."""
-        self.leaving.start(registered=self.registered)
+        self.controlled_shutdown.start(registered=self.registered)
 
     def _find_controller(self) -> None:
-        self.tasks.lane.put("find")
+        self.tasks.thread.put("find")
 
     def _controller_found(self, controller: int) -> None:
-        self.leaving.found(controller)
+        self.controlled_shutdown.found(controller)
 
     def _exit(self) -> None:
         self.session.close()
@@ -669,20 +669,20 @@ class ZooKeeperBrokerClient:
     def session_began(self) -> None:
         """Register, read configurations, and once registered take part in the controller election."""
         # Operations sent without a session are never answered.
-        self.tasks.lane.abandon()
+        self.tasks.thread.abandon()
         self.writer.expired()
         if not self._serving:
-            self.tasks.lane.put("configure")
-        self.tasks.lane.put("register", self.session.id)
+            self.tasks.thread.put("configure")
+        self.tasks.thread.put("register", self.session.id)
         if self._serving:
             # The watch ended with the old session, so a change may have been missed.
-            self.tasks.lane.put("configs_changed")
-        self.leaving.session_began()
+            self.tasks.thread.put("configs_changed")
+        self.controlled_shutdown.session_began()
 
     def session_expired(self) -> None:
         """The broker's znode is gone, and so is its controllership; it keeps its partition roles."""
         self.registered = False
-        self.tasks.lane.abandon()
+        self.tasks.thread.abandon()
         self.controller.expired()
         self.requests.abandon()
         self.writer.expired()
@@ -693,7 +693,7 @@ class ZooKeeperBrokerClient:
         self._broker.registered_anew()
         if not self._serving:
             self._serve()
-            self.obedience.open()
+            self.controller_requests.start_listening()
         self.controller.session_began()
 
     def _configured(self, kind: str, name: str, settings: tuple[Any, ...]) -> None:
@@ -712,10 +712,10 @@ class ZooKeeperBrokerClient:
         """Dynamic configuration of this broker: its own values override those of all brokers."""
         return {**self._dynamic.get("", {}), **self._dynamic.get(str(self._broker.id), {})}
 
-    def watch_went_off(self, path: str) -> None:
+    def watch_fired(self, path: str) -> None:
         """A watch fired: something changed in ZooKeeper."""
         if path == CONFIG_CHANGES:
-            self.tasks.lane.put("configs_changed")
+            self.tasks.thread.put("configs_changed")
         else:
             self.controller.watched(path)
 
@@ -728,12 +728,12 @@ class ZooKeeperBrokerClient:
             self.session.client.started()
         elif name == REGISTER_AGAIN:
             if timer[1] == self.session.id and not self.registered:
-                self.tasks.lane.put("register", timer[1])
+                self.tasks.thread.put("register", timer[1])
         elif name == PROPAGATE:
             self.writer.on_timer()
         elif name == HELD:
-            self.obedience.rang()
-            self._delayed.look()
+            self.controller_requests.rang()
+            self._delayed.check()
         elif name == DELAYED:
             self._delayed.rang()
         else:
@@ -741,7 +741,7 @@ class ZooKeeperBrokerClient:
                 self.session.client.on_timer(timer)
                 or self.controller.on_timer(timer)
                 or self.proposals.on_timer(timer)
-                or self.leaving.on_timer(timer)
+                or self.controlled_shutdown.on_timer(timer)
             )
         return True
 
@@ -783,7 +783,7 @@ class ZooKeeperBrokerClient:
 
     def _describe(self, source: int, request: DescribeClusterRequest) -> None:
         live = tuple(self._broker.metadata.live)
-        self._port.send(source, DescribeClusterResponse(request.correlation, self.obedience.controller, live))
+        self._port.send(source, DescribeClusterResponse(request.correlation, self.controller_requests.controller, live))
 
     def _update_features(self, source: int, request: UpdateFeaturesRequest) -> None:
         """Reject feature updates, as brokers support no feature (``KafkaController.processFeatureUpdates``)."""
@@ -802,8 +802,8 @@ class ZooKeeperBrokerClient:
         """Return all state, for a snapshot."""
         return (
             self.broker_epoch, self.registered, self._serving, self.session.save(), self.controller.save(),
-            self.writer.save(), self.obedience.save(), self.proposals.save(), self.tasks.lane.save(),
-            self.leaving.save(), self.requests.save(), self._delayed.save(),
+            self.writer.save(), self.controller_requests.save(), self.proposals.save(), self.tasks.thread.save(),
+            self.controlled_shutdown.save(), self.requests.save(), self._delayed.save(),
             tuple((name, tuple(settings.items())) for name, settings in self._dynamic.items()),
         )  # fmt: skip
 
@@ -817,10 +817,10 @@ class ZooKeeperBrokerClient:
         self.session.load(session)
         self.controller.load(controller)
         self.writer.load(writer)
-        self.obedience.load(obedience)
+        self.controller_requests.load(obedience)
         self.proposals.load(proposals)
-        self.tasks.lane.load(tasks)
-        self.leaving.load(leaving)
+        self.tasks.thread.load(tasks)
+        self.controlled_shutdown.load(leaving)
         self.requests.load(requests)
         self._delayed.load(delayed)
 

@@ -143,8 +143,8 @@ def _activate(
             tuple(ReplicaAssignment(index_of(record.name), record.assignment) for record in partitions),
         )
         for record in partitions:
-            context.heard(record.name, StateNode(record.leader, record.leader_epoch, record.isr, FIRST_EPOCH), 0)
-            context.standing[record.name] = PartitionMachineState.ONLINE
+            context.update_state(record.name, StateNode(record.leader, record.leader_epoch, record.isr, FIRST_EPOCH), 0)
+            context.partition_states[record.name] = PartitionMachineState.ONLINE
             for broker in record.assignment:
                 context.replicas[record.name, broker] = ReplicaMachineState.ONLINE
     control.controller.begin()
@@ -162,8 +162,8 @@ def _deliver_metadata(
     metadata = UpdateMetadataRequest(0, first, FIRST_EPOCH, -1, states, tuple(live), epochs, racks)
     for broker, control in controls.items():
         control.controller.work.context.leader = first
-        control.obedience.begin(metadata, FIRST_EPOCH)
-        control.obedience.act(tuple([state for state in states if broker in state.replicas]))
+        control.controller_requests.begin(metadata, FIRST_EPOCH)
+        control.controller_requests.apply_roles(tuple([state for state in states if broker in state.replicas]))
         control.begin(live[broker].epoch)
 
 
@@ -221,7 +221,7 @@ class ZooKeeperStatePublisher:
             self._registry.committed.commit(PartitionChange(state, node.by, node.clean), now)
         else:
             first = not self._registry.has_topic(topic)
-            self._registry.created((state,), self._config(config_path(topic)) if first else None, now)
+            self._registry.record_created((state,), self._config(config_path(topic)) if first else None, now)
 
     def _topic_changed(self, topic: str, node: Any, operation: str) -> None:
         if operation == "delete":
@@ -308,7 +308,7 @@ class ZooKeeperControlPlane:
         node = self.service.tree.nodes.get("/controller_epoch")
         return 0 if node is None else int(node.data[0])
 
-    def view(self) -> tuple[ControllerView, ...]:
+    def member_views(self) -> tuple[ControllerView, ...]:
         """The servers, then every broker that acts as the controller, rightly or as a zombie."""
         views = [self._server_view(number, name) for number, (name, _node) in self.service.nodes.items()]
         newest = self._newest()
@@ -324,7 +324,7 @@ class ZooKeeperControlPlane:
         role = _ROLES[node.state]
         if self._network.processes[number].state in (ProcessState.DOWN, ProcessState.OFF):
             role = "down"
-        elif node.state is ServerState.LEADING and not node.leading.established:
+        elif node.state is ServerState.LEADING and not node.leader.established:
             role = "candidate"
         store = node.store
         return ControllerView(number, name, role, store.current_epoch, store.last_zxid, store.committed)
@@ -352,30 +352,30 @@ class ZooKeeperControlPlane:
         """Whether the topic is listed in /admin/delete_topics."""
         return f"{DELETE_TOPICS}/{topic}" in self.service.tree.nodes
 
-    def obeyed_epoch(self, broker: int) -> int:
+    def accepted_controller_epoch(self, broker: int) -> int:
         """Highest controller epoch of any request that the broker has received."""
-        return self.controls[broker].obedience.controller_epoch
+        return self.controls[broker].controller_requests.controller_epoch
 
-    def controller_known_to(self, broker: int) -> int:
+    def known_controller(self, broker: int) -> int:
         """The controller by the broker's last UpdateMetadata; the broker itself if it acts as one."""
         control = self.controls[broker]
-        return broker if control.controller.is_active else control.obedience.controller
+        return broker if control.controller.is_active else control.controller_requests.controller
 
     def expire_session(self, broker: int) -> bool:
         """End a broker's session at the ensemble: its ephemeral znodes are removed."""
         return self.service.expire_session(broker)
 
-    def depose_controller(self) -> bool:
+    def resign_controller(self) -> bool:
         """Delete /controller as an operator does; the session of its creator remains."""
         return self.service.delete(CONTROLLER)
 
-    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+    def delay_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
         """Delay the controller's requests at a broker."""
-        self.controls[broker].obedience.hold_metadata(fault, delay_us, cache_only=cache_only)
+        self.controls[broker].controller_requests.hold_metadata(fault, delay_us, cache_only=cache_only)
 
-    def pass_metadata(self, broker: int, fault: int) -> None:
-        """Undo :meth:`hold_metadata`."""
-        self.controls[broker].obedience.pass_metadata(fault)
+    def stop_delaying_metadata(self, broker: int, fault: int) -> None:
+        """Undo :meth:`delay_metadata`."""
+        self.controls[broker].controller_requests.pass_metadata(fault)
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """Run an administrator's election: checked at once in the controller's context, run by its event thread."""

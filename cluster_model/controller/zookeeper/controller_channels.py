@@ -36,7 +36,7 @@ TIMEOUTS: Final = "controller sockets"
 class BrokerChannel:
     """Queue and connection to one broker (``ControllerBrokerStateInfo``)."""
 
-    __slots__ = ("connection", "deadline", "queue", "resting")
+    __slots__ = ("backing_off", "connection", "deadline", "queue")
 
     def __init__(self, connection: BlockingConnection) -> None:
         self.connection = connection
@@ -44,7 +44,7 @@ class BrokerChannel:
         """Requests in order; the first is in flight or waits for the connection, unless ``resting``."""
         self.deadline = -1
         """Time at which the request or the connection attempt times out, -1 if there is none."""
-        self.resting = False
+        self.backing_off = False
         """Whether the channel waits before a retry."""
 
 
@@ -99,7 +99,7 @@ class ControllerChannels:
             return
         self._correlation += 1
         channel.queue.append(request._replace(correlation=self._correlation))
-        if len(channel.queue) == 1 and not channel.resting:
+        if len(channel.queue) == 1 and not channel.backing_off:
             self._transmit(broker, channel)
 
     def _transmit(self, broker: int, channel: BrokerChannel) -> None:
@@ -111,7 +111,7 @@ class ControllerChannels:
             channel.deadline = channel.connection.begin(self._timeout_us)
         self._alarm.want(channel.deadline)
 
-    def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
+    def connection_result(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is of another connection."""
         channel = self._channels.get(peer)
         if channel is None or not channel.connection.answered(message):
@@ -143,14 +143,14 @@ class ControllerChannels:
 
     def _pause(self, broker: int, channel: BrokerChannel) -> None:
         channel.deadline = -1
-        channel.resting = True
+        channel.backing_off = True
         self._port.timer(BACKOFF_US, RETRY, broker)
 
     def on_retry(self, broker: int) -> None:
         """Retry after the pause."""
         channel = self._channels.get(broker)
-        if channel is not None and channel.resting:
-            channel.resting = False
+        if channel is not None and channel.backing_off:
+            channel.backing_off = False
             if channel.queue:
                 self._transmit(broker, channel)
 
@@ -172,7 +172,7 @@ class ControllerChannels:
         """Return all state, for a snapshot."""
         channels = tuple(
             [
-                (broker, tuple(channel.queue), channel.deadline, channel.resting, channel.connection.save())
+                (broker, tuple(channel.queue), channel.deadline, channel.backing_off, channel.connection.save())
                 for broker, channel in self._channels.items()
             ]
         )
@@ -186,7 +186,7 @@ class ControllerChannels:
             channel = self._channels[broker] = self._new(broker, connected=False)
             channel.connection.load(connection)
             channel.queue.extend(queue)
-            channel.deadline, channel.resting = deadline, resting
+            channel.deadline, channel.backing_off = deadline, resting
         self._alarm.load(alarm)
 
 
@@ -208,24 +208,24 @@ class RequestBatch:
         """Brokers that get an UpdateMetadata request."""
         self._stop: dict[int, dict[str, StoppedReplica]] = {}
 
-    def lead_and_follow(self, brokers: Iterable[int], partition: str) -> None:
+    def add_leader_and_isr(self, brokers: Iterable[int], partition: str) -> None:
         """Add a LeaderAndIsr request to these brokers, and UpdateMetadata to all brokers."""
         state = self._context.partitions[partition]
         for broker in brokers:
             self._leader_and_isr.setdefault(broker, {})[partition] = state
-        self.tell(self._context.reachable, (partition,))
+        self.add_update_metadata(self._context.reachable, (partition,))
 
-    def tell(self, brokers: Iterable[int], partitions: Iterable[str]) -> None:
+    def add_update_metadata(self, brokers: Iterable[int], partitions: Iterable[str]) -> None:
         """Add an UpdateMetadata request to these brokers, about those of the partitions that have a state."""
         self._metadata_targets.update(dict.fromkeys(brokers))
         for partition in partitions:
             state = self._context.partitions[partition]
             if self._context.is_deleting(partition):
                 self._metadata[partition] = state._replace(leader=DURING_DELETE)
-            elif self._context.decided(partition):
+            elif self._context.has_state(partition):
                 self._metadata[partition] = state
 
-    def stop(self, broker: int, partition: str, *, delete: bool) -> None:
+    def add_stop_replica(self, broker: int, partition: str, *, delete: bool) -> None:
         """Add a StopReplica request; it carries the leader epoch since 2.6 (KIP-570)."""
         if not self._profile.stop_replica_epoch:
             epoch = -1

@@ -44,8 +44,22 @@ class ControllerContext:
     """Everything that the controller knows; empty while this broker is not the controller (``ControllerContext``)."""
 
     __slots__ = (
-        "active", "brokers", "configs", "defaults", "deleting", "deletion_ineligible", "deletion_started", "epoch",
-        "epoch_version", "leader", "partitions", "replicas", "shutting_down", "standing", "topic_ids", "topics",
+        "active",
+        "brokers",
+        "configs",
+        "defaults",
+        "deleting",
+        "deletion_ineligible",
+        "deletion_started",
+        "epoch",
+        "epoch_version",
+        "leader",
+        "partition_states",
+        "partitions",
+        "replicas",
+        "shutting_down",
+        "topic_ids",
+        "topics",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -64,7 +78,7 @@ class ControllerContext:
         """Topic → its partitions, ordered by index."""
         self.topic_ids: dict[str, int] = {}
         self.partitions: dict[str, PartitionState] = {}
-        self.standing: dict[str, PartitionMachineState] = {}
+        self.partition_states: dict[str, PartitionMachineState] = {}
         self.replicas: dict[tuple[str, int], ReplicaMachineState] = {}
         self.configs: dict[str, tuple[tuple[str, Any], ...]] = {}
         """Topic → its own configuration, as last read."""
@@ -99,7 +113,7 @@ class ControllerContext:
             (name, broker) for name, state in self.partitions.items() for broker in state.replicas if broker in wanted
         ]
 
-    def decided(self, partition: str) -> bool:
+    def has_state(self, partition: str) -> bool:
         """Whether a state was ever written for the partition."""
         return self.partitions[partition].leader_epoch != UNDECIDED
 
@@ -125,7 +139,7 @@ class ControllerContext:
         self.topics[topic] = tuple(sorted(names, key=index_of))
         return added
 
-    def heard(self, partition: str, node: StateNode, version: int) -> None:
+    def update_state(self, partition: str, node: StateNode, version: int) -> None:
         """Apply the content of a partition's state znode."""
         self.partitions[partition] = self.partitions[partition]._replace(
             leader=node.leader,
@@ -140,7 +154,7 @@ class ControllerContext:
         for name in self.topics.pop(topic, ()):
             for broker in self.partitions.pop(name).replicas:
                 self.replicas.pop((name, broker), None)
-            self.standing.pop(name, None)
+            self.partition_states.pop(name, None)
         for table in (self.topic_ids, self.configs, self.deleting, self.deletion_started, self.deletion_ineligible):
             table.pop(topic, None)
 
@@ -150,7 +164,7 @@ class ControllerContext:
             self.active, self.leader, self.epoch, self.epoch_version, tuple(self.brokers.items()),
             tuple(self.shutting_down), tuple(self.topics.items()), tuple(self.topic_ids.items()),
             tuple(self.partitions.values()),
-            tuple(self.standing.items()), tuple(self.replicas.items()), tuple(self.configs.items()),
+            tuple(self.partition_states.items()), tuple(self.replicas.items()), tuple(self.configs.items()),
             tuple(self.deleting), tuple(self.deletion_started), tuple(self.deletion_ineligible),
             tuple(self.defaults.items()),
         )  # fmt: skip
@@ -167,7 +181,7 @@ class ControllerContext:
         self.topics = dict(topics)
         self.topic_ids = dict(topic_ids)
         self.partitions = {state.partition: state for state in partitions}
-        self.standing = dict(standing)
+        self.partition_states = dict(standing)
         self.replicas = dict(replicas)
         self.configs = dict(configs)
         self.deleting = dict.fromkeys(deleting)

@@ -38,12 +38,12 @@ Task = tuple[Any, ...]
 class SideEffects:
     """Side effects of a thread besides ZooKeeper operations; suppressed (``still``) while a task is replayed."""
 
-    __slots__ = ("_emit", "_port", "still")
+    __slots__ = ("_emit", "_port", "suppressed")
 
     def __init__(self, port: NodeContext, emit: Callable[[Event], None]) -> None:
         self._port = port
         self._emit = emit
-        self.still = False
+        self.suppressed = False
 
     @property
     def now(self) -> int:
@@ -52,22 +52,22 @@ class SideEffects:
 
     def send(self, node: int, message: tuple[Any, ...]) -> None:
         """Send a message."""
-        if not self.still:
+        if not self.suppressed:
             self._port.send(node, message)
 
     def timer(self, delay: int, *timer: Any) -> None:
         """Set a timer."""
-        if not self.still:
+        if not self.suppressed:
             self._port.timer(delay, *timer)
 
     def emit(self, event: Event) -> None:
         """Emit an event."""
-        if not self.still:
+        if not self.suppressed:
             self._emit(event)
 
     def do(self, action: Callable[..., None], *arguments: Any) -> None:
         """Call a function outside the thread."""
-        if not self.still:
+        if not self.suppressed:
             action(*arguments)
 
 
@@ -130,13 +130,13 @@ class ControllerEventThread:
 
     def put(self, *task: Any) -> None:
         """Queue an event."""
-        if not self._effects.still:
+        if not self._effects.suppressed:
             self._queue.append(task)
             self._run_next()
 
     def clear(self) -> None:
         """Drop all queued events (``ControllerEventManager.clearAndPut``)."""
-        if not self._effects.still:
+        if not self._effects.suppressed:
             self._queue.clear()
 
     def abandon(self) -> None:
@@ -179,7 +179,7 @@ class ControllerEventThread:
             return
         self._got = []
         self._wanted = len(wanted)
-        if not self._effects.still:
+        if not self._effects.suppressed:
             self._serial += 1
             for operation in wanted:
                 self._ask(operation, (self.name, self._serial))
@@ -199,12 +199,12 @@ class ControllerEventThread:
         self._restore(self._base)
         if not self._task:
             return
-        self._effects.still = True
+        self._effects.suppressed = True
         self._steps = steps = self._begin(self._task)
         self._advance(steps, None)
         for answers in given:
             self._advance(steps, answers)
-        self._effects.still = False
+        self._effects.suppressed = False
         self._given = list(given)
         self._got = list(got)
 
@@ -227,7 +227,7 @@ class ControllerOperations:
     """Context, ZooKeeper access, broker requests and settings of one controller."""
 
     __slots__ = (
-        "batch", "broker_id", "channels", "config", "context", "defaults", "hands", "profile", "put", "settings",
+        "batch", "broker_id", "channels", "config", "context", "defaults", "effects", "profile", "put", "settings",
     )  # fmt: skip
 
     def __init__(
@@ -246,13 +246,13 @@ class ControllerOperations:
         self.config = config
         self.defaults = defaults
         self.settings = ZkControllerSettings.of(profile, defaults)
-        self.hands = hands
+        self.effects = hands
         self.channels = channels
         self.put = put
         self.context = ControllerContext()
         self.batch = RequestBatch(broker_id, profile, self.context)
 
-    def ask(self, operations: Iterable[Any]) -> Answers:
+    def run(self, operations: Iterable[Any]) -> Answers:
         """Run ZooKeeper operations: all at once since 1.1 (KAFKA-5642), before that one after the other."""
         wanted = tuple(operations)
         if not wanted:
@@ -271,9 +271,9 @@ class ControllerOperations:
             ControllerMovedError: it is not.
         """
         if not self.profile.zk_controller_epoch:
-            return (yield from self.ask(operations))
+            return (yield from self.run(operations))
         version = self.context.epoch_version
-        answers = yield from self.ask(
+        answers = yield from self.run(
             [kafka_zk_client.guarded(write, CONTROLLER_EPOCH, version) for write in operations]
         )
         if any(answer.moved for answer in answers):
@@ -304,7 +304,7 @@ class ControllerOperations:
         outdated: list[str] = []
         for (name, node), answer in zip(nodes.items(), answers, strict=True):
             if answer.ok:
-                self.context.heard(name, node, answer.version)
+                self.context.update_state(name, node, answer.version)
                 written(name)
             elif answer.outdated:
                 outdated.append(name)
@@ -312,7 +312,7 @@ class ControllerOperations:
 
     def read_states(self, names: list[str]) -> Generator[tuple[Any, ...], tuple[ZkResult, ...], dict[str, KafkaError]]:
         """Read partition states again; return failures: no state, or one of a newer controller."""
-        answers = yield from self.ask([kafka_zk_client.get(state_path(name)) for name in names])
+        answers = yield from self.run([kafka_zk_client.get(state_path(name)) for name in names])
         failed: dict[str, KafkaError] = {}
         for name, answer in zip(names, answers, strict=True):
             if not answer.ok:
@@ -320,12 +320,12 @@ class ControllerOperations:
             elif answer.data.controller_epoch > self.context.epoch:
                 failed[name] = KafkaError.STALE_CONTROLLER_EPOCH
             else:
-                self.context.heard(name, answer.data, answer.version)
+                self.context.update_state(name, answer.data, answer.version)
         return failed
 
     def read_configs(self, topics: list[str]) -> Doing:
         """Read topics' own configurations again (``KafkaZkClient.getLogConfigs``)."""
-        answers = yield from self.ask([kafka_zk_client.get(config_path(topic)) for topic in topics])
+        answers = yield from self.run([kafka_zk_client.get(config_path(topic)) for topic in topics])
         for topic, answer in zip(topics, answers, strict=True):
             self.context.configs[topic] = answer.data if answer.ok else ()
 
@@ -344,9 +344,9 @@ class ControllerOperations:
         self.batch.send(self._send)
 
     def _send(self, broker: int, request: Any) -> None:
-        self.hands.do(self.channels.send, broker, request)
+        self.effects.do(self.channels.send, broker, request)
 
     def update_metadata(self, brokers: Iterable[int], partitions: Iterable[str]) -> None:
         """Send UpdateMetadata to these brokers about these partitions at once."""
-        self.batch.tell(brokers, partitions)
+        self.batch.add_update_metadata(brokers, partitions)
         self.flush()

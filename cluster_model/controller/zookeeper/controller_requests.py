@@ -65,8 +65,18 @@ class ControllerRequestHandler:
     """Applies the controller's requests to one broker."""
 
     __slots__ = (
-        "_alarm", "_broker", "_broker_epoch", "_early", "_new_topic", "_news", "_open", "_port", "_requests",
-        "_writer", "controller", "controller_epoch",
+        "_alarm",
+        "_broker",
+        "_broker_epoch",
+        "_delayed_updates",
+        "_early",
+        "_new_topic",
+        "_open",
+        "_port",
+        "_requests",
+        "_writer",
+        "controller",
+        "controller_epoch",
     )  # fmt: skip
 
     def __init__(
@@ -91,7 +101,7 @@ class ControllerRequestHandler:
         """The controller named in the last UpdateMetadata."""
         self._requests = DelayedUpdates()
         """Requests that a fault delays, not answered yet."""
-        self._news = DelayedUpdates()
+        self._delayed_updates = DelayedUpdates()
         """UpdateMetadata requests that are answered, and that a fault applies late."""
         self._alarm = Alarm(port, HELD)
 
@@ -99,9 +109,9 @@ class ControllerRequestHandler:
         """Start in a formed cluster with its metadata."""
         self.controller_epoch = controller_epoch
         self.controller = request.controller
-        self.know(request)
+        self.update_cache(request)
 
-    def open(self) -> None:
+    def start_listening(self) -> None:
         """The process registered: handle requests from now on, earlier ones first."""
         self._open = True
         early, self._early = self._early, []
@@ -110,7 +120,7 @@ class ControllerRequestHandler:
 
     def receive(self, source: int, request: ControlRequest) -> None:
         """Handle a request of a broker that acts as the controller."""
-        if self._requests.holds or self._requests.waits:
+        if self._requests.delaying or self._requests.nonempty:
             self._requests.put((source, request), self._port.now)
             self.catch_up()
         else:
@@ -132,13 +142,13 @@ class ControllerRequestHandler:
         ``cache_only``: delay UpdateMetadata alone; it is answered at once, because otherwise other requests could not
         overtake it on the controller's connection.
         """
-        (self._news if cache_only else self._requests).hold(fault, delay_us)
+        (self._delayed_updates if cache_only else self._requests).delay(fault, delay_us)
 
     def pass_metadata(self, fault: int) -> None:
         """Undo :meth:`hold_metadata` of that fault; the process applies what is due when it next runs."""
         self._requests.release(fault)
-        self._news.release(fault)
-        if self._requests.waits or self._news.waits:
+        self._delayed_updates.release(fault)
+        if self._requests.nonempty or self._delayed_updates.nonempty:
             self._alarm.want(self._port.now)
 
     def rang(self) -> None:
@@ -154,9 +164,9 @@ class ControllerRequestHandler:
         self._set_alarm(self._requests)
 
     def _apply_due_updates(self) -> None:
-        while (update := self._news.due(self._port.now)) is not None:
-            self._take_up(update)
-        self._set_alarm(self._news)
+        while (update := self._delayed_updates.due(self._port.now)) is not None:
+            self._apply(update)
+        self._set_alarm(self._delayed_updates)
 
     def _set_alarm(self, held: DelayedUpdates) -> None:
         at = held.next_at()
@@ -194,10 +204,10 @@ class ControllerRequestHandler:
                 continue
             accepted.append(state)
             if state.leader == self._broker.id:
-                self._writer.leads_by(state.partition, request.controller_epoch)
+                self._writer.set_controller_epoch(state.partition, request.controller_epoch)
         if accepted:
             self._read_new_topics(accepted)
-            self.act(tuple(accepted))
+            self.apply_roles(tuple(accepted))
         return rejected
 
     def _read_new_topics(self, states: Iterable[PartitionState]) -> None:
@@ -214,30 +224,30 @@ class ControllerRequestHandler:
         error = self._judge(source, request)
         if error is None:
             return
-        if error is KafkaError.NONE and (self._news.holds or self._news.waits):
-            self._news.put(request, self._port.now)
+        if error is KafkaError.NONE and (self._delayed_updates.delaying or self._delayed_updates.nonempty):
+            self._delayed_updates.put(request, self._port.now)
             self._apply_due_updates()
         elif error is KafkaError.NONE:
-            self._take_up(request)
+            self._apply(request)
         self._port.send(source, UpdateMetadataResponse(request.correlation, error))
 
-    def _take_up(self, request: UpdateMetadataRequest) -> None:
+    def _apply(self, request: UpdateMetadataRequest) -> None:
         self.controller = request.controller
         self._read_new_topics(state for state in request.partitions if state.leader != DURING_DELETE)
-        self.know(request)
+        self.update_cache(request)
 
-    def know(self, request: UpdateMetadataRequest) -> None:
+    def update_cache(self, request: UpdateMetadataRequest) -> None:
         """Update the metadata cache from a request."""
         states = tuple([state for state in request.partitions if state.leader != DURING_DELETE])
         gone = tuple([state.partition for state in request.partitions if state.leader == DURING_DELETE])
         racks = request.racks if any(request.racks) else ()
-        self._broker.take(MetadataUpdate(states, request.brokers, request.broker_epochs, racks), act=False)
+        self._broker.apply_metadata(MetadataUpdate(states, request.brokers, request.broker_epochs, racks), act=False)
         for partition in gone:
             self._broker.forget(partition)
 
-    def act(self, states: tuple[PartitionState, ...]) -> None:
+    def apply_roles(self, states: tuple[PartitionState, ...]) -> None:
         """Become leader or follower of partitions."""
-        self._broker.take(MetadataUpdate(states, (), ()), know=False)
+        self._broker.apply_metadata(MetadataUpdate(states, (), ()), know=False)
 
     def _leader_epochs(self) -> dict[str, int]:
         return {partition: replica.leader_epoch for partition, replica in self._broker.replicas.items()}
@@ -264,12 +274,12 @@ class ControllerRequestHandler:
         self.controller_epoch = 0
         self.controller = NO_LEADER
         self._requests.clear()
-        self._news.clear()
+        self._delayed_updates.clear()
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        held = (self._requests.save(), self._news.save(), self._alarm.save())
+        held = (self._requests.save(), self._delayed_updates.save(), self._alarm.save())
         return (self.controller_epoch, self._open, tuple(self._early), self.controller, held)
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -277,5 +287,5 @@ class ControllerRequestHandler:
         self.controller_epoch, self._open, early, self.controller, held = saved
         self._early = list(early)
         self._requests.load(held[0])
-        self._news.load(held[1])
+        self._delayed_updates.load(held[1])
         self._alarm.load(held[2])

@@ -62,7 +62,7 @@ class IsrWriter:
         """Start the periodic task; without changes it sets no timer."""
         self._since = self._last_propagation = self._port.now
 
-    def leads_by(self, partition: str, controller_epoch: int) -> None:
+    def set_controller_epoch(self, partition: str, controller_epoch: int) -> None:
         """Record the controller epoch of the LeaderAndIsr that a partition is led by."""
         self._epochs[partition] = controller_epoch
 

@@ -76,9 +76,9 @@ from cluster_model.zookeeper.messages import Multi
 
 def read_live(work: ControllerOperations) -> Answers:
     """Read the registered brokers with a new watch; one result's data holds broker → :class:`LiveBroker`."""
-    (listed,) = yield from work.ask([kafka_zk_client.children(BROKER_IDS, watch=True)])
+    (listed,) = yield from work.run([kafka_zk_client.children(BROKER_IDS, watch=True)])
     ids = sorted(int(child) for child in listed.children)
-    answers = yield from work.ask([kafka_zk_client.get(broker_path(broker)) for broker in ids])
+    answers = yield from work.run([kafka_zk_client.get(broker_path(broker)) for broker in ids])
     found = {
         broker: LiveBroker(answer.czxid, answer.data.rack)
         for broker, answer in zip(ids, answers, strict=True)
@@ -101,9 +101,9 @@ def process_broker_change(work: ControllerOperations) -> Doing:
     if work.profile.bounce_detected:
         bounced = [each for each in now if each in context.brokers and now[each].epoch > context.brokers[each].epoch]
     for broker in (*bounced, *dead):
-        work.hands.do(work.channels.remove, broker)
+        work.effects.do(work.channels.remove, broker)
     for broker in (*bounced, *fresh):
-        work.hands.do(work.channels.add, broker)
+        work.effects.do(work.channels.add, broker)
     if bounced:
         for broker in bounced:
             context.brokers.pop(broker)
@@ -137,7 +137,7 @@ def replicas_offline(work: ControllerOperations, replicas: list[tuple[str, int]]
     leaderless = [
         name
         for name, state in context.partitions.items()
-        if context.decided(name) and not context.is_live(state.leader) and not context.is_deleting(name)
+        if context.has_state(name) and not context.is_live(state.leader) and not context.is_deleting(name)
     ]
     state_machines.mark_partitions_offline(work, leaderless)
     yield from state_machines.trigger_online(work, by)
@@ -176,7 +176,7 @@ REBALANCE = "auto leader rebalance"
 def elect(work: ControllerOperations) -> Doing:
     """Become the controller if there is none (``elect``); otherwise learn which broker it is."""
     context = work.context
-    (found,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
+    (found,) = yield from work.run([kafka_zk_client.get(CONTROLLER)])
     if found.ok:
         yield from _follow(work)
         return
@@ -188,7 +188,7 @@ def elect(work: ControllerOperations) -> Doing:
         context.leader = work.broker_id
         context.active = True
         name = f"broker {work.broker_id}"
-        work.hands.emit(ControllerChanged(work.hands.now, name, work.broker_id, context.epoch))
+        work.effects.emit(ControllerChanged(work.effects.now, name, work.broker_id, context.epoch))
         yield from failover(work)
     else:
         yield from _follow(work)
@@ -196,13 +196,13 @@ def elect(work: ControllerOperations) -> Doing:
 
 def _claim_atomically(work: ControllerOperations) -> Attempt:
     """Create /controller and raise /controller_epoch in one transaction, since 2.1 (KAFKA-6082)."""
-    (epoch,) = yield from work.ask([kafka_zk_client.get(CONTROLLER_EPOCH)])
+    (epoch,) = yield from work.run([kafka_zk_client.get(CONTROLLER_EPOCH)])
     value = epoch.data[0] + 1
     both = Multi((
         kafka_zk_client.create(CONTROLLER, (work.broker_id,), ephemeral=True),
         kafka_zk_client.put(CONTROLLER_EPOCH, (value,), epoch.version),
     ))  # fmt: skip
-    (done,) = yield from work.ask([both])
+    (done,) = yield from work.run([both])
     work.context.epoch = value
     work.context.epoch_version = epoch.version + 1
     return done.ok
@@ -210,13 +210,13 @@ def _claim_atomically(work: ControllerOperations) -> Attempt:
 
 def _claim_in_two_steps(work: ControllerOperations) -> Attempt:
     """Create /controller, then raise the epoch, up to 2.0; if the latter fails, /controller is deleted again."""
-    (taken,) = yield from work.ask([kafka_zk_client.create(CONTROLLER, (work.broker_id,), ephemeral=True)])
+    (taken,) = yield from work.run([kafka_zk_client.create(CONTROLLER, (work.broker_id,), ephemeral=True)])
     if not taken.ok:
         return False
-    (epoch,) = yield from work.ask([kafka_zk_client.get(CONTROLLER_EPOCH)])
-    (raised,) = yield from work.ask([kafka_zk_client.put(CONTROLLER_EPOCH, (epoch.data[0] + 1,), epoch.version)])
+    (epoch,) = yield from work.run([kafka_zk_client.get(CONTROLLER_EPOCH)])
+    (raised,) = yield from work.run([kafka_zk_client.put(CONTROLLER_EPOCH, (epoch.data[0] + 1,), epoch.version)])
     if not raised.ok:
-        yield from work.ask([kafka_zk_client.delete(CONTROLLER)])
+        yield from work.run([kafka_zk_client.delete(CONTROLLER)])
         return False
     work.context.epoch = epoch.data[0] + 1
     work.context.epoch_version = raised.version
@@ -225,8 +225,8 @@ def _claim_in_two_steps(work: ControllerOperations) -> Attempt:
 
 def _follow(work: ControllerOperations) -> Doing:
     """Watch /controller and read which broker it names; elect again if it was deleted in the meantime."""
-    (found,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
-    (controller,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
+    (found,) = yield from work.run([kafka_zk_client.exists(CONTROLLER, watch=True)])
+    (controller,) = yield from work.run([kafka_zk_client.get(CONTROLLER)])
     work.context.leader = controller.data[0] if controller.ok else NO_LEADER
     if not found.ok or not controller.ok:
         work.put("reelect")
@@ -235,11 +235,11 @@ def _follow(work: ControllerOperations) -> Doing:
 def failover(work: ControllerOperations) -> Doing:
     """Take over as the new controller, in Kafka's order of steps (``onControllerFailover``)."""
     context = work.context
-    yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
-    (notes,) = yield from work.ask([kafka_zk_client.children(ISR_CHANGES, watch=True)])
+    yield from work.run([kafka_zk_client.exists(CONTROLLER, watch=True)])
+    (notes,) = yield from work.run([kafka_zk_client.children(ISR_CHANGES, watch=True)])
     yield from work.write([kafka_zk_client.delete(f"{ISR_CHANGES}/{note}") for note in notes.children])
     yield from _load(work)
-    (listed,) = yield from work.ask([kafka_zk_client.children(DELETE_TOPICS, watch=True)])
+    (listed,) = yield from work.run([kafka_zk_client.children(DELETE_TOPICS, watch=True)])
     topic_deletion.enqueue_at_failover(work, [topic for topic in listed.children if topic in context.topics])
     work.update_metadata(context.reachable, context.partitions)
     yield from state_machines.start_replica_states(work)
@@ -252,7 +252,7 @@ def failover(work: ControllerOperations) -> Doing:
 def begin_rebalancing(work: ControllerOperations) -> None:
     """Start the periodic leader rebalance, which lasts as long as this broker is the controller."""
     if work.settings.rebalance_us:
-        work.hands.timer(FIRST_REBALANCE_US, REBALANCE, work.context.epoch)
+        work.effects.timer(FIRST_REBALANCE_US, REBALANCE, work.context.epoch)
 
 
 def _load(work: ControllerOperations) -> Doing:
@@ -261,31 +261,31 @@ def _load(work: ControllerOperations) -> Doing:
     (live,) = yield from read_live(work)
     context.brokers = live.data
     for broker in context.brokers:
-        work.hands.do(work.channels.add, broker)
-    (listed,) = yield from work.ask([kafka_zk_client.children(TOPICS, watch=True)])
-    answers = yield from work.ask([kafka_zk_client.get(topic_path(topic), watch=True) for topic in listed.children])
+        work.effects.do(work.channels.add, broker)
+    (listed,) = yield from work.run([kafka_zk_client.children(TOPICS, watch=True)])
+    answers = yield from work.run([kafka_zk_client.get(topic_path(topic), watch=True) for topic in listed.children])
     for topic, answer in zip(listed.children, answers, strict=True):
         if answer.ok:
             context.assign(topic, *answer.data)
     names = list(context.partitions)
-    states = yield from work.ask([kafka_zk_client.get(state_path(name)) for name in names])
+    states = yield from work.run([kafka_zk_client.get(state_path(name)) for name in names])
     for name, answer in zip(names, states, strict=True):
         if answer.ok:
-            context.heard(name, answer.data, answer.version)
+            context.update_state(name, answer.data, answer.version)
 
 
 def resign(work: ControllerOperations) -> None:
     """Stop being the controller, and forget all state of that role (``onControllerResignation``)."""
     work.context.clear()
     work.batch.clear()
-    work.hands.do(work.channels.clear)
+    work.effects.do(work.channels.clear)
 
 
 def process_controller_change(work: ControllerOperations) -> Doing:
     """Handle a change of /controller: resign if it is no longer this broker's, and elect if there is none."""
     was_active = work.context.active
-    (found,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
-    (controller,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
+    (found,) = yield from work.run([kafka_zk_client.exists(CONTROLLER, watch=True)])
+    (controller,) = yield from work.run([kafka_zk_client.get(CONTROLLER)])
     if was_active and not (controller.ok and controller.data[0] == work.broker_id):
         resign(work)
     work.context.leader = controller.data[0] if controller.ok else NO_LEADER
@@ -338,7 +338,7 @@ def needed(context: ControllerContext, partition: str, *, unclean: bool) -> Kafk
     state = context.partitions.get(partition)
     if state is None or context.is_deleting(partition):
         return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-    if not context.decided(partition):
+    if not context.has_state(partition):
         return KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
     if unclean:
         if state.leader != NO_LEADER and context.is_live(state.leader):
@@ -376,7 +376,7 @@ def controlled_shutdown(work: ControllerOperations, source: int, request: Contro
     mine = [
         state
         for name, state in context.partitions.items()
-        if broker in state.replicas and len(state.replicas) > 1 and context.decided(name)
+        if broker in state.replicas and len(state.replicas) > 1 and context.has_state(name)
         and not context.is_deleting(name)
     ]  # fmt: skip
     led = [state.partition for state in mine if state.leader == broker]
@@ -394,19 +394,19 @@ def controlled_shutdown(work: ControllerOperations, source: int, request: Contro
     yield from state_machines.elect(work, led, decide, shutting_down_too=True)
     work.flush()
     for name in followed:
-        work.batch.stop(broker, name, delete=False)
+        work.batch.add_stop_replica(broker, name, delete=False)
     work.flush()
     pairs = [(name, broker) for name in followed]
     yield from state_machines.mark_replicas_offline(work, pairs, f"controlled shutdown of broker {broker}")
     work.flush()
     remaining = tuple(name for name in led if context.partitions[name].leader == broker)
-    work.hands.send(source, ControlledShutdownResponse(request.correlation, KafkaError.NONE, remaining))
+    work.effects.send(source, ControlledShutdownResponse(request.correlation, KafkaError.NONE, remaining))
 
 
 def _reject_shutdown(
     work: ControllerOperations, source: int, request: ControlledShutdownRequest, error: KafkaError
 ) -> None:
-    work.hands.send(source, ControlledShutdownResponse(request.correlation, error, ()))
+    work.effects.send(source, ControlledShutdownResponse(request.correlation, error, ()))
 
 
 # Requests of administrators on the controller's event thread: elections and reassignments.
@@ -430,14 +430,14 @@ def _result(name: str, error: KafkaError) -> AdminError:
 def elect_leaders(work: ControllerOperations, source: int, request: ElectLeadersRequest) -> Doing:
     """Handle ELECT_LEADERS; unclean elections are possible since 2.4 (KIP-460)."""
     if request.unclean and not work.profile.unclean_on_demand:
-        work.hands.send(
+        work.effects.send(
             source,
             refusal(request, KafkaError.UNSUPPORTED_VERSION, "unclean elections on request need Kafka 2.4 or later"),
         )
         return
     verdicts = yield from asked(work, request.partitions, unclean=request.unclean)
     answers = tuple(_result(name, error) for name, error in verdicts.items())
-    work.hands.send(source, ElectLeadersResponse(request.correlation, KafkaError.NONE, answers))
+    work.effects.send(source, ElectLeadersResponse(request.correlation, KafkaError.NONE, answers))
 
 
 def elect_directly(work: ControllerOperations, partition: str, unclean: bool) -> Doing:
@@ -452,12 +452,12 @@ def reassign(work: ControllerOperations, source: int, request: AlterPartitionRea
         error = yield from reassignment.asked(work, name, replicas)
         answers.append(_result(name, error))
     response = AlterPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, tuple(answers))
-    work.hands.send(source, response)
+    work.effects.send(source, response)
 
 
 def refuse(work: ControllerOperations, source: int, request: Any) -> None:
     """Respond that this broker is not the controller."""
-    work.hands.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
+    work.effects.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
 
 
 # ISR changes: notified through ZooKeeper up to 2.6, by AlterPartition since 2.7 (KIP-497).
@@ -466,9 +466,9 @@ def refuse(work: ControllerOperations, source: int, request: Any) -> None:
 def process_isr_change_notification(work: ControllerOperations) -> Doing:
     """Handle notifications of ISR changes: read the states, send them to all brokers, delete the notifications."""
     context = work.context
-    (listed,) = yield from work.ask([kafka_zk_client.children(ISR_CHANGES, watch=True)])
+    (listed,) = yield from work.run([kafka_zk_client.children(ISR_CHANGES, watch=True)])
     paths = [f"{ISR_CHANGES}/{child}" for child in listed.children]
-    answers = yield from work.ask([kafka_zk_client.get(path) for path in paths])
+    answers = yield from work.run([kafka_zk_client.get(path) for path in paths])
     changed = list(
         {name: None for answer in answers if answer.ok for name in answer.data if name in context.partitions}
     )
@@ -484,7 +484,7 @@ def process_alter_partition(work: ControllerOperations, source: int, request: Al
     epochs = {broker: known.epoch for broker, known in context.brokers.items()}
     if epochs.get(request.broker) != request.broker_epoch:
         rejected = AlterPartitionsResponse(request.correlation, KafkaError.STALE_BROKER_EPOCH, ())
-        work.hands.send(source, rejected)
+        work.effects.send(source, rejected)
         return
     live = {broker: epoch for broker, epoch in epochs.items() if context.is_live(broker)}
     live[request.broker] = request.broker_epoch
@@ -492,7 +492,7 @@ def process_alter_partition(work: ControllerOperations, source: int, request: Al
     changes: dict[str, PartitionChange] = {}
     for proposal in request.partitions:
         state = context.partitions.get(proposal.partition)
-        known = None if state is None or not context.decided(proposal.partition) else state
+        known = None if state is None or not context.has_state(proposal.partition) else state
         error = validate_zk(known, proposal, epochs=live, profile=work.profile)
         errors[proposal.partition] = error
         change = accept_zk(known, proposal) if known is not None and error is KafkaError.NONE else None
@@ -506,7 +506,7 @@ def process_alter_partition(work: ControllerOperations, source: int, request: Al
     if changed:
         work.update_metadata(context.reachable, changed)
     answers = tuple(_answer(work, proposal, errors[proposal.partition]) for proposal in request.partitions)
-    work.hands.send(source, AlterPartitionsResponse(request.correlation, KafkaError.NONE, answers))
+    work.effects.send(source, AlterPartitionsResponse(request.correlation, KafkaError.NONE, answers))
 
 
 def _answer(work: ControllerOperations, proposal: AlterPartitionRequest, error: KafkaError) -> AlterPartitionResponse:
@@ -527,11 +527,11 @@ UNCLEAN_ALLOWED: Final = "unclean election was allowed"
 def process_topic_change(work: ControllerOperations) -> Doing:
     """Handle a change of the children of /brokers/topics."""
     context = work.context
-    (listed,) = yield from work.ask([kafka_zk_client.children(TOPICS, watch=True)])
+    (listed,) = yield from work.run([kafka_zk_client.children(TOPICS, watch=True)])
     fresh = [topic for topic in listed.children if topic not in context.topics]
     for topic in [topic for topic in context.topics if topic not in listed.children]:
         context.forget(topic)
-    answers = yield from work.ask([kafka_zk_client.get(topic_path(topic), watch=True) for topic in fresh])
+    answers = yield from work.run([kafka_zk_client.get(topic_path(topic), watch=True) for topic in fresh])
     added: list[str] = []
     for topic, answer in zip(fresh, answers, strict=True):
         if answer.ok:
@@ -542,7 +542,7 @@ def process_topic_change(work: ControllerOperations) -> Doing:
 def process_partition_modifications(work: ControllerOperations, topic: str) -> Doing:
     """Handle a written topic assignment, which may have new partitions (``processPartitionModifications``)."""
     context = work.context
-    (answer,) = yield from work.ask([kafka_zk_client.get(topic_path(topic), watch=True)])
+    (answer,) = yield from work.run([kafka_zk_client.get(topic_path(topic), watch=True)])
     if not answer.ok or topic not in context.topics or topic in context.deleting:
         return
     known = context.topics[topic]
@@ -665,11 +665,11 @@ class KafkaController:
         if name == "alter_partition":
             source, request = arguments
             not_altered = AlterPartitionsResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
-            self.work.hands.send(source, not_altered)
+            self.work.effects.send(source, not_altered)
         elif name == "controlled_shutdown":
             source, request = arguments
             not_shut_down = ControlledShutdownResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
-            self.work.hands.send(source, not_shut_down)
+            self.work.effects.send(source, not_shut_down)
         elif name in ("elect_leaders", "reassign"):
             refuse(self.work, *arguments)
 

@@ -63,7 +63,7 @@ def _begin(work: ControllerOperations, state: PartitionState, new: tuple[int, ..
 def on_partition_reassignment(work: ControllerOperations, name: str) -> Doing:
     """Run phase B if the whole target is in sync, else phase A (``onPartitionReassignment``)."""
     context = work.context
-    yield from work.ask([kafka_zk_client.exists(state_path(name), watch=True)])
+    yield from work.run([kafka_zk_client.exists(state_path(name), watch=True)])
     failed = yield from work.read_states([name])
     if failed:
         return
@@ -85,7 +85,7 @@ def isr_changed(work: ControllerOperations, name: str) -> Doing:
     state = context.partitions.get(name)
     if state is None or not in_progress(state):
         return
-    yield from work.ask([kafka_zk_client.exists(state_path(name), watch=True)])
+    yield from work.run([kafka_zk_client.exists(state_path(name), watch=True)])
     failed = yield from work.read_states([name])
     if not failed and _in_sync(context.partitions[name]):
         yield from _finish(work, name)
@@ -152,7 +152,7 @@ def _stop(work: ControllerOperations, name: str, brokers: list[int]) -> Doing:
     yield from state_machines.mark_replicas_offline(work, pairs, BY)
     work.flush()
     for pair in pairs:
-        work.batch.stop(pair[1], name, delete=True)
+        work.batch.add_stop_replica(pair[1], name, delete=True)
         work.context.replicas[pair] = ReplicaMachineState.DELETION_SUCCESSFUL
     work.flush()
     for pair in pairs:

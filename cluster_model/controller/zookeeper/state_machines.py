@@ -17,13 +17,13 @@ Elect = Callable[[PartitionState], PartitionChange | KafkaError]
 def mark_partitions_new(work: ControllerOperations, partitions: Iterable[str]) -> None:
     """Mark partitions whose state was never written."""
     for name in partitions:
-        work.context.standing[name] = PartitionMachineState.NEW
+        work.context.partition_states[name] = PartitionMachineState.NEW
 
 
 def mark_partitions_offline(work: ControllerOperations, partitions: Iterable[str]) -> None:
     """Mark partitions whose leader is offline; this alone writes and sends nothing."""
     for name in partitions:
-        work.context.standing[name] = PartitionMachineState.OFFLINE
+        work.context.partition_states[name] = PartitionMachineState.OFFLINE
 
 
 def initialize(work: ControllerOperations, partitions: list[str]) -> Doing:
@@ -43,9 +43,9 @@ def initialize(work: ControllerOperations, partitions: list[str]) -> Doing:
     answers = yield from work.write([kafka_zk_client.create(state_path(name), node) for name, node in nodes.items()])
     for (name, node), answer in zip(nodes.items(), answers, strict=True):
         if answer.ok:
-            context.heard(name, node, 0)
-            context.standing[name] = PartitionMachineState.ONLINE
-            work.batch.lead_and_follow(node.isr, name)
+            context.update_state(name, node, 0)
+            context.partition_states[name] = PartitionMachineState.ONLINE
+            work.batch.add_leader_and_isr(node.isr, name)
 
 
 def elect(
@@ -65,10 +65,10 @@ def elect(
 
     def elected(name: str) -> None:
         if context.partitions[name].leader != NO_LEADER:
-            context.standing[name] = PartitionMachineState.ONLINE
+            context.partition_states[name] = PartitionMachineState.ONLINE
         replicas = context.partitions[name].replicas
         targets = context.brokers if shutting_down_too else context.live
-        work.batch.lead_and_follow([broker for broker in replicas if broker in targets], name)
+        work.batch.add_leader_and_isr([broker for broker in replicas if broker in targets], name)
 
     remaining = partitions
     while remaining:
@@ -116,11 +116,11 @@ def trigger_online(work: ControllerOperations, by: str, among: Iterable[str] | N
     waiting = [
         name
         for name in (context.partitions if among is None else among)
-        if context.standing.get(name) in (PartitionMachineState.NEW, PartitionMachineState.OFFLINE)
+        if context.partition_states.get(name) in (PartitionMachineState.NEW, PartitionMachineState.OFFLINE)
         and not context.is_deleting(name)
     ]
-    yield from initialize(work, [name for name in waiting if not context.decided(name)])
-    yield from elect_offline_among(work, [name for name in waiting if context.decided(name)], by)
+    yield from initialize(work, [name for name in waiting if not context.has_state(name)])
+    yield from elect_offline_among(work, [name for name in waiting if context.has_state(name)], by)
     work.flush()
 
 
@@ -128,12 +128,12 @@ def start_partition_states(work: ControllerOperations) -> Doing:
     """Derive partition states in a new controller, and try to elect leaders for offline partitions."""
     context = work.context
     for name, state in context.partitions.items():
-        if not context.decided(name):
-            context.standing[name] = PartitionMachineState.NEW
+        if not context.has_state(name):
+            context.partition_states[name] = PartitionMachineState.NEW
         elif context.is_live(state.leader):
-            context.standing[name] = PartitionMachineState.ONLINE
+            context.partition_states[name] = PartitionMachineState.ONLINE
         else:
-            context.standing[name] = PartitionMachineState.OFFLINE
+            context.partition_states[name] = PartitionMachineState.OFFLINE
     yield from trigger_online(work, "controller failover")
 
 
@@ -147,8 +147,8 @@ def mark_replicas_new(work: ControllerOperations, replicas: Replicas) -> None:
     """Mark replicas that are being added; send them the state if it is known."""
     context = work.context
     for name, broker in replicas:
-        if context.decided(name):
-            work.batch.lead_and_follow((broker,), name)
+        if context.has_state(name):
+            work.batch.add_leader_and_isr((broker,), name)
         context.replicas[name, broker] = ReplicaMachineState.NEW
 
 
@@ -156,8 +156,8 @@ def mark_replicas_online(work: ControllerOperations, replicas: Replicas) -> None
     """Mark replicas of live brokers online, and send them the state of their partition."""
     context = work.context
     for name, broker in replicas:
-        if context.replicas.get((name, broker)) is not ReplicaMachineState.NEW and context.decided(name):
-            work.batch.lead_and_follow((broker,), name)
+        if context.replicas.get((name, broker)) is not ReplicaMachineState.NEW and context.has_state(name):
+            work.batch.add_leader_and_isr((broker,), name)
         context.replicas[name, broker] = ReplicaMachineState.ONLINE
 
 
@@ -168,8 +168,8 @@ def mark_replicas_offline(work: ControllerOperations, replicas: Replicas, by: st
         by_broker.setdefault(broker, []).append(name)
     for broker, names in by_broker.items():
         for name in names:
-            work.batch.stop(broker, name, delete=False)
-        yield from _remove_from_isr(work, broker, [name for name in names if work.context.decided(name)], by)
+            work.batch.add_stop_replica(broker, name, delete=False)
+        yield from _remove_from_isr(work, broker, [name for name in names if work.context.has_state(name)], by)
         for name in names:
             work.context.replicas[name, broker] = ReplicaMachineState.OFFLINE
 
@@ -181,7 +181,7 @@ def _remove_from_isr(work: ControllerOperations, broker: int, names: list[str], 
     def removed(name: str) -> None:
         if not context.is_deleting(name):
             remaining_replicas = [replica for replica in context.partitions[name].replicas if replica != broker]
-            work.batch.lead_and_follow(remaining_replicas, name)
+            work.batch.add_leader_and_isr(remaining_replicas, name)
 
     remaining = names
     while remaining:

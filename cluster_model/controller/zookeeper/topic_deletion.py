@@ -22,7 +22,7 @@ from cluster_model.protocol.errors import KafkaError
 def requested(work: ControllerOperations) -> Doing:
     """Handle new children of /admin/delete_topics."""
     context = work.context
-    (listed,) = yield from work.ask([kafka_zk_client.children(DELETE_TOPICS, watch=True)])
+    (listed,) = yield from work.run([kafka_zk_client.children(DELETE_TOPICS, watch=True)])
     unknown = [topic for topic in listed.children if topic not in context.topics]
     yield from work.write([kafka_zk_client.delete(f"{DELETE_TOPICS}/{topic}") for topic in unknown])
     topics = [topic for topic in listed.children if topic in context.topics]
@@ -76,7 +76,7 @@ def _start(work: ControllerOperations, topic: str) -> None:
     context = work.context
     if topic not in context.deletion_started:
         context.deletion_started[topic] = None
-        work.batch.tell(context.reachable, context.topics[topic])
+        work.batch.add_update_metadata(context.reachable, context.topics[topic])
     pairs = _replicas(work, topic)
     dead = [pair for pair in pairs if pair[1] not in context.brokers]
     alive = [
@@ -85,11 +85,11 @@ def _start(work: ControllerOperations, topic: str) -> None:
         if pair[1] in context.brokers and context.replicas.get(pair) is not ReplicaMachineState.DELETION_SUCCESSFUL
     ]
     for name, broker in alive:
-        work.batch.stop(broker, name, delete=False)
+        work.batch.add_stop_replica(broker, name, delete=False)
         context.replicas[name, broker] = ReplicaMachineState.OFFLINE
     work.flush()
     for name, broker in alive:
-        work.batch.stop(broker, name, delete=True)
+        work.batch.add_stop_replica(broker, name, delete=True)
         context.replicas[name, broker] = ReplicaMachineState.DELETION_STARTED
     work.flush()
     for pair in dead:  # a replica deleted before its broker died remains deleted (``validPreviousStates``)

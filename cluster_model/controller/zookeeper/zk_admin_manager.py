@@ -350,9 +350,9 @@ class DelayedTopicOperations:
         deadline = self._port.now + request.timeout_us
         self._waiting.append(DelayedReply(source, request, response, deadline))
         self._alarm.want(deadline)
-        self.look()
+        self.check()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Send the responses whose effect the metadata shows by now."""
         if not self._waiting:
             return
@@ -372,7 +372,7 @@ class DelayedTopicOperations:
     def rang(self) -> None:
         """Handle the timer: time out responses that have waited too long."""
         if self._alarm.rang():
-            self.look()
+            self.check()
             if self._waiting:
                 self._alarm.want(min(delayed.deadline for delayed in self._waiting))
 

@@ -160,13 +160,13 @@ class ConsumerGroups:
         self._conclude(group, source, request, result)
         member_id = result.response.member_id
         if request.member_epoch >= JOIN and member_id in group.members:
-            group.heard_of(member_id, self._port.now + self._config.session_us)
+            group.extend_session(member_id, self._port.now + self._config.session_us)
         self._wake()
 
     def _request_error(self, request: ConsumerGroupHeartbeatRequest) -> KafkaError:
         if not self._config.enabled:
             return KafkaError.UNSUPPORTED_VERSION
-        error = self._rules.invalid(request) or self._registry.status(request.group_id)
+        error = self._rules.request_error(request) or self._registry.status(request.group_id)
         if error:
             return error
         classic = self._registry.groups.get(request.group_id)
@@ -301,10 +301,10 @@ class ConsumerGroups:
                 if response.until <= now:
                     self._answer(response, KafkaError.COORDINATOR_NOT_AVAILABLE)
         for group in list(self.groups.values()):
-            for member_id in group.overdue(now):
+            for member_id in group.expired_members(now):
                 group.revocations.pop(member_id, None)
-                group.heard_of(member_id, now + RETRY_US)
-                self._write(group, self._rules.without(group, member_id, self._topics()))
+                group.extend_session(member_id, now + RETRY_US)
+                self._write(group, self._rules.remove_member(group, member_id, self._topics()))
         self._wake()
 
     # -- offsets, and other requests --------------------------------------------------------------------------------
@@ -325,12 +325,12 @@ class ConsumerGroups:
         """Error of a commit to an unknown group by a member."""
         return unknown_group_error(version) if self._config.enabled else KafkaError.ILLEGAL_GENERATION
 
-    def occupied(self, group_id: str) -> bool:
+    def has_members(self, group_id: str) -> bool:
         """Whether a group of this protocol has members, so that no other group can take its name."""
         group = self.groups.get(group_id)
         return group is not None and group.state is not ConsumerGroupState.EMPTY
 
-    def spared(self, group_id: str, verdicts: Verdicts) -> Verdicts:
+    def check_deletable(self, group_id: str, verdicts: Verdicts) -> Verdicts:
         """Return OffsetDelete's results, with an error for topics that a member subscribes to."""
         group = self.groups.get(group_id)
         subscribed = [topic for topic, _count in group.topics] if group is not None and group.members else []
@@ -377,7 +377,7 @@ class ConsumerGroups:
         kept = [topic for topic, _count in group.topics] if group.members else []
         return offsets.expired(now, retention_us, lambda value: value.committed_us, kept)
 
-    def dismiss(self, group_id: str) -> None:
+    def remove(self, group_id: str) -> None:
         """Remove an empty group: it is deleted, or a classic group takes its name."""
         group = self.groups.pop(group_id, None)
         if group is not None:
@@ -390,7 +390,7 @@ class ConsumerGroups:
         for group_id, group in list(self.groups.items()):
             holder = self._registry.groups.get(group_id)
             if not group.members and (holder is None or holder.offsets.empty):
-                self.dismiss(group_id)
+                self.remove(group_id)
 
     def deleted(self) -> None:
         """A partition was removed from the broker's metadata."""
@@ -408,7 +408,7 @@ class ConsumerGroups:
         for group_id, group in found.items():
             if group.epoch:
                 self.groups[group_id] = group
-                group.begin_anew(self._port.now, self._config.session_us)
+                group.restart_deadlines(self._port.now, self._config.session_us)
         self._wake()
 
     def resigned(self, number: int) -> None:

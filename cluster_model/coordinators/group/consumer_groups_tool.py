@@ -197,7 +197,7 @@ class PartitionOffsets(NamedTuple):
     committed: int = -1
     start: int = -1
     end: int = -1
-    found: int = -1
+    found_by_time: int = -1
 
 
 class Reset(NamedTuple):
@@ -227,7 +227,11 @@ def new_offset(strategy: Strategy, partition: str, value: int, known: PartitionO
     if strategy is Strategy.TO_CURRENT:
         return Reset(known.end if known.committed < 0 else known.committed)
     if strategy.by_time:
-        return Reset(known.found) if known.found >= 0 else Reset(known.end, _no_timestamp_warning(partition))
+        return (
+            Reset(known.found_by_time)
+            if known.found_by_time >= 0
+            else Reset(known.end, _no_timestamp_warning(partition))
+        )
     if strategy is Strategy.SHIFT_BY:
         if known.committed < 0:
             reason = "since there is no current committed offset"

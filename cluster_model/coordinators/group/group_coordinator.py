@@ -112,7 +112,7 @@ class AutoTopicCreationManager:
         self._pending: dict[str, _PendingCreation] = {}
         self._correlation = 0
 
-    def look(self, topic: str) -> None:
+    def create_if_missing(self, topic: str) -> None:
         """Create a topic if the metadata cache lists none of its partitions.
 
         No request is sent while one is in flight, while no controller is known, or if the version has no such topic.
@@ -178,7 +178,7 @@ def described(group_id: str, group: GroupMetadata | None) -> DescribedGroup:
     members = tuple(
         [
             DescribedMember(
-                member.member_id, member.instance, member.says.client_id, member.says.host,
+                member.member_id, member.instance, member.join_metadata.client_id, member.join_metadata.host,
                 member.metadata(group.protocol) if stable else None, member.assignment if stable else NOTHING,
             )
             for member in group.members.values()
@@ -250,10 +250,10 @@ class GroupCoordinator:
         "_port",
         "_profile",
         "_since",
+        "consumer_groups",
         "gate",
         "handlers",
         "members",
-        "modern",
         "registry",
         "topic",
     )  # fmt: skip
@@ -288,10 +288,10 @@ class GroupCoordinator:
             port, hosted, self.members.rebalancing, partitions[OFFSETS], config.commit_timeout_us,
             config.max_size,
         )  # fmt: skip
-        self.modern = ConsumerGroups(port, modern[0], hosted, self.registry, draw, *modern[1:])
+        self.consumer_groups = ConsumerGroups(port, modern[0], hosted, self.registry, draw, *modern[1:])
         """Groups of the consumer protocol; their commits are kept in a classic group of the same name."""
-        self.registry.on_modern = self.modern.loaded
-        self.modern.on_new = self._await_expiry
+        self.registry.on_modern = self.consumer_groups.loaded
+        self.consumer_groups.on_new = self._await_expiry
         self.gate: Callable[[int, str, TxnOffsetCommitRequest], bool] | None = None
         """Holds back a transaction's first commit until the transaction is verified (KIP-890)."""
         self._since = 0
@@ -303,7 +303,7 @@ class GroupCoordinator:
             JoinGroupRequest: self._join,
             SyncGroupRequest: self._sync,
             HeartbeatRequest: self._heartbeat,
-            **self.modern.handlers,
+            **self.consumer_groups.handlers,
             LeaveGroupRequest: self._leave,
             OffsetCommitRequest: self._commit,
             OffsetFetchRequest: self._fetch,
@@ -318,7 +318,7 @@ class GroupCoordinator:
         response = find(request, self._partitions, self._hosted.states, self._hosted.metadata.live)
         self._port.send(source, response)
         if response.error == KafkaError.COORDINATOR_NOT_AVAILABLE:
-            self._maker.look(TOPIC_OF[request.key_type])
+            self._maker.create_if_missing(TOPIC_OF[request.key_type])
 
     # -- members ----------------------------------------------------------------------------------------------------
 
@@ -335,15 +335,15 @@ class GroupCoordinator:
             error = KafkaError.INVALID_SESSION_TIMEOUT
         if not error and group is None and request.member_id:
             error = KafkaError.UNKNOWN_MEMBER_ID
-        if not error and self.modern.occupied(request.group_id):
+        if not error and self.consumer_groups.has_members(request.group_id):
             error = KafkaError.INCONSISTENT_GROUP_PROTOCOL
         if error:
             self._port.send(source, join_error(ResponseTarget(source, request.correlation), request.member_id, error))
             return
-        self.modern.dismiss(request.group_id)
+        self.consumer_groups.remove(request.group_id)
         group = group or self._create(request.group_id)
         self.members.join(group, self._port.now, source, request)
-        self.registry.settle(group)
+        self.registry.run_effects(group)
 
     def _create(self, group_id: str) -> GroupMetadata:
         self._await_expiry()
@@ -360,7 +360,7 @@ class GroupCoordinator:
             self._port.send(source, SyncGroupResponse(request.correlation, error))
             return
         self.members.sync(group, self._port.now, source, request)
-        self.registry.settle(group)
+        self.registry.run_effects(group)
 
     def _heartbeat(self, source: int, request: HeartbeatRequest) -> None:
         error = self._request_error(request.group_id, request.group_instance_id)
@@ -371,7 +371,7 @@ class GroupCoordinator:
             error = KafkaError.UNKNOWN_MEMBER_ID
         elif not error and group is not None:
             error = self.members.heartbeat(group, self._port.now, request)
-            self.registry.settle(group)
+            self.registry.run_effects(group)
         self._port.send(source, HeartbeatResponse(request.correlation, error))
 
     def _leave(self, source: int, request: LeaveGroupRequest) -> None:
@@ -390,7 +390,7 @@ class GroupCoordinator:
                 outcome = self.members.leave(group, self._port.now, leaving)
             outcomes.append(outcome)
         if group is not None:
-            self.registry.settle(group)
+            self.registry.run_effects(group)
         self._port.send(source, LeaveGroupResponse(request.correlation, NONE, tuple(outcomes)))
 
     # -- offsets ----------------------------------------------------------------------------------------------------
@@ -398,12 +398,12 @@ class GroupCoordinator:
     def _commit(self, source: int, request: OffsetCommitRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
         group = self.registry.groups.get(request.group_id)
-        modern = self.modern.may_commit(request)
+        modern = self.consumer_groups.may_commit(request)
         if not error and group is None:
             if request.generation_id < 0 or modern is not None:
                 group = self._create(request.group_id)
             else:
-                error = self.modern.unknown(request.version)
+                error = self.consumer_groups.unknown(request.version)
         if not error and group is not None:
             error = may_commit(group, request) if modern is None else modern
         results = check_offsets(request, self._hosted.states, self._config.metadata_bytes)
@@ -412,7 +412,7 @@ class GroupCoordinator:
             if request.member_id in group.members:
                 group.stay_alive(group.members[request.member_id], now)
             offsets = to_commit(request, results, now, self._profile, self._config)
-            self.registry.settle(group)
+            self.registry.run_effects(group)
             if offsets:
                 self.registry.commit(group, ResponseTarget(source, request.correlation), results, offsets)
                 return
@@ -435,7 +435,7 @@ class GroupCoordinator:
         results = check_offsets(request, self._hosted.states, self._config.metadata_bytes)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
-            modern = self.modern.may_commit_in_transaction(request)
+            modern = self.consumer_groups.may_commit_in_transaction(request)
             error = may_commit_in_transaction(group, request) if modern is None else modern
             offsets = to_commit(request, results, self._port.now, self._profile, self._config)
             if not error and offsets:
@@ -448,7 +448,7 @@ class GroupCoordinator:
     def _fetch(self, source: int, request: OffsetFetchRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
         group = self.registry.groups.get(request.group_id)
-        error = error or self.modern.may_fetch(request)
+        error = error or self.consumer_groups.may_fetch(request)
         stable = request.require_stable and self._profile.stable_offsets
         answers = () if error else fetched(group, request, stable=stable)
         self._port.send(source, OffsetFetchResponse(request.correlation, error, answers))
@@ -467,15 +467,17 @@ class GroupCoordinator:
 
     def described(self, group_id: str, *, classic: bool = False) -> DescribedGroup:
         """Describe a group of either protocol; an unknown group is Dead."""
-        modern = self.modern.described(group_id, classic=classic)
+        modern = self.consumer_groups.described(group_id, classic=classic)
         return modern or described(group_id, self.registry.groups.get(group_id))
 
     def _list(self, source: int, request: ListGroupsRequest) -> None:
         error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS if self.registry.loading else NONE
         if not self._profile.group_membership:
             error = UNSUPPORTED
-        classic = [group for group in self.registry.groups.values() if group.group_id not in self.modern.groups]
-        found = asked((*listed(classic), *self.modern.listed()), request)
+        classic = [
+            group for group in self.registry.groups.values() if group.group_id not in self.consumer_groups.groups
+        ]
+        found = asked((*listed(classic), *self.consumer_groups.listed()), request)
         self._port.send(source, ListGroupsResponse(request.correlation, error, found))
 
     def _delete(self, source: int, request: DeleteGroupsRequest) -> None:
@@ -487,11 +489,11 @@ class GroupCoordinator:
         if error:
             return error
         group = self.registry.groups.get(group_id)
-        if group is None and group_id not in self.modern.groups:
+        if group is None and group_id not in self.consumer_groups.groups:
             return KafkaError.GROUP_ID_NOT_FOUND
-        if self.modern.occupied(group_id) or (group is not None and group.state is not GroupState.EMPTY):
+        if self.consumer_groups.has_members(group_id) or (group is not None and group.state is not GroupState.EMPTY):
             return KafkaError.NON_EMPTY_GROUP
-        self.modern.dismiss(group_id)
+        self.consumer_groups.remove(group_id)
         if group is not None:
             self.registry.clean(group, group.offsets.clear())
         return NONE
@@ -500,13 +502,13 @@ class GroupCoordinator:
         error = self.registry.status(request.group_id, nameless=True) if self._profile.offset_delete else UNSUPPORTED
         group = self.registry.groups.get(request.group_id)
         results: tuple[tuple[str, int], ...] = ()
-        if not error and group is None and request.group_id in self.modern.groups:
+        if not error and group is None and request.group_id in self.consumer_groups.groups:
             group = self._create(request.group_id)  # its members have committed nothing yet
         if not error and group is None:
             error = KafkaError.GROUP_ID_NOT_FOUND
         elif not error and group is not None:
             error, results = deletable(group, request.partitions, self._hosted.states)
-            results = self.modern.spared(request.group_id, results)
+            results = self.consumer_groups.check_deletable(request.group_id, results)
             self.registry.clean(group, group.offsets.remove([name for name, failure in results if not failure]))
         self._port.send(source, OffsetDeleteResponse(request.correlation, error, results))
 
@@ -519,7 +521,7 @@ class GroupCoordinator:
     def stopped(self) -> None:
         """The process died."""
         self.registry.stopped()
-        self.modern.stopped()
+        self.consumer_groups.stopped()
         self._maker.stopped()
         self._expiry.forget()
 
@@ -529,12 +531,12 @@ class GroupCoordinator:
             self.registry.rang()
         elif timer[0] == LOADED:
             self.registry.read(timer[1], timer[2])
-            if self.registry.groups or self.modern.groups:
+            if self.registry.groups or self.consumer_groups.groups:
                 self._await_expiry()
         elif timer[0] == EXPIRY:
             self._expire()
         else:
-            return self.modern.on_timer(timer)
+            return self.consumer_groups.on_timer(timer)
         return True
 
     def _await_expiry(self) -> None:
@@ -547,13 +549,13 @@ class GroupCoordinator:
         if not self._expiry.rang():
             return
         for group in list(self.registry.groups.values()):
-            old = self.modern.expired(group.group_id, self._port.now, self._config.retention_us)
+            old = self.consumer_groups.expired(group.group_id, self._port.now, self._config.retention_us)
             if old is None:
                 old = expired(group, self._port.now, self._profile, self._config.retention_us)
             self._report_expired(group, old)
             self.registry.clean(group, group.offsets.expire(old))
-        self.modern.clean()
-        if self.registry.groups or self.modern.groups:
+        self.consumer_groups.clean()
+        if self.registry.groups or self.consumer_groups.groups:
             self._await_expiry()
 
     def _report_expired(self, group: GroupMetadata, partitions: list[str]) -> None:
@@ -576,7 +578,7 @@ class GroupCoordinator:
     def resigned(self, partition: str) -> None:
         """The broker lost the leadership of a partition of ``__consumer_offsets``."""
         self.registry.resigned(_index(partition))
-        self.modern.resigned(_index(partition))
+        self.consumer_groups.resigned(_index(partition))
 
     def transaction_ended(self, partition: str, producer_id: int, *, committed: bool) -> None:
         """A transaction marker is replicated in a partition of ``__consumer_offsets`` (``onTransactionCompleted``)."""
@@ -585,25 +587,25 @@ class GroupCoordinator:
     def deleted(self, partition: str) -> None:
         """A partition was deleted: its commits are removed."""
         self.registry.deleted(partition)
-        self.modern.deleted()
+        self.consumer_groups.deleted()
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
         """Handle the result of a write."""
         if token < 0:
-            self.modern.appended(-token, error)
+            self.consumer_groups.appended(-token, error)
         else:
             self.registry.appended(token, error, base)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        return (self.registry.save(), self._since, self._expiry.save(), self.modern.save(), self._maker.save())
+        return (self.registry.save(), self._since, self._expiry.save(), self.consumer_groups.save(), self._maker.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
         registry, self._since, expiry, modern, maker = saved
         self.registry.load(registry)
         self._expiry.load(expiry)
-        self.modern.load(modern)
+        self.consumer_groups.load(modern)
         self._maker.load(maker)
 
 

@@ -85,13 +85,13 @@ class JoinMetadata(NamedTuple):
 class MemberMetadata:
     """A member of a group. ``deadline`` is the end of its session, -1 for none and while a join or sync waits."""
 
-    __slots__ = ("assignment", "deadline", "instance", "is_new", "joining", "member_id", "says", "syncing")
+    __slots__ = ("assignment", "deadline", "instance", "is_new", "join_metadata", "joining", "member_id", "syncing")
 
     def __init__(self, member_id: str, instance: str, says: JoinMetadata) -> None:
         self.member_id = member_id
         self.instance = instance
         """Instance id of a static member (KIP-345), else empty."""
-        self.says = says
+        self.join_metadata = says
         self.assignment: Assignment = NOTHING
         self.joining: ResponseTarget | None = None
         self.syncing: ResponseTarget | None = None
@@ -106,16 +106,16 @@ class MemberMetadata:
 
     def metadata(self, protocol: str) -> Subscription:
         """Subscription of the member for one assignor."""
-        return next(known.metadata for known in self.says.protocols if known.name == protocol)
+        return next(known.metadata for known in self.join_metadata.protocols if known.name == protocol)
 
     def vote(self, candidates: list[str]) -> str:
         """First of the member's assignors that is a candidate."""
-        return next(known.name for known in self.says.protocols if known.name in candidates)
+        return next(known.name for known in self.join_metadata.protocols if known.name in candidates)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         return (
-            self.member_id, self.instance, self.says, self.assignment, self.joining, self.syncing, self.is_new,
+            self.member_id, self.instance, self.join_metadata, self.assignment, self.joining, self.syncing, self.is_new,
             self.deadline,
         )  # fmt: skip
 
@@ -432,7 +432,7 @@ class GroupMetadata:
 
     __slots__ = (
         "effects", "generation", "group_id", "initial_delay_us", "initial_left_us", "instances",
-        "is_initial", "join_deadline", "leader", "members", "newcomer", "offsets", "pending", "protocol",
+        "is_initial", "join_deadline", "leader", "members", "new_member_added", "offsets", "pending", "protocol",
         "protocol_type", "serial", "since_us", "state", "sync_deadline", "topics", "unsynced", "wakes",
     )  # fmt: skip
 
@@ -455,7 +455,7 @@ class GroupMetadata:
         """Member ids without a join yet → time at which they expire."""
         self.topics: tuple[str, ...] | None = None
         """Topics subscribed to in this generation, None if unknown."""
-        self.newcomer = False
+        self.new_member_added = False
         """Whether a member joined during the initial delay."""
         self.join_deadline = NEVER
         """Latest end of the joining phase."""
@@ -487,8 +487,8 @@ class GroupMetadata:
         members = tuple(
             [
                 StoredMember(
-                    member.member_id, member.instance, member.says.client_id, member.says.host,
-                    member.says.rebalance_us, member.says.session_us, member.metadata(self.protocol),
+                    member.member_id, member.instance, member.join_metadata.client_id, member.join_metadata.host,
+                    member.join_metadata.rebalance_us, member.join_metadata.session_us, member.metadata(self.protocol),
                     assignments.get(member.member_id, NOTHING),
                 )
                 for member in self.members.values()
@@ -499,9 +499,9 @@ class GroupMetadata:
 
     def stay_alive(self, member: MemberMetadata, now: int) -> None:
         """Restart a member's session after a request of it."""
-        member.deadline = self.wake_at(now + member.says.session_us)
+        member.deadline = self.wake_at(now + member.join_metadata.session_us)
 
-    def become(self, state: GroupState, now: int) -> None:
+    def transition_to(self, state: GroupState, now: int) -> None:
         """Change the state."""
         self.state = state
         self.since_us = now
@@ -551,7 +551,7 @@ class GroupMetadata:
     @property
     def rebalance_us(self) -> int:
         """Longest rebalance timeout of any member."""
-        return max((member.says.rebalance_us for member in self.members.values()), default=0)
+        return max((member.join_metadata.rebalance_us for member in self.members.values()), default=0)
 
     def elect(self) -> bool:
         """Elect a leader among the joined members, the old one if possible; False if none joined."""
@@ -569,7 +569,7 @@ class GroupMetadata:
 
     def candidates(self) -> list[str]:
         """Assignors that every member supports."""
-        names = [[protocol.name for protocol in member.says.protocols] for member in self.members.values()]
+        names = [[protocol.name for protocol in member.join_metadata.protocols] for member in self.members.values()]
         return [name for name in names[0] if all(name in supported for supported in names)]
 
     def supports(self, protocol_type: str, protocols: tuple[MemberProtocol, ...]) -> bool:
@@ -599,7 +599,7 @@ class GroupMetadata:
             topics.update(dict.fromkeys(member.metadata(self.protocol).topics))
         return tuple(topics)
 
-    def roll(self) -> tuple[JoinGroupMember, ...]:
+    def member_list(self) -> tuple[JoinGroupMember, ...]:
         """Members as they are sent to the leader."""
         return tuple(
             [
@@ -631,9 +631,9 @@ class GroupMetadata:
         return (
             self.group_id, self.serial, self.state.value, self.since_us, self.protocol_type, self.generation,
             self.protocol, self.leader, tuple([member.save() for member in self.members.values()]),
-            tuple(self.instances.items()), tuple(self.pending.items()), self.topics, self.newcomer, self.join_deadline,
-            self.is_initial, self.initial_delay_us, self.initial_left_us, self.sync_deadline, tuple(self.unsynced),
-            self.offsets.save(),
+            tuple(self.instances.items()), tuple(self.pending.items()), self.topics, self.new_member_added,
+            self.join_deadline, self.is_initial, self.initial_delay_us, self.initial_left_us, self.sync_deadline,
+            tuple(self.unsynced), self.offsets.save(),
         )  # fmt: skip
 
     @classmethod
@@ -644,7 +644,7 @@ class GroupMetadata:
         self.state = GroupState(state)
         (
             self.protocol_type, self.generation, self.protocol, self.leader, members, instances, pending, self.topics,
-            self.newcomer, self.join_deadline, self.is_initial, self.initial_delay_us, self.initial_left_us,
+            self.new_member_added, self.join_deadline, self.is_initial, self.initial_delay_us, self.initial_left_us,
             self.sync_deadline, unsynced, offsets,
         ) = rest  # fmt: skip
         self.members = {each[0]: MemberMetadata.loaded(each) for each in members}

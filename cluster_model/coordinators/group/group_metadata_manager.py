@@ -191,7 +191,7 @@ class GroupMetadataManager:
 
     # -- effects ----------------------------------------------------------------------------------------------------
 
-    def settle(self, group: GroupMetadata) -> None:
+    def run_effects(self, group: GroupMetadata) -> None:
         """Execute a group's effects. A write may end at once; its consequences are then executed here, too."""
         effects, group.effects = group.effects, []
         for effect in effects:
@@ -247,7 +247,7 @@ class GroupMetadataManager:
             self._commit_appended(group, wait, error, base)
         elif group is not None:
             self._rebalancing.stored(group, self._port.now, wait.purpose, store_error(error))
-            self.settle(group)
+            self.run_effects(group)
         elif isinstance(wait.purpose, StaticMemberReplaced):
             caller = wait.purpose.caller
             self._port.send(caller.source, join_error(caller, wait.purpose.asked_id, KafkaError.NOT_COORDINATOR))
@@ -275,7 +275,7 @@ class GroupMetadataManager:
         if self._alarm.rang():
             for group in list(self.groups.values()):
                 self._rebalancing.expire(group, self._port.now)
-                self.settle(group)
+                self.run_effects(group)
 
     # -- removal ----------------------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class GroupMetadataManager:
         """
         records = [encode(OffsetRecord(group.group_id, partition, None)) for partition in removed]
         if group.state is GroupState.EMPTY and group.offsets.empty:
-            group.become(GroupState.DEAD, self._port.now)
+            group.transition_to(GroupState.DEAD, self._port.now)
             del self.groups[group.group_id]
             if group.generation > 0:  # otherwise it was never written
                 records.append(encode(GroupRecord(group.group_id, None)))
@@ -347,7 +347,7 @@ class GroupMetadataManager:
     def _loaded(self, group: GroupMetadata) -> None:
         if len(group.members) > self.max_size:
             self._rebalancing.prepare(group, self._port.now)
-        self.settle(group)
+        self.run_effects(group)
 
     def resigned(self, number: int) -> None:
         """The broker lost a partition: answer waiting requests, and forget its groups."""
@@ -358,7 +358,7 @@ class GroupMetadataManager:
         for group in [each for each in self.groups.values() if self.partition_of(each.group_id) == number]:
             del self.groups[group.group_id]
             _dismiss(group)
-            self.settle(group)
+            self.run_effects(group)
 
     def stopped(self) -> None:
         """The process died; its memory is lost."""

@@ -77,7 +77,7 @@ class RebalanceRules:
             group.join_deadline = group.wake_at(now + delay)
         else:
             self._await_joins(group, now)
-        group.become(GroupState.PREPARING, now)
+        group.transition_to(GroupState.PREPARING, now)
         self.check_joined(group, now)
 
     def _await_joins(self, group: GroupMetadata, now: int) -> None:
@@ -93,8 +93,8 @@ class RebalanceRules:
 
     def join_over(self, group: GroupMetadata, now: int) -> None:
         """End the joining phase, or extend the initial delay (``InitialDelayedJoin.onComplete``)."""
-        if group.is_initial and group.newcomer and group.initial_left_us:
-            group.newcomer = False
+        if group.is_initial and group.new_member_added and group.initial_left_us:
+            group.new_member_added = False
             delay = min(self._config.initial_delay_us, group.initial_left_us)
             group.initial_left_us = max(group.initial_left_us - group.initial_delay_us, 0)
             group.initial_delay_us = delay
@@ -116,10 +116,10 @@ class RebalanceRules:
         group.protocol = group.vote() if group.members else ""
         group.topics = group.subscribed()
         if not group.members:
-            group.become(GroupState.EMPTY, now)
+            group.transition_to(GroupState.EMPTY, now)
             group.store(GroupEmptied(), {})
             return
-        group.become(GroupState.COMPLETING, now)
+        group.transition_to(GroupState.COMPLETING, now)
         for member in group.members.values():
             self.answer_join(group, member, leads=member.member_id == group.leader)
             group.stay_alive(member, now)
@@ -134,9 +134,9 @@ class RebalanceRules:
         """Answer a delayed join with the generation; ``leader`` is sent in place of the true one."""
         caller, member.joining = member.joining, None
         if caller is not None:
-            self.welcome(group, caller, member.member_id, leads=leads, leader=leader, skip=skip)
+            self.send_generation(group, caller, member.member_id, leads=leads, leader=leader, skip=skip)
 
-    def welcome(
+    def send_generation(
         self,
         group: GroupMetadata,
         caller: ResponseTarget,
@@ -147,7 +147,7 @@ class RebalanceRules:
         skip: bool = False,
     ) -> None:
         """Respond to a join with the generation."""
-        roll = group.roll() if leads else ()
+        roll = group.member_list() if leads else ()
         message = JoinGroupResponse(
             caller.correlation, 0, group.generation, group.protocol, leader or group.leader, member_id, roll, skip
         )
@@ -207,7 +207,7 @@ class RebalanceRules:
                             group.members[member_id].assignment = assignment
                     for member in group.members.values():
                         self.answer_sync(group, member, now)
-                    group.become(GroupState.STABLE, now)
+                    group.transition_to(GroupState.STABLE, now)
         elif isinstance(purpose, StaticMemberReplaced):
             self._replacement_stored(group, now, purpose, error)
 
@@ -217,7 +217,7 @@ class RebalanceRules:
         member = group.members.get(purpose.new_id)
         if error:
             if member is not None:
-                member.says, member.joining = purpose.before, None
+                member.join_metadata, member.joining = purpose.before, None
                 group.rename(purpose.new_id, purpose.old_id)
                 group.stay_alive(member, now)
             group.answer(purpose.caller, join_error(purpose.caller, purpose.asked_id, error))
@@ -230,10 +230,10 @@ class RebalanceRules:
 
     # -- removal of members -----------------------------------------------------------------------------------------
 
-    def admit(self, group: GroupMetadata, member: MemberMetadata, protocol_type: str, now: int) -> None:
+    def add_member(self, group: GroupMetadata, member: MemberMetadata, protocol_type: str, now: int) -> None:
         """Add a new member; one whose join is not answered is removed after five minutes (KAFKA-7610, 2.2)."""
         if group.state is GroupState.PREPARING and group.generation == 0:
-            group.newcomer = True
+            group.new_member_added = True
         group.add(member, protocol_type)
         if self._profile.member_id_required:
             member.deadline = group.wake_at(now + NEW_MEMBER_US)
@@ -367,7 +367,7 @@ class MembershipRules:
     ) -> None:
         member = MemberMetadata(member_id, request.group_instance_id, self._join_metadata(caller, request))
         member.joining = caller
-        self.rebalancing.admit(group, member, request.protocol_type, now)
+        self.rebalancing.add_member(group, member, request.protocol_type, now)
 
     def _join_known(self, group: GroupMetadata, now: int, caller: ResponseTarget, request: JoinGroupRequest) -> None:
         member_id = request.member_id
@@ -380,17 +380,17 @@ class MembershipRules:
             return
         member = group.members[member_id]
         leads = member_id == group.leader
-        same = member.says.protocols == request.protocols
+        same = member.join_metadata.protocols == request.protocols
         if group.state is GroupState.COMPLETING and same:
             # It has not received the response to its first join: send it again.
-            self.rebalancing.welcome(group, caller, member_id, leads=leads)
+            self.rebalancing.send_generation(group, caller, member_id, leads=leads)
         elif group.state is GroupState.STABLE and same and not leads:
-            self.rebalancing.welcome(group, caller, member_id, leads=False)
+            self.rebalancing.send_generation(group, caller, member_id, leads=False)
         elif group.state in (GroupState.EMPTY, GroupState.DEAD):
             group.answer(caller, join_error(caller, member_id, UNKNOWN_MEMBER))
         else:
             # A leader that rejoins a stable group may have a reason that no metadata shows, such as new partitions.
-            member.says, member.joining = self._join_metadata(caller, request), caller
+            member.join_metadata, member.joining = self._join_metadata(caller, request), caller
             self.rebalancing.maybe_prepare(group, now)
 
     def _replace(
@@ -398,11 +398,11 @@ class MembershipRules:
     ) -> None:
         """Replace the process of a static member, and fence the old one (``updateStaticMemberAndRebalance``)."""
         leader, old_id = group.leader, group.instances[request.group_instance_id]
-        before = group.members[old_id].says
+        before = group.members[old_id].join_metadata
         member = self._fence(group, old_id)
         group.rename(old_id, new_id)
         group.stay_alive(member, now)
-        member.says, member.joining = self._join_metadata(caller, request), caller
+        member.join_metadata, member.joining = self._join_metadata(caller, request), caller
         if group.state is GroupState.STABLE and group.vote() == group.protocol:
             skip = self._profile.skip_assignment and request.version >= KNOWS_SKIPPING
             purpose = StaticMemberReplaced(caller, request.member_id, old_id, new_id, before, leader, skip)

@@ -82,7 +82,7 @@ class TransactionConfig:
             abort_check_us=own.us("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
             remove_check_us=own.us("transaction.remove.expired.transaction.cleanup.interval.ms"),
             request_timeout_us=own.us("request.timeout.ms"),
-            verifies=profile.verifies_transactions and own.truth("transaction.partition.verification.enable"),
+            verifies=profile.verifies_transactions and own.boolean("transaction.partition.verification.enable"),
         )
 
 
@@ -237,7 +237,7 @@ class TransactionCoordinator:
         marking = connections.open(config.request_timeout_us, asks_versions=False)
         self.sender = MarkerSender(
             marking.client, hosted, config.request_timeout_us, self._all_marked,
-            lambda request: self.marking.asked(own, request),
+            lambda request: self.marking.write_markers(own, request),
         )  # fmt: skip
         marking.failed = self.sender.on_disconnect
         self._since = 0
@@ -250,7 +250,7 @@ class TransactionCoordinator:
             AddPartitionsToTxnResponse: self.verifier.answered,
             AddOffsetsToTxnRequest: self._add_offsets,
             EndTxnRequest: self._end,
-            WriteTxnMarkersRequest: self.marking.asked,
+            WriteTxnMarkersRequest: self.marking.write_markers,
             WriteTxnMarkersResponse: self.sender.answered,
             **TransactionDescriptions(port, profile, hosted, self.registry, self.sender.left).handlers,
         }
@@ -268,7 +268,7 @@ class TransactionCoordinator:
     def _init(self, source: int, request: InitProducerIdRequest) -> None:
         transactional_id = request.transactional_id
         if transactional_id is None:
-            self._ids.asked(source, request)
+            self._ids.handle_init_producer_id(source, request)
             return
         error = self._request_error(transactional_id)
         if error in (NONE, KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS) and not (
@@ -348,14 +348,14 @@ class TransactionCoordinator:
 
     def _add_error(self, transactional_id: str, producer_id: int, epoch: int) -> KafkaError:
         metadata = self.registry.ids.get(transactional_id)
-        return KafkaError.INVALID_PRODUCER_ID_MAPPING if metadata is None else metadata.may_add(producer_id, epoch)
+        return KafkaError.INVALID_PRODUCER_ID_MAPPING if metadata is None else metadata.check_add(producer_id, epoch)
 
     def _add(
         self, transactional_id: str, producer_id: int, epoch: int, partitions: tuple[str, ...], after: WritePurpose
     ) -> bool:
         """Add partitions to a transaction; False if rejected, or if they are in it already and nothing is written."""
         metadata = self.registry.ids.get(transactional_id)
-        if metadata is None or metadata.may_add(producer_id, epoch):
+        if metadata is None or metadata.check_add(producer_id, epoch):
             return False
         if metadata.state is TxnState.ONGOING and all(
             partition in metadata.value.partitions for partition in partitions

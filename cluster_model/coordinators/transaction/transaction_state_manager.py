@@ -245,7 +245,7 @@ class TransactionMetadata:
             or (producer_id == value.previous_producer_id and epoch >= LAST_EPOCH)
         )
 
-    def may_add(self, producer_id: int, epoch: int) -> KafkaError:
+    def check_add(self, producer_id: int, epoch: int) -> KafkaError:
         """Check whether this producer can add partitions (``handleAddPartitionsToTransaction``)."""
         if producer_id != self.value.producer_id:
             return KafkaError.INVALID_PRODUCER_ID_MAPPING

@@ -92,7 +92,7 @@ class TransactionVerifier:
         self._correlation = 0
         self._alarm = Alarm(port, LIVENESS)
 
-    def holds(self, source: int, partition: str, write: Write) -> bool:
+    def verify(self, source: int, partition: str, write: Write) -> bool:
         """Verify a write unless its transaction is open in the partition; return whether the write has to wait."""
         if not write.transactional_id or self._hosted.is_open(partition, write.producer_id, write.producer_epoch):
             return False

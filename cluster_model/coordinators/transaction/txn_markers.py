@@ -219,7 +219,7 @@ class MarkerWriter:
         """Token of an append → (request, partition)."""
         self._number = 0
 
-    def asked(self, source: int, request: WriteTxnMarkersRequest) -> None:
+    def write_markers(self, source: int, request: WriteTxnMarkersRequest) -> None:
         """Write the marker to every partition of the request; the response waits for all of them."""
         marker = request.marker
         self._number += 1

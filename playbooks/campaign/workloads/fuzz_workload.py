@@ -60,7 +60,7 @@ def row_of(swarm: RunOptions, driven: StormResult, cluster: Cluster, listed: tup
         "strikes": len(driven.strikes),
         "refused": driven.refused,
         "waited": driven.waited,
-        "met": driven.met,
+        "met": driven.states_reached,
         "settled_us": driven.settled_us,
         "recovery_us": driven.recovery_us,
         **counts_of(driven.result),

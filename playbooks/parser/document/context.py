@@ -131,7 +131,7 @@ class ErrorNotes:
     path: str
     problems: list[Problem] = field(default_factory=list)
     facts: PlaybookNames = field(default_factory=PlaybookNames)
-    unsure: list[Problem] = field(default_factory=list)
+    uncertain: list[Problem] = field(default_factory=list)
     """Problems about values that are unknown, which therefore are no errors."""
     root: Mapping | None = None
     """The whole file, for parts that depend on other parts of it."""
@@ -141,9 +141,9 @@ class ErrorNotes:
     """Their declared values, as far as they have any."""
 
     @property
-    def told(self) -> list[Problem]:
+    def errors(self) -> list[Problem]:
         """The problems that are certainly errors."""
-        return [problem for problem in self.problems if problem not in self.unsure]
+        return [problem for problem in self.problems if problem not in self.uncertain]
 
     def problem(self, node: Node, key: str, message: str, column: int = 0) -> None:
         """Add an error at ``node``, or at another column of its line; in the file of the node."""
@@ -153,7 +153,7 @@ class ErrorNotes:
         problem = Problem(origin.path or self.path, node.line, column or node.column, key, message)
         self.problems.append(problem)
         if origin.unknown:
-            self.unsure.append(problem)
+            self.uncertain.append(problem)
 
     def refuse(self, node: Node, key: str, allowed: str) -> None:
         """Add the error ``found ..., allowed ...`` at ``node``."""

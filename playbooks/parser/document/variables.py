@@ -106,7 +106,7 @@ class ExpansionSize:
 
     def _refused(self, at: Node, key: str, message: str) -> PlaybookError:
         notes = self.notes or ErrorNotes("")
-        before: list[Problem] = notes.told
+        before: list[Problem] = notes.errors
         single = ErrorNotes(notes.path)
         single.problem(at, key, f"{message}, the most allowed")
         return PlaybookError([*before, *single.problems])

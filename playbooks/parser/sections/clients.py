@@ -359,8 +359,8 @@ KEYS: Final = ByShape(
 class Written(TypedDict):
     """Output fields of a group's specification."""
 
-    to: str
-    to_config: dict[str, Any]
+    output_topic: str
+    output_config: dict[str, Any]
 
 
 def read_output(fields: Fields, profile: Profile, notes: ErrorNotes) -> Written:
@@ -375,7 +375,7 @@ def read_output(fields: Fields, profile: Profile, notes: ErrorNotes) -> Written:
     ):
         if wrong:
             notes.problem(fields.at(key), fields.path(key), wrong)
-    return {"to": topic, "to_config": config}
+    return {"output_topic": topic, "output_config": config}
 
 
 def _wrong_topic(fields: Fields, topic: str, commit: str) -> str:

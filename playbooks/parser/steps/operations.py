@@ -202,7 +202,7 @@ def check_operation(operation: Operation, fields: Fields, notes: ErrorNotes) -> 
         notes.problem(fields.node, fields.key, "found nothing to change, allowed are set, reset or both")
     kafka = notes.facts.kafka
     if kafka is not None and not fields.given("refused") and not fields.given("kafka"):
-        lacking = operation.lacking(Profile.of(kafka).number, "")
+        lacking = operation.unsupported_reason(Profile.of(kafka).number, "")
         if lacking and operation.since:
             notes.problem(
                 fields.at("admin"),

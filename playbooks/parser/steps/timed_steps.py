@@ -178,7 +178,7 @@ def timed_record(verb: str, name: str) -> Record:
         )
         if by_id:
             keys["broker"] = FieldSpec(BrokerId(), "Target broker, instead of target.")
-        if fault.lasting:
+        if fault.is_lasting:
             keys["for"] = FieldSpec(DURATION, "Duration; default: until it is healed.")
         keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
     elif verb == "admin":
@@ -381,11 +381,11 @@ class StepParser:
 
 def facts_in(cluster: Cluster) -> PlaybookNames:
     """Return the names of a running cluster, with those of its external clients."""
-    outside = cluster.outside
+    outside = cluster.external_clients
     return replace(
         facts_of(cluster.spec),
         outside_groups=outside.groups,
-        outside_producers=tuple(outside.manners.transactional_ids),
+        outside_producers=tuple(outside.settings.transactional_ids),
     )
 
 

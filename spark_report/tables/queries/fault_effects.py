@@ -102,7 +102,7 @@ class FaultImpact:
         self._lasts: dict[str, int] = {}
         """Partition, or empty for any → end of its last trouble there."""
 
-    def suffers(self, row: Row) -> None:
+    def add_trouble(self, row: Row) -> None:
         """Attribute a trouble to the fault."""
         self.shown.append((int(row["seq"]), row["kind"]))
         self.troubles.append(row)
@@ -263,7 +263,7 @@ class Effects:
             return min(_touched(fault, *groups), 3 if fault.everywhere or anything else _NEVER)
 
         for fault in self._given(row, rank, self._may_explain(row)):
-            fault.suffers(row)
+            fault.add_trouble(row)
 
     def alerts(self, rows: Sequence[Row]) -> None:
         """Attribute alerts: each detects the faults with an effect that its metric counts, while its condition held."""

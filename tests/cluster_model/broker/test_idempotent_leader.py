@@ -181,7 +181,7 @@ def ids(broker: int, count: int) -> tuple[ProducerIdManager, list[int]]:
 def given(giver: ProducerIdManager, wire: Any, count: int) -> list[int]:
     del wire.sent[:]
     for number in range(count):
-        giver.asked(CLIENT, InitProducerIdRequest(number))
+        giver.handle_init_producer_id(CLIENT, InitProducerIdRequest(number))
     answers = [message for _to, message in wire.sent]
     assert all(isinstance(answer, InitProducerIdResponse) and not answer.error for answer in answers)
     assert {answer.producer_epoch for answer in answers} == {0}
@@ -211,6 +211,6 @@ def test_a_broker_that_has_been_told_nothing_yet_has_no_ids(known: bool) -> None
     wire: Any = Wire(1)
     metadata = BrokerMetadata()
     metadata.live = {1: 0} if known else {}
-    ProducerIdManager(wire, metadata).asked(CLIENT, InitProducerIdRequest(5))
+    ProducerIdManager(wire, metadata).handle_init_producer_id(CLIENT, InitProducerIdRequest(5))
     (answer,) = [message for _to, message in wire.sent]
     assert (answer.correlation, answer.error) == (5, 0 if known else E.COORDINATOR_LOAD_IN_PROGRESS)

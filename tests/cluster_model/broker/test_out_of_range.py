@@ -47,21 +47,21 @@ def out_of_range(kafka: str = "2.0", *, unclean: bool = False) -> tuple[LeaderRi
     assert following is not None
     following.truncating = False
     rig.replica.hw = 4
-    assert refused(following, E.OFFSET_OUT_OF_RANGE) is FetcherAction.GO_ON
+    assert refused(following, E.OFFSET_OUT_OF_RANGE) is FetcherAction.CONTINUE
     rig.events.clear()
     return rig, following
 
 
 def refused(following: FollowerState, error: KafkaError) -> FetcherAction:
-    asked: FetchPartition = following.question()
+    asked: FetchPartition = following.next_fetch()
     data = FetchData(P, asked.offset, error, -1, -1, -1, following.replica.log.read(99, 99, 0))
-    return following.answer(0, asked, data)
+    return following.apply_fetch(0, asked, data)
 
 
 @pytest.mark.parametrize(("end", "leo", "hw"), [(9, 9, 4), (3, 3, 3), (0, 0, 0)])
 def test_a_follower_cuts_its_log_where_a_shorter_leader_ends(end: int, leo: int, hw: int) -> None:
     rig, following = out_of_range()
-    assert following.offset_answer(0, 0, end) is FetcherAction.GO_ON
+    assert following.apply_offset(0, 0, end) is FetcherAction.CONTINUE
     assert (rig.replica.log.leo, rig.replica.hw, following.seek) == (leo, hw, None)
 
 
@@ -70,17 +70,17 @@ def test_else_it_asks_where_the_leader_begins_and_starts_anew_if_it_is_behind_th
     start: int, begins: int, ends: int
 ) -> None:
     rig, following = out_of_range()
-    assert following.offset_answer(0, 0, 20) is FetcherAction.GO_ON
+    assert following.apply_offset(0, 0, 20) is FetcherAction.CONTINUE
     assert following.seek is not None
     assert following.seek.earliest
     assert rig.replica.log.leo == 10, "nothing happens before the second answer"
-    assert following.offset_answer(0, 0, start) is FetcherAction.GO_ON
+    assert following.apply_offset(0, 0, start) is FetcherAction.CONTINUE
     assert (rig.replica.log.log_start, rig.replica.log.leo, following.seek) == (begins, ends, None)
 
 
 def test_a_leader_that_ends_where_the_follower_does_is_asked_for_its_start_too() -> None:
     _rig, following = out_of_range()
-    following.offset_answer(0, 0, 10)
+    following.apply_offset(0, 0, 10)
     assert following.seek is not None
     assert following.seek.earliest
 
@@ -96,15 +96,15 @@ def test_a_leader_that_ends_where_the_follower_does_is_asked_for_its_start_too()
 )
 def test_an_error_ends_the_questions(error: KafkaError, outcome: FetcherAction) -> None:
     rig, following = out_of_range("2.6")
-    assert following.offset_answer(0, error, -1) is outcome
+    assert following.apply_offset(0, error, -1) is outcome
     assert (following.seek, rig.replica.log.leo) == (None, 10)
-    assert following.offset_answer(0, 0, 3) is FetcherAction.IGNORED
+    assert following.apply_offset(0, 0, 3) is FetcherAction.IGNORED
 
 
 def test_a_new_role_ends_the_questions() -> None:
     rig, following = out_of_range()
     rig.replica.apply(PartitionState(P, 3, 3, (1, 2, 3), 3, (1, 2, 3)), 0)
-    assert following.offset_answer(0, 0, 3) is FetcherAction.IGNORED
+    assert following.apply_offset(0, 0, 3) is FetcherAction.IGNORED
 
 
 def test_fetch_answers_are_not_taken_while_the_questions_stand() -> None:
@@ -115,7 +115,7 @@ def test_fetch_answers_are_not_taken_while_the_questions_stand() -> None:
 @pytest.mark.parametrize("kafka", ["0.8.2", "0.9", "0.10.2", "0.11", "1.0"])
 def test_up_to_1_0_the_broker_ends_where_unclean_election_is_off(kafka: str, snapshot: SnapshotAssertion) -> None:
     rig, following = out_of_range(kafka)
-    assert following.offset_answer(0, 0, 3) is FetcherAction.EXIT
+    assert following.apply_offset(0, 0, 3) is FetcherAction.EXIT
     assert rig.replica.log.leo == 10, "that is the point"
     assert following.exit_reason == snapshot
 
@@ -123,13 +123,13 @@ def test_up_to_1_0_the_broker_ends_where_unclean_election_is_off(kafka: str, sna
 @pytest.mark.parametrize(("kafka", "unclean"), [("1.0", True), ("0.8.2", True), ("1.1", False), ("3.9", False)])
 def test_it_does_not_where_it_is_on_or_later(kafka: str, unclean: bool) -> None:
     rig, following = out_of_range(kafka, unclean=unclean)
-    assert following.offset_answer(0, 0, 3) is FetcherAction.GO_ON
+    assert following.apply_offset(0, 0, 3) is FetcherAction.CONTINUE
     assert rig.replica.log.leo == 3
 
 
 def test_a_longer_leader_ends_nobody() -> None:
     _rig, following = out_of_range("0.10.2")
-    assert following.offset_answer(0, 0, 11) is FetcherAction.GO_ON
+    assert following.apply_offset(0, 0, 11) is FetcherAction.CONTINUE
 
 
 def listed_offset(replica: Replica | None, request: ListOffsetsRequest) -> tuple[KafkaError, int]:

@@ -148,16 +148,16 @@ def test_a_leader_that_is_replaced_fails_its_appends_before_it_tells_of_it() -> 
     known = hosting.cluster.committed.records[P].state
     state = PartitionState(P, 2, known.leader_epoch + 1, (1, 2, 3), known.partition_epoch + 1, (1, 2, 3))
     broker = hosting.cluster.brokers[1]
-    broker.take(_decisions(state, broker.metadata.live))
+    broker.apply_metadata(_decisions(state, broker.metadata.live))
     assert hosting.coordinators[1].notifications == [
         ("appended", 7, KafkaError.NOT_LEADER_OR_FOLLOWER, -1),
         ("resigned", P),
     ]
     again = state._replace(leader=1, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
-    broker.take(_decisions(again, broker.metadata.live))
+    broker.apply_metadata(_decisions(again, broker.metadata.live))
     assert hosting.coordinators[1].notifications[2:] == [("leads", P, again.leader_epoch)]
     gone = again._replace(leader=NO_LEADER, leader_epoch=again.leader_epoch + 1)
-    broker.take(_decisions(gone, broker.metadata.live))
+    broker.apply_metadata(_decisions(gone, broker.metadata.live))
     assert hosting.coordinators[1].notifications[3:] == [("resigned", P)]
 
 

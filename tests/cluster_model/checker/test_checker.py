@@ -158,7 +158,7 @@ def test_offsets_out_of_bounds_are_reported() -> None:
 
 def ahead_of_its_log(patch: pytest.MonkeyPatch) -> None:
     """A follower applies its leader's HW unchecked, for one response."""
-    real = FollowerState.answer
+    real = FollowerState.apply_fetch
 
     def answer(self: FollowerState, now: int, asked: FetchPartition, data: FetchData) -> FetcherAction:
         outcome = real(self, now, asked, data)
@@ -166,7 +166,7 @@ def ahead_of_its_log(patch: pytest.MonkeyPatch) -> None:
             self.replica.hw = 3
         return outcome
 
-    patch.setattr(FollowerState, "answer", answer)
+    patch.setattr(FollowerState, "apply_fetch", answer)
 
 
 def test_a_follower_hw_above_its_log_is_reported_with_manual_steps_before_any_event(

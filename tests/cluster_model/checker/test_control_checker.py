@@ -145,7 +145,7 @@ def test_a_fenced_broker_that_stays_in_the_isr_is_reported(monkeypatch: pytest.M
         return cluster
 
     assert broken(dies()) == set()
-    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: [])
     assert broken(dies()) == {ELIGIBILITY}
 
 
@@ -197,7 +197,7 @@ def test_a_broker_that_accepts_an_old_controller_epoch_is_reported(monkeypatch: 
         state = cluster.cluster_state.records[P].state
         words = state._replace(leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
         request = LeaderAndIsrRequest(1, 1, cluster.plane.controller_epoch() - 1, -1, (words,))
-        cluster.plane.controls[2].obedience.lead_and_follow(1, request)
+        cluster.plane.controls[2].controller_requests.lead_and_follow(1, request)
         return cluster
 
     assert broken(late_request()) == set()
@@ -252,7 +252,7 @@ def test_a_leader_that_lost_its_log_is_reported(monkeypatch: pytest.MonkeyPatch)
     sound = last_one_back()
     assert broken(sound) == set()
     assert sound.cluster_state.records[P].leader == NO_LEADER
-    monkeypatch.setattr(ReplicationControlManager, "forgotten", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "handle_unclean_shutdown", lambda _self, _broker, _by: [])
     assert EXCLUSION in broken(last_one_back())
 
 

@@ -19,7 +19,7 @@ P = "orders-0"
 
 def created(epoch: int = 0, isr: tuple[int, ...] = (1, 2, 3)) -> ClusterHistory:
     """The last leader of a partition that the controller has dropped, before its deletion event."""
-    cluster_state = SimpleNamespace(records={}, replicas={P: {}}, true_leader=lambda _partition: None)
+    cluster_state = SimpleNamespace(records={}, replicas={P: {}}, committed_leader=lambda _partition: None)
     found = ClusterHistory(cast("Any", cluster_state))
     found.observe(PartitionCreated(0, P, 1, epoch, 0, isr, ""))
     return found

@@ -97,7 +97,7 @@ class Rig:
             RandomStreams(7).named("admin"),
         )
         self.network.add(ADMIN, "admin", self.client)
-        self.network.stand((ADMIN,), self.brokers)
+        self.network.open_connections((ADMIN,), self.brokers)
         self.answers: list[tuple[int, int, Any]] = []
         self.client.on_answer = self.took
 

@@ -87,7 +87,8 @@ def test_a_restarted_producer_numbers_on_under_another_producer_id() -> None:
     cluster = cluster_of()
     cluster.run(SECOND)
     before = {
-        batch.producer_id for _epoch_branch, batch, _start, _end in cluster.cluster_state.shown("t-0").log.batches()
+        batch.producer_id
+        for _epoch_branch, batch, _start, _end in cluster.cluster_state.representative("t-0").log.batches()
     }  # type: ignore[union-attr]
     cluster.crash(P)
     cluster.drain()
@@ -96,7 +97,7 @@ def test_a_restarted_producer_numbers_on_under_another_producer_id() -> None:
     cluster.restart(P)
     cluster.run(3 * SECOND)
     first = next(event for event in of(cluster, RecordsSent) if event.partition == "t-0")
-    log = list(cluster.cluster_state.shown("t-0").log.batches())  # type: ignore[union-attr]
+    log = list(cluster.cluster_state.representative("t-0").log.batches())  # type: ignore[union-attr]
     newest = [batch for _epoch_branch, batch, _start, _end in log if batch.producer_id not in before]
     assert len({batch.producer_id for batch in newest}) == 1
     assert (

@@ -100,8 +100,8 @@ class Weather:
         for node, name in self.cluster.clients.names.items():
             if name in self.cluster.consumers:
                 self.cluster.clients.faults.lift(node, 1)
-            if self.cluster.lives.is_leaving(node):
-                self.cluster.lives.start_again(node)
+            if self.cluster.processes.is_leaving(node):
+                self.cluster.processes.start_again(node)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_a_new_leader_is_connected_to_first_and_the_old_ones_thread_closes_its_c
     watched = build("3.9", "kraft")
     watched.run(SECOND)
     watched.cluster.shutdown(1)
-    watched.cluster.lives.start_again(1)
+    watched.cluster.processes.start_again(1)
     watched.run(20 * SECOND)
     leaders = [watched.cluster.committed.records["t-0"].leader]
     for _again in range(2):
@@ -176,7 +176,7 @@ def test_an_attempt_that_nobody_answers_is_given_up_and_made_again_after_the_bac
     """The limit is replica.socket.timeout.ms, and since KIP-601 first socket.connection.setup.timeout.ms."""
     watched = build(kafka, "zookeeper", zookeeper_session_timeout_ms=120_000)
     watched.run(SECOND)
-    watched.cluster.network.troubles.sever(1, 3)
+    watched.cluster.network.link_faults.sever(1, 3)
     watched.cut(1, 3)
     watched.run(100 * SECOND)
     begun = watched.tried(3, 1)
@@ -199,7 +199,7 @@ def test_a_paused_leaders_system_accepts_and_the_fetch_waits_for_its_answer(buil
     watched = build("2.8", "zookeeper", zookeeper_session_timeout_ms=120_000)
     watched.run(SECOND)
     watched.cluster.pause(1)
-    watched.cluster.network.troubles.sever(1, 3)
+    watched.cluster.network.link_faults.sever(1, 3)
     watched.run(20 * SECOND)
     assert len(watched.tried(3, 1)) == 1
     watched.cluster.resume(1)
@@ -256,7 +256,7 @@ def test_a_proposal_waits_for_the_connection_and_since_2_8_for_the_controllers_v
     """Broker 1 is the controller, and broker 2's connections to it have been reset."""
     watched = build(kafka, "zookeeper", ((2, 3), (1, 2)), replica_lag_time_max_ms=3_000)
     watched.run(SECOND)
-    watched.cluster.network.troubles.sever(1, 2)
+    watched.cluster.network.link_faults.sever(1, 2)
     watched.run(SECOND)
     watched.forget()
     watched.cluster.pause(3)
@@ -299,7 +299,7 @@ def test_a_restarted_voter_connects_and_asks_for_versions_before_it_fetches(buil
     (asked, *_later) = [at for at, _source, _message in watched.got(leader, ApiVersionsRequest, source=other)]
     assert first == asked + TRIP
     assert asked - LATENCY - TRIP in watched.tried(other, leader)
-    (view,) = [each for each in watched.cluster.plane.view() if each.node == other]
+    (view,) = [each for each in watched.cluster.plane.member_views() if each.node == other]
     assert view.role == "follower"
 
 
@@ -371,7 +371,7 @@ class Process:
         self.connections.handlers[type(message)](source, message)
 
     def on_timer(self, timer: Any) -> None:
-        self.connections.rang(timer[1])
+        self.connections.on_timer(timer[1])
 
     def on_disconnect(self, peer: int) -> None:
         self.connections.disconnected(peer)

@@ -293,7 +293,7 @@ def test_whoever_looks_on_sees_the_leader_that_records_wait_for() -> None:
     rig.network.pause(1)
     assert rig.producer.unconnected == ()
     rig.run(2 * SECOND)
-    assert rig.producer.unconnected == ((1, CHECKING.words),)
+    assert rig.producer.unconnected == ((1, CHECKING.text),)
     rig.network.resume(1)
     rig.run(CONNECTING)
     assert rig.producer.unconnected == ()

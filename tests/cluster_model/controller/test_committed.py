@@ -78,9 +78,9 @@ def test_partitions_come_and_go_and_come_back() -> None:
     third = committed.save()
 
     committed.load(first)
-    assert [(record.state, record.topic) for record in committed.records.values()] == [(START, TOPIC)]
+    assert [(record.state, record.topic_config) for record in committed.records.values()] == [(START, TOPIC)]
     committed.load(second)
-    states = {name: (record.state, record.topic) for name, record in committed.records.items()}
+    states = {name: (record.state, record.topic_config) for name, record in committed.records.items()}
     assert states == {P: (START._replace(isr=(1,), partition_epoch=1), OTHER), "late-0": (late, OTHER)}
     assert list(states) == [P, "late-0"]
     committed.load(third)

@@ -65,7 +65,7 @@ class Partition:
             self.live[broker] = 7
             self.decider.unfence(broker, self.live, 0)
         elif what == "short" and broker not in self.live:
-            self.decider.came_back_short(broker, self.live, 0)
+            self.decider.handle_unclean_shutdown(broker, self.live, 0)
 
     def _propose(self, isr: tuple[int, ...]) -> None:
         state = self.state

@@ -126,7 +126,7 @@ def test_a_connection_that_is_given_up_breaks_whoever_asks_for_another(asks: boo
 
 def test_a_crash_breaks_a_connection_that_stood_from_the_beginning_and_was_never_used() -> None:
     cluster_state = World()
-    cluster_state.network.stand((A,), (A, B))
+    cluster_state.network.open_connections((A,), (A, B))
     cluster_state.run(1_000)
     cluster_state.network.crash(B)
     cluster_state.run(2_000)
@@ -139,7 +139,7 @@ def test_a_crash_breaks_a_connection_that_stood_from_the_beginning_and_was_never
 
 def test_one_that_is_used_breaks_only_once() -> None:
     cluster_state = World()
-    cluster_state.network.stand((A,), (A, B))
+    cluster_state.network.open_connections((A,), (A, B))
     NodeContext(cluster_state.network, A).send(B, ("word",))
     cluster_state.run(1_000)
     cluster_state.network.crash(B)
@@ -149,7 +149,7 @@ def test_one_that_is_used_breaks_only_once() -> None:
 
 def test_a_machine_without_power_breaks_none() -> None:
     cluster_state = World()
-    cluster_state.network.stand((A,), (A, B))
+    cluster_state.network.open_connections((A,), (A, B))
     cluster_state.network.power_off(B)
     cluster_state.run(SYN_TIMEOUT_US)
     assert heard(cluster_state) == []
@@ -157,7 +157,7 @@ def test_a_machine_without_power_breaks_none() -> None:
 
 def test_a_process_that_has_restarted_had_none_to_break() -> None:
     cluster_state = World()
-    cluster_state.network.stand((A,), (A, B))
+    cluster_state.network.open_connections((A,), (A, B))
     cluster_state.network.crash(A)
     cluster_state.network.restart(A)
     cluster_state.network.crash(B)
@@ -171,7 +171,7 @@ def test_breaking_all_connections_leaves_the_answer_to_an_attempt_alone() -> Non
     port.send(B, ("word",))
     asked(cluster_state)
     cluster_state.run(LATENCY)
-    cluster_state.network.troubles.sever(A, B)
+    cluster_state.network.link_faults.sever(A, B)
     cluster_state.run(1_000)
     assert [what for _at, *what in heard(cluster_state)] == [[*BROKEN], [*accepted()]]
 

@@ -310,11 +310,11 @@ def test_a_slow_side_keeps_no_exchange_asleep(node: int) -> None:
     cluster.run(10 * SECOND)
     exchanges = [one for (asker, to, _index), one in cluster.network._exchanges.items() if node in (asker, to)]
     assert any(one.asleep for one in exchanges)
-    cluster.lives.slow(node, 1, COST)
+    cluster.processes.slow(node, 1, COST)
     for _time in range(200):
         cluster.run(cluster.now_us + 50_000)
         assert not any(one.asleep for one in exchanges)
-    cluster.lives.quicken(node, 1)
+    cluster.processes.quicken(node, 1)
     cluster.run(cluster.now_us + 10 * SECOND)
     assert any(one.asleep for one in exchanges)
 
@@ -326,13 +326,13 @@ def test_what_is_left_out_around_it_changes_nothing(node: int) -> None:
     for naive in (False, True):
         cluster = Cluster.build(CALM, 0, naive=naive)
         cluster.run(3 * SECOND + 17)
-        cluster.lives.slow(node, 1, 150 * COST)
+        cluster.processes.slow(node, 1, 150 * COST)
         cluster.run(9 * SECOND)
         cluster.pause(node)
         cluster.run(22 * SECOND)
         cluster.resume(node)
         cluster.run(25 * SECOND)
-        cluster.lives.quicken(node, 1)
+        cluster.processes.quicken(node, 1)
         cluster.run(40 * SECOND)
         found.append((cluster.drain(), cluster.query.isr("t-0")))
     assert found[0] == found[1]

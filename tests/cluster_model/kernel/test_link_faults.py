@@ -65,7 +65,7 @@ def _kind(message: Any) -> int:
 
 def make(seed: int = 0, jitter: int = 0) -> World:
     cluster_state = World(seed=seed, jitter=jitter)
-    cluster_state.network.troubles.measures = MessageMeasures(_size, _kind)
+    cluster_state.network.link_faults.measures = MessageMeasures(_size, _kind)
     return cluster_state
 
 
@@ -75,7 +75,7 @@ def cluster_state() -> World:
 
 
 def shape(cluster_state: World, source: int, target: int, fault: int, **what: int) -> None:
-    cluster_state.network.troubles.shape(source, target, fault, LinkCondition(**what))
+    cluster_state.network.link_faults.shape(source, target, fault, LinkCondition(**what))
 
 
 def got(cluster_state: World, node: int) -> list[tuple[int, Any]]:
@@ -111,7 +111,7 @@ def test_of_two_limits_on_a_link_the_lower_holds(cluster_state: World) -> None:
     cluster_state.send(A, B, Request("x", 500))
     cluster_state.run(SECOND)
     assert got(cluster_state, B) == [(200 * MS + LATENCY, "x")]
-    cluster_state.network.troubles.lift(2)
+    cluster_state.network.link_faults.lift(2)
     cluster_state.send(A, B, Request("y", 500))
     cluster_state.run(2 * SECOND)
     assert got(cluster_state, B)[1:] == [(SECOND + 50 * MS + LATENCY, "y")]
@@ -141,12 +141,12 @@ def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(cl
     for name in "abc":
         cluster_state.send(A, B, Request(name, 1_000))
     cluster_state.run(1_200 * MS)
-    cluster_state.network.troubles.lift(1)
-    cluster_state.network.troubles.lift(2)
+    cluster_state.network.link_faults.lift(1)
+    cluster_state.network.link_faults.lift(2)
     cluster_state.send(A, B, Request("d"))
     cluster_state.run(2 * SECOND)
     assert got(cluster_state, B) == [(1_200 * MS + LATENCY, name) for name in "abcd"]
-    assert cluster_state.network.link(A, B).trouble is None
+    assert cluster_state.network.link(A, B).fault_state is None
     assert cluster_state.network.link(A, B).ready
 
 
@@ -155,7 +155,7 @@ def test_what_is_further_on_its_way_goes_first_when_a_card_is_free(cluster_state
     for name in "abc":
         cluster_state.send(A, B, Request(name, 1_000))
     cluster_state.run(1_500 * MS)
-    cluster_state.network.troubles.lift(1)
+    cluster_state.network.link_faults.lift(1)
     cluster_state.run(2 * SECOND)
     assert got(cluster_state, B) == [(1_500 * MS + LATENCY, name) for name in "abc"]
 
@@ -245,7 +245,7 @@ def test_a_connection_that_loses_everything_is_reset_and_both_ends_are_told(clus
     cluster_state.send(B, A, StrictResponse("passes"))
     cluster_state.run(SECOND + GIVEN_UP_US - 1)
     assert got(cluster_state, A) == [(20 * SECOND + LATENCY, "passes")]
-    cluster_state.network.troubles.lift(1)
+    cluster_state.network.link_faults.lift(1)
     cluster_state.run(90 * SECOND)
     assert got(cluster_state, A)[1:] == [(SECOND + GIVEN_UP_US, "reset")]
     assert got(cluster_state, B) == [(SECOND + GIVEN_UP_US, "reset")]
@@ -260,10 +260,10 @@ def test_a_connection_with_a_hole_breaks_soon_after_nothing_is_lost_any_more(clu
     shape(cluster_state, A, B, 2, loss=ALL)
     cluster_state.send(A, B, Request("lost"))
     cluster_state.run(3 * SECOND)
-    cluster_state.network.troubles.lift(1)
+    cluster_state.network.link_faults.lift(1)
     cluster_state.run(4 * SECOND)
     assert got(cluster_state, A) == got(cluster_state, B) == []
-    cluster_state.network.troubles.lift(2)
+    cluster_state.network.link_faults.lift(2)
     cluster_state.run(5 * SECOND)
     assert got(cluster_state, A) == got(cluster_state, B) == [(4 * SECOND + RETRANSMIT_US, "reset")]
 
@@ -273,7 +273,7 @@ def test_who_closes_a_doomed_connection_itself_has_a_new_one(cluster_state: Worl
     shape(cluster_state, A, B, 1, loss=ALL)
     cluster_state.send(A, B, Request("lost"))
     cluster_state.run(5 * SECOND)
-    cluster_state.network.troubles.lift(1)
+    cluster_state.network.link_faults.lift(1)
     NodeContext(cluster_state.network, A).abandon(B)
     cluster_state.run(6 * SECOND)
     assert got(cluster_state, A) == got(cluster_state, B) == [(5 * SECOND, "reset")]
@@ -285,13 +285,13 @@ def test_who_closes_a_doomed_connection_itself_has_a_new_one(cluster_state: Worl
 
 def test_draws_of_losses_are_of_a_stream_of_their_own_and_only_while_something_is_lost(cluster_state: World) -> None:
     cluster_state.send(A, B, Request("x"))
-    assert cluster_state.network.troubles.save()[-1] == ()
+    assert cluster_state.network.link_faults.save()[-1] == ()
     shape(cluster_state, A, B, 1, loss=1)
     cluster_state.send(A, B, Request("x", 3 * MSS))
-    assert cluster_state.network.troubles.save()[-1] == (("loss:link:node 1>node 2", 3),)
-    cluster_state.network.troubles.lift(1)
+    assert cluster_state.network.link_faults.save()[-1] == (("loss:link:node 1>node 2", 3),)
+    cluster_state.network.link_faults.lift(1)
     cluster_state.send(A, B, Request("x"))
-    assert cluster_state.network.troubles.save()[-1] == (("loss:link:node 1>node 2", 3),)
+    assert cluster_state.network.link_faults.save()[-1] == (("loss:link:node 1>node 2", 3),)
 
 
 def test_chances_of_several_faults_are_independent() -> None:
@@ -309,7 +309,7 @@ def test_only_answers_are_late_and_they_keep_their_order(cluster_state: World) -
     for message in (StrictResponse("answer 1"), Request("question"), StrictResponse("answer 2")):
         cluster_state.send(B, A, message)
     cluster_state.run(100 * MS)
-    cluster_state.network.troubles.lift(1)
+    cluster_state.network.link_faults.lift(1)
     cluster_state.send(B, A, StrictResponse("answer 3"))
     cluster_state.send(B, A, Request("question 2"))
     cluster_state.run(SECOND)
@@ -321,7 +321,7 @@ def test_only_answers_are_late_and_they_keep_their_order(cluster_state: World) -
     cluster_state.send(B, A, StrictResponse("answer 4"))
     cluster_state.run(2 * SECOND)
     assert got(cluster_state, A)[-1] == (SECOND + LATENCY, "answer 4")
-    assert cluster_state.network.link(B, A).trouble is None
+    assert cluster_state.network.link(B, A).fault_state is None
 
 
 def test_two_faults_hold_answers_up_together_and_jitter_is_drawn() -> None:
@@ -388,7 +388,7 @@ def test_a_reset_ends_what_is_on_its_way_and_tells_both_ends_once(cluster_state:
     cluster_state.send(A, C, Request("to another"))
     exchange.ask(1, Request("exchange"), idle=False)
     cluster_state.run(SECOND + LATENCY // 2)
-    assert cluster_state.network.troubles.sever(A, B)
+    assert cluster_state.network.link_faults.sever(A, B)
     cluster_state.send(A, B, Request("new"))
     cluster_state.run(2 * SECOND)
     now = SECOND + LATENCY // 2
@@ -402,17 +402,17 @@ def test_a_new_connection_does_not_wait_for_what_was_on_the_old_one(cluster_stat
     cluster_state.network.slow_down(A, B, ((1, 9 * SECOND, 0),))
     cluster_state.send(A, B, Request("slow"))
     cluster_state.network.slow_down(A, B, ())
-    cluster_state.network.troubles.sever(A, B)
+    cluster_state.network.link_faults.sever(A, B)
     cluster_state.send(A, B, Request("new"))
     cluster_state.run(20 * SECOND)
     assert got(cluster_state, B) == [(SECOND, "reset"), (SECOND + LATENCY, "new")]
 
 
 def test_without_a_connection_there_is_nothing_to_reset(cluster_state: World) -> None:
-    assert not cluster_state.network.troubles.sever(A, B)
+    assert not cluster_state.network.link_faults.sever(A, B)
     open_connection(cluster_state)
-    assert cluster_state.network.troubles.sever(B, A)
-    assert not cluster_state.network.troubles.sever(A, B)
+    assert cluster_state.network.link_faults.sever(B, A)
+    assert not cluster_state.network.link_faults.sever(A, B)
     cluster_state.run(2 * SECOND)
     assert got(cluster_state, A) == got(cluster_state, B) == [(SECOND, "reset")]
 
@@ -424,9 +424,9 @@ def test_what_is_held_by_a_cut_or_waits_for_its_turn_ends_with_the_connection(cl
     cluster_state.network.cut(A, B, 7)
     cluster_state.send(A, B, Request("held"))
     cluster_state.run(2 * SECOND)
-    cluster_state.network.troubles.sever(A, B)
+    cluster_state.network.link_faults.sever(A, B)
     cluster_state.network.heal_cut(A, B, 7)
-    cluster_state.network.troubles.lift(1)
+    cluster_state.network.link_faults.lift(1)
     cluster_state.run(90 * SECOND)
     assert got(cluster_state, A) == got(cluster_state, B) == [(2 * SECOND, "reset")]
 
@@ -437,7 +437,7 @@ def test_a_paused_process_handles_what_it_had_received_before_it_hears_of_the_re
     cluster_state.send(A, B, Request("received"))
     cluster_state.run(2 * SECOND)
     cluster_state.send(A, B, Request("on its way"))
-    cluster_state.network.troubles.sever(A, B)
+    cluster_state.network.link_faults.sever(A, B)
     cluster_state.run(3 * SECOND)
     cluster_state.network.resume(B)
     cluster_state.run(4 * SECOND)
@@ -498,12 +498,12 @@ def test_what_is_sent_to_a_process_that_is_down_brings_no_second_news(cluster_st
 def test_the_late_news_of_a_reset_is_late_at_one_end_only(cluster_state: World) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, close_us=10 * SECOND)
-    cluster_state.network.troubles.sever(A, B)
-    cluster_state.network.troubles.lift(1)
+    cluster_state.network.link_faults.sever(A, B)
+    cluster_state.network.link_faults.lift(1)
     cluster_state.run(30 * SECOND)
     assert got(cluster_state, B) == [(SECOND, "reset")]
     assert got(cluster_state, A) == [(11 * SECOND, "reset")]
-    assert not cluster_state.network.troubles.any
+    assert not cluster_state.network.link_faults.any
 
 
 def test_news_of_an_old_life_does_not_reach_a_new_one(cluster_state: World) -> None:
@@ -551,7 +551,7 @@ def test_a_network_saved_in_the_middle_of_all_that_goes_on_as_it_did() -> None:
         before = len(cluster_state.seen(A)), len(cluster_state.seen(B))
         talk(cluster_state, 20)
         for fault in (1, 2, 3, 4):
-            cluster_state.network.troubles.lift(fault)
+            cluster_state.network.link_faults.lift(fault)
         talk(cluster_state, 20)
         cluster_state.run(cluster_state.network.kernel.now + 60 * SECOND)
         return [cluster_state.seen(A)[before[0] :], cluster_state.seen(B)[before[1] :]]
@@ -605,15 +605,15 @@ def test_every_message_arrives_once_and_in_order_or_its_connection_broke_and_bot
         elif verb == "shape":
             shape(cluster_state, source, target, fault, **what)
         elif verb == "lift":
-            network.troubles.lift(fault)
+            network.link_faults.lift(fault)
         elif verb == "sever":
-            network.troubles.sever(source, target)
+            network.link_faults.sever(source, target)
         elif verb in ("cut", "heal_cut"):
             getattr(network, verb)(source, target, fault)
         else:
             cluster_state.run(network.kernel.now + fault * fault * 300 * MS)
     for fault in range(1, 5):
-        cluster_state.network.troubles.lift(fault)
+        cluster_state.network.link_faults.lift(fault)
         for link in list(cluster_state.network._links):
             cluster_state.network.heal_cut(*link, fault)
     cluster_state.run(cluster_state.network.kernel.now + 120 * SECOND)
@@ -646,4 +646,4 @@ def test_every_message_arrives_once_and_in_order_or_its_connection_broke_and_bot
         assert sorted(name for name in heard if type(name) is tuple) == [
             (peer, node) for peer in (A, B, C) if peer != node
         ]
-    assert all(link.trouble is None for link in cluster_state.network._links.values())
+    assert all(link.fault_state is None for link in cluster_state.network._links.values())

@@ -38,7 +38,7 @@ def test_a_segment_lets_in_what_the_rule_lets_in(
 ) -> None:
     quick, slow = Segments(rules), Segments(rules)
     for each in (quick, slow):
-        each.draw_from(7)
+        each.set_jitter_seed(7)
     now, end = 0, 0
     for what, records, size, stamp, later in appends:
         now += later
@@ -49,8 +49,8 @@ def test_a_segment_lets_in_what_the_rule_lets_in(
             if rule:
                 for each in (quick, slow):
                     each.roll(end - records, now)
-                quick.book(size, stamp, stamp, now)
-            slow.book(size, stamp, stamp, now)
+                quick.count_append(size, stamp, stamp, now)
+            slow.count_append(size, stamp, stamp, now)
         elif what == "roll":
             for each in (quick, slow):
                 each.roll(end, now)
@@ -61,7 +61,7 @@ def test_a_segment_lets_in_what_the_rule_lets_in(
         else:
             saved = quick.save()
             quick = Segments(rules)
-            quick.draw_from(7)
+            quick.set_jitter_seed(7)
             quick.load(saved)
         assert quick.save() == slow.save()
 

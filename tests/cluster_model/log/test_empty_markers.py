@@ -41,7 +41,7 @@ def sweep(writer: Writer, *, horizons: bool = True, expiry_us: int = NEVER) -> l
     ends = dict.fromkeys(
         batch.base for _l, batch, _s, _e in log.batches() if batch.name[:1] in (("end=1",), ("end=2",))
     )
-    return [at for low, high in log.left(0, log.leo) for at in range(low, high) if at not in ends]
+    return [at for low, high in log.remaining(0, log.leo) for at in range(low, high) if at not in ends]
 
 
 def replaced(writer: Writer) -> None:
@@ -111,7 +111,7 @@ def test_an_open_transaction_is_never_taken_for_an_ended_one() -> None:
         if work is not None:
             clean(log, work, writer.now, room=1 << 20, horizons=True)
         writer.now += KEPT_US
-    assert log.left(0, log.leo) == [(2, 5)]
+    assert log.remaining(0, log.leo) == [(2, 5)]
     assert list(log.transactions.ongoing) == [7]
 
 
@@ -220,7 +220,7 @@ def test_a_partition_of_offsets_stays_small_and_a_new_coordinator_reads_the_same
         log = talk.cluster.brokers[broker].replicas["__consumer_offsets-1"].log
         markers = [batch.base for _l, batch, _s, _e in log.batches() if batch.kind >= ABORT]
         assert len(markers) == 40
-        left = [base for base in markers if log.left(base, base + 1)]
+        left = [base for base in markers if log.remaining(base, base + 1)]
         assert 0 < len(left) < 20
         assert sum(entry.last_offset in left for entry in log.transactions.aborted) == len(log.transactions.aborted)
     talk.cluster.crash(leader)

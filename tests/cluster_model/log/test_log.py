@@ -147,7 +147,7 @@ class LogMachine(RuleBasedStateMachine):
     def mark(self, replica: int, seconds: int) -> None:
         self.now += seconds * 1_000_000
         self._age(replica)
-        self.logs[replica].mark(self.now)
+        self.logs[replica].record_dirty_end(self.now)
         for record in self.plain[replica].records:
             if record.dirty_since < 0:
                 record.dirty_since = self.now
@@ -156,7 +156,7 @@ class LogMachine(RuleBasedStateMachine):
     def age(self, replica: int, seconds: int) -> None:
         self.now += seconds * 1_000_000
         self._age(replica)
-        self.logs[replica].age(self.now)
+        self.logs[replica].update_durable(self.now)
 
     def _age(self, replica: int) -> None:
         for record in self.plain[replica].records:
@@ -213,7 +213,7 @@ class LogMachine(RuleBasedStateMachine):
                 held = [
                     at for at, record in enumerate(plain.records, plain.start) if record.log_branch == epoch_branch.id
                 ]
-                assert [at for start, end in log.held(epoch_branch.id) for at in range(start, end)] == held
+                assert [at for start, end in log.ranges_of(epoch_branch.id) for at in range(start, end)] == held
 
     @invariant()
     def what_is_durable_is_what_is_old_enough(self) -> None:
@@ -319,30 +319,30 @@ def test_a_leader_that_lost_its_tail_writes_new_records_that_are_not_the_old_one
     log.append_batch(again, Batch(1, 2, 10, 0, "p", -1, 1, 1))
     assert log.epochs.entries == copy_of.epochs.entries == ((3, 0),)
     assert (log.leo, differing(log, copy_of)) == (3, [(1, 3)])
-    assert (log.held(epoch_branch.id), log.held(again.id)) == ([(0, 1)], [(1, 3)])
+    assert (log.ranges_of(epoch_branch.id), log.ranges_of(again.id)) == ([(0, 1)], [(1, 3)])
 
 
 def test_held_leaves_out_what_retention_removed() -> None:
     log, epoch_branch = log_with((5, 10))
     log.log_start = 2
-    assert (log.held(epoch_branch.id), log.held(99)) == ([(2, 5)], [])
+    assert (log.ranges_of(epoch_branch.id), log.ranges_of(99)) == ([(2, 5)], [])
 
 
 def test_dirty_pages_are_safe_after_thirty_seconds_and_not_before() -> None:
     log, epoch_branch = log_with((2, 10))
-    log.mark(1_000)
+    log.record_dirty_end(1_000)
     log.append_batch(epoch_branch, Batch(2, 2, 10, 0, "p", -1, 2, 1))
-    log.age(1_000 + WRITEBACK_US - 1)
+    log.update_durable(1_000 + WRITEBACK_US - 1)
     assert log.durable == 0
-    log.age(1_000 + WRITEBACK_US)
+    log.update_durable(1_000 + WRITEBACK_US)
     assert log.durable == 2
 
 
 def test_truncation_takes_back_what_was_safe_and_what_was_about_to_be() -> None:
     log, _epoch_branch = log_with((2, 10), (2, 10))
-    log.mark(0)
+    log.record_dirty_end(0)
     log.truncate(2)
-    log.age(WRITEBACK_US)
+    log.update_durable(WRITEBACK_US)
     assert log.durable == 2
     log.truncate(1)
     assert log.durable == 1

@@ -76,7 +76,7 @@ def names(log: ReplicaLog) -> dict[int, str]:
     return {
         offset: batch.name[offset - batch.base]
         for _epoch_branch, batch, start, end in log.batches()
-        for low, high in log.left(start, end)
+        for low, high in log.remaining(start, end)
         for offset in range(low, high)
     }
 

@@ -282,8 +282,8 @@ def test_jitter_makes_segments_roll_earlier_and_never_later() -> None:
     limits: list[int] = []
     for salt in range(200):
         segments = Segments(rules)
-        segments.draw_from(salt)
-        segments.book(1, 0, 0, 0)
+        segments.set_jitter_seed(salt)
+        segments.count_append(1, 0, 0, 0)
         limits.append(next(at for at in range(2_000) if segments.due(1, 1, at, 0)))
     assert 601 <= min(limits) < 650
     assert 950 < max(limits) <= 1_001
@@ -293,10 +293,10 @@ def test_jitter_makes_segments_roll_earlier_and_never_later() -> None:
 def test_each_segment_draws_its_own_and_keeps_it() -> None:
     rules = LogConfig(roll_us=1_000, jitter_us=5_000)
     segments = Segments(rules)
-    segments.draw_from(7)
+    segments.set_jitter_seed(7)
 
     def limit() -> int:
-        segments.book(1, 0, 0, 0)
+        segments.count_append(1, 0, 0, 0)
         return next(at for at in range(2_000) if segments.due(1, 1, at, 0))
 
     limits = []
@@ -304,7 +304,7 @@ def test_each_segment_draws_its_own_and_keeps_it() -> None:
         segments.roll(base, 0)
         limits.append(limit())
         again = Segments(rules)
-        again.draw_from(7)
+        again.set_jitter_seed(7)
         again.load(segments.save())
         assert next(at for at in range(2_000) if again.due(1, 1, at, 0)) == limits[-1]
     assert len(set(limits)) > 10
@@ -332,6 +332,6 @@ def test_without_jitter_they_do() -> None:
 def test_what_jitter_is_drawn_from_leaves_the_first_segment_as_it_was() -> None:
     segments = Segments(LogConfig(roll_us=1_000, jitter_us=400))
     untouched = segments.active
-    segments.draw_from(7)
+    segments.set_jitter_seed(7)
     assert segments.active == untouched
     assert (untouched.base, untouched.created_us, untouched.modified_us) == (0, 0, 0)

@@ -86,7 +86,7 @@ def test_a_full_time_index_does_so_earlier() -> None:
 
 def test_an_offset_must_fit_its_index_relative_to_the_base() -> None:
     segments = Segments(LogConfig())
-    segments.book(1, 0, 0, 0)
+    segments.count_append(1, 0, 0, 0)
     assert segments.due(INT32_MAX + 1, 1, 0, 0) == ""
     assert segments.due(INT32_MAX + 2, 1, 0, 0) == "offset overflow"
 
@@ -252,7 +252,7 @@ def test_what_delete_records_gave_up_goes_with_the_next_run() -> None:
     leader = six()
     assert leader.log.move_start(3)
     assert not leader.log.move_start(2)
-    assert leader.log.dropped == ((0, 0, 3),)
+    assert leader.log.last_deleted == ((0, 0, 3),)
     assert kept(leader, 6, retention_us=-1) == ([], 3, [3, 4, 5])
 
 

@@ -309,7 +309,7 @@ def test_compaction_drops_what_was_aborted_and_keeps_markers_and_what_it_would_h
     work = to_clean(log, writer.lso, 0, 0)
     assert work is not None
     clean(log, work, 0, room=1 << 20, horizons=True)
-    left = [offset for low, high in log.left(0, log.leo) for offset in range(low, high)]
+    left = [offset for low, high in log.remaining(0, log.leo) for offset in range(low, high)]
     assert left == [0, 1, 3, 4, 5, 6]
     assert [each.last_offset for each in log.transactions.aborted] == [4]
     copy = follower_of(log, 10_000).transactions

@@ -45,12 +45,12 @@ def test_what_a_generation_is_known_for_is_found_by_its_shortest_way(
     kafka: str, epochs: int, broken: dict[str, int]
 ) -> None:
     seen = explored(kafka, first=True, epochs=epochs)
-    assert {name: len(each.steps) for name, each in seen.broken.items()} == broken
+    assert {name: len(each.steps) for name, each in seen.violated.items()} == broken
 
 
 @pytest.mark.parametrize("kafka", spread_sample(["2.1", "2.7", "3.9", "4.1"], 2))
 def test_fenced_generations_break_nothing(kafka: str) -> None:
-    assert explored(kafka, epochs=2, records=1, restarts=1).broken == {}
+    assert explored(kafka, epochs=2, records=1, restarts=1).violated == {}
 
 
 def never(*_args: object, **_kwargs: object) -> KafkaError:
@@ -89,11 +89,11 @@ def test_a_rule_that_is_left_out_is_found(
     for module in where:
         monkeypatch.setattr(module, name, planted)
     kafka, epochs = ("4.1", 1) if breaks == STUCK else ("2.1", 3)
-    assert breaks in explored(kafka, first=True, epochs=epochs).broken
+    assert breaks in explored(kafka, first=True, epochs=epochs).violated
 
 
 def test_a_follower_that_takes_its_leaders_high_watermark_as_it_is_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = partition.FollowerState.answer
+    real = partition.FollowerState.apply_fetch
 
     def answer(
         self: partition.FollowerState, now: int, asked: FetchPartition, data: FetchData
@@ -103,8 +103,8 @@ def test_a_follower_that_takes_its_leaders_high_watermark_as_it_is_is_found(monk
             self.replica.hw = data.hw + 1
         return outcome
 
-    monkeypatch.setattr(partition.FollowerState, "answer", answer)
-    assert LOG_BOUNDS in explored("4.1", epochs=1, records=2).broken
+    monkeypatch.setattr(partition.FollowerState, "apply_fetch", answer)
+    assert LOG_BOUNDS in explored("4.1", epochs=1, records=2).violated
 
 
 @pytest.mark.parametrize("kafka", ["1.1", "4.1"])
@@ -117,16 +117,16 @@ def test_a_start_that_forgets_the_epoch_cache_is_found(monkeypatch: pytest.Monke
         self.log.epochs.clear()
 
     monkeypatch.setattr(partition.Replica, "recovered", recovered)
-    assert STRONG_ISR in explored(kafka, first=True, epochs=2, records=1, restarts=1).broken
+    assert STRONG_ISR in explored(kafka, first=True, epochs=2, records=1, restarts=1).violated
 
 
 def test_a_restart_finds_what_had_been_written_down() -> None:
     """With one record and one restart, a follower of 0.10.2 loses it without any race of elections."""
     seen = explored("0.10.2", first=True, epochs=2, records=1, log_size=1, restarts=1)
-    assert seen.broken
+    assert seen.violated
 
 
 def test_only_steps_that_are_allowed_are_taken() -> None:
     seen = explored("4.1", actions=frozenset({"elect", "lead"}))
     assert seen.depth == 4  # two elections, of which two replicas learn
-    assert seen.broken == {}
+    assert seen.violated == {}

@@ -128,7 +128,7 @@ def test_every_change_and_every_arrival_has_its_source() -> None:
             first, *later = entry.defaults
             assert first.source or first.since == PROFILE_VERSIONS[0], (scope, entry.name)
             assert all(each.source for each in later), (scope, entry.name)
-            assert bool(entry.until) == bool(entry.gone), (scope, entry.name)
+            assert bool(entry.until) == bool(entry.removed_by), (scope, entry.name)
             numbers = [parse_version(each.since) for each in entry.defaults]
             assert numbers == sorted(set(numbers)), (scope, entry.name)
             assert {each.since for each in entry.defaults} <= set(PROFILE_VERSIONS)

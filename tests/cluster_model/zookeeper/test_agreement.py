@@ -54,7 +54,7 @@ def test_a_new_epoch_is_above_every_one_that_was_accepted() -> None:
     rig.crash(third)
     rig.run(5 * SECOND)
     assert rig.service.leader() == second
-    assert rig.service.server(second).leading.epoch == 8
+    assert rig.service.server(second).leader.epoch == 8
     assert rig.service.server(first).store.accepted_epoch == rig.service.server(first).store.current_epoch == 8
 
 
@@ -119,7 +119,7 @@ def test_who_had_accepted_the_epoch_before_does_not_count_for_the_majority_that_
     """It sends -1, and ``waitForEpochAck`` does not count it; it is synchronised all the same."""
     rig = Rig(servers=5)
     server = rig.service.server(rig.servers[0])
-    leading, store = server.leading, server.store
+    leading, store = server.leader, server.store
     leading.forget()
     leading.start()
     others = rig.servers[1:]

@@ -198,7 +198,7 @@ def test_a_forgotten_watcher_is_not_told() -> None:
 
 def test_watches_set_again_go_off_for_what_was_missed() -> None:
     made, table = tree(), WatchTable()
-    missed = table.again(5, SetWatches(1, 5, ("/a", "/a/b", "/x"), ("/e", "/y"), ("/q", "/a", "/z")), made)
+    missed = table.restore(5, SetWatches(1, 5, ("/a", "/a/b", "/x"), ("/e", "/y"), ("/q", "/a", "/z")), made)
     assert missed == [("/a", CHANGED), ("/x", DELETED), ("/e", CREATED), ("/q", CHILDREN), ("/z", DELETED)]
     assert table.trigger("/a/b", CHANGED) == table.trigger("/y", CREATED) == table.trigger("/a", CHILDREN) == (5,)
 
@@ -208,9 +208,9 @@ def test_a_client_waits_for_what_its_reads_left() -> None:
     for operation in (GetData("/a"), GetChildren("/a"), Exists("/x"), GetData("/y")):
         watches.read(operation, made.read(operation))
     assert watches.again(3, 9) == SetWatches(3, 9, ("/a",), ("/x",), ("/a",))
-    assert not watches.went_off("/y", CREATED)
-    assert watches.went_off("/x", CREATED)
-    assert watches.went_off("/a", CHILDREN)
+    assert not watches.fired("/y", CREATED)
+    assert watches.fired("/x", CREATED)
+    assert watches.fired("/a", CHILDREN)
     assert watches.again(3, 9) == SetWatches(3, 9, ("/a",), (), ())
-    assert watches.went_off("/a", DELETED)
+    assert watches.fired("/a", DELETED)
     assert watches.again(3, 9) is None

@@ -78,7 +78,7 @@ def test_a_leader_that_is_cut_off_commits_nothing_and_steps_down() -> None:
     rig.run(5 * SECOND)
     assert rig.commits == []
     rig.run(15 * SECOND)
-    assert not rig.service.server(old).leading.on
+    assert not rig.service.server(old).leader.active
     assert inside.answers()[0][1].error is ZkError.CONNECTION_LOSS
     assert rig.service.leader() not in (old, -1)
     assert rig.ask(outside.port.node_id, SetData("/a", ("kept",), 0)).error is ZkError.OK
@@ -100,7 +100,7 @@ def test_a_paused_leader_wakes_up_deposed() -> None:
     rig.network.resume(old)
     rig.run(5 * SECOND)
     assert rig.service.leader() == new
-    assert not rig.service.server(old).leading.on
+    assert not rig.service.server(old).leader.active
     assert same_everywhere(rig)
 
 

@@ -21,9 +21,9 @@ def ask(board: FaultInjector, name: str, **params: Value) -> int:
 def answer(board: FaultInjector, name: str, **params: Value) -> str:
     """What came of an operation, a second later."""
     number = ask(board, name, **params)
-    cluster = board.desk.cluster
+    cluster = board.operation_runner.cluster
     cluster.run(cluster.now_us + SECOND)
-    return next(ended.error for ended in board.desk.take_ended() if ended.id == number)
+    return next(ended.error for ended in board.operation_runner.take_ended() if ended.id == number)
 
 
 # --- one request ----------------------------------------------------------------------------------------------------
@@ -31,12 +31,12 @@ def answer(board: FaultInjector, name: str, **params: Value) -> str:
 
 def test_an_answer_takes_the_time_of_its_messages(cluster: Cluster, board: FaultInjector) -> None:
     number = ask(board, "elect_leaders", partition="orders-0")
-    assert (cluster.query.operations(), board.desk.take_ended()) == (1, [])
+    assert (cluster.query.operations(), board.operation_runner.take_ended()) == (1, [])
     [view] = board.operations()
     assert (view.id, view.name, view.detail, view.since_us) == (number, "elect_leaders", "partition=orders-0", SECOND)
     cluster.run(2 * SECOND)
     assert (cluster.query.operations(), board.operations()) == (0, ())
-    assert board.desk.take_ended() == [OperationResult(number, "ELECTION_NOT_NEEDED", "")]
+    assert board.operation_runner.take_ended() == [OperationResult(number, "ELECTION_NOT_NEEDED", "")]
     asked, answered = [event for event in cluster.drain() if event.kind.startswith("admin")]
     assert asked == AdminRequested(SECOND, number, "elect_leaders", "step 1", "partition=orders-0")
     assert isinstance(answered, AdminAnswered)
@@ -104,9 +104,9 @@ def test_a_paused_follower_holds_a_deletion_up_until_it_is_given_up(cluster: Clu
     inject(board, "gc_pause", "broker(3)")
     ask(board, "delete_records", partition="orders-0", before=20)
     cluster.run(7 * SECOND)
-    assert board.desk.take_ended() == []
+    assert board.operation_runner.take_ended() == []
     cluster.run(12 * SECOND)
-    assert [ended.error for ended in board.desk.take_ended()] == [""], "a fenced broker counts no more"
+    assert [ended.error for ended in board.operation_runner.take_ended()] == [""], "a fenced broker counts no more"
 
 
 # --- what cannot even be asked --------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_a_broker_is_shut_down_and_perhaps_started_again(
     assert [view.progress for view in board.operations()] == snapshot
     cluster.run(cluster.now_us + 5 * SECOND)
     assert lives(cluster) == [("node_down", 5), ("node_down", 4), ("node_up", 4)]
-    assert [ended.detail for ended in board.desk.take_ended()] == snapshot
+    assert [ended.detail for ended in board.operation_runner.take_ended()] == snapshot
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_a_restart_that_is_cancelled_leaves_the_broker_down(cluster: Cluster, bo
     ask(board, "cancel", operation=str(number))
     cluster.run(30 * SECOND)
     assert not cluster.is_up(4)
-    assert [ended.error for ended in board.desk.take_ended()] == ["", ""]
+    assert [ended.error for ended in board.operation_runner.take_ended()] == ["", ""]
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_a_rolling_restart_takes_brokers_in_order(cluster: Cluster, board: Fault
         whole = [event.at_us for event in events if isinstance(event, AdminProgress) and "in sync" in event.detail]
         assert len(whole) == 3
     assert down == 1
-    assert board.desk.take_ended()[-1].detail == "3 restarted"
+    assert board.operation_runner.take_ended()[-1].detail == "3 restarted"
 
 
 @pytest.mark.slow
@@ -224,7 +224,7 @@ def test_a_rolling_restart_waits_for_the_isr(
     assert cluster.is_up(2)
     board.heal("all")
     cluster.run(60 * SECOND)
-    assert [ended.detail for ended in board.desk.take_ended()] == ["2 restarted"]
+    assert [ended.detail for ended in board.operation_runner.take_ended()] == ["2 restarted"]
 
 
 @pytest.mark.slow
@@ -234,7 +234,7 @@ def test_a_cancelled_rolling_restart_brings_its_broker_back(cluster: Cluster, bo
     ask(board, "cancel", operation="rolling_restart")
     cluster.run(30 * SECOND)
     assert lives(cluster) == [("node_down", 1), ("node_up", 1)]
-    assert [ended.detail for ended in board.desk.take_ended()] == ["#1 rolling_restart", "1 of 5 restarted"]
+    assert [ended.detail for ended in board.operation_runner.take_ended()] == ["#1 rolling_restart", "1 of 5 restarted"]
 
 
 def test_what_was_asked_of_kafka_cannot_be_taken_back(
@@ -243,7 +243,7 @@ def test_what_was_asked_of_kafka_cannot_be_taken_back(
     ask(board, "elect_leaders")
     ask(board, "cancel")
     cluster.run(2 * SECOND)
-    ended = board.desk.take_ended()[0]
+    ended = board.operation_runner.take_ended()[0]
     assert ended.detail == snapshot
 
 
@@ -252,7 +252,7 @@ def test_what_was_asked_of_kafka_cannot_be_taken_back(
 
 def rest(cluster: Cluster, board: FaultInjector) -> tuple[Any, ...]:
     cluster.run(25 * SECOND)
-    return cluster.digest(), board.desk.take_ended(), board.operations()
+    return cluster.digest(), board.operation_runner.take_ended(), board.operations()
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def test_a_sound_run_has_nothing_overdue_and_a_broken_one_says_so(
     sound = Session.start(loads(TEXT, "sound.yaml")).finish()
     assert (sound.verdict, sound.liveness_violations, sound.to_json()["liveness_violations"]) == ("pass", (), [])
 
-    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: [])
     broken = Session.start(loads(TEXT, "broken.yaml")).finish()
     assert [each.ok for each in broken.expectations] == [False, False, True, False]
     (told,) = broken.to_json()["liveness_violations"]
@@ -64,7 +64,7 @@ def printed(result: SessionResult) -> list[str]:
 def test_what_is_not_yet_due_at_the_end_is_told_and_not_taken_for_kept(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: [])
     result = Session.start(loads(TEXT.replace("at: 25s", "at: 8s"), "short.yaml")).finish()
     assert result.liveness_violations == ()
     (told,) = [each for each in result.to_json()["pending_liveness"] if each["property"] == "leader-elected"]

@@ -53,7 +53,7 @@ FEW = TAIL.replace("rate: 50/s", "rate: 10/s").replace("for: 25s", "for: 12s").r
 def by_hand(name: str) -> tuple[Playbook, NoReturn, list[RecordBlock]]:
     playbook = load(path_of(name))
     findings = lost_findings(start_session(playbook).finish())
-    expired = [place for finding in findings for place in finding.places]
+    expired = [place for finding in findings for place in finding.blocks]
     return playbook, find_manual(playbook, playbook.seed, findings[0], expired), expired
 
 
@@ -62,7 +62,7 @@ def tail() -> tuple[NoReturnSearch, NoReturn]:
     playbook = loads(FEW, "tail.yaml")
     case = SessionCase(playbook, playbook.seed)
     finding = lost_findings(case.run())[0]
-    search = NoReturnSearch(case.start, (), finding, finding.places)
+    search = NoReturnSearch(case.start, (), finding, finding.blocks)
     return search, search.find()
 
 
@@ -105,7 +105,7 @@ def test_by_hand_the_sign_comes_before_the_point_and_after_nothing_was_wrong(sna
 def test_by_hand_a_step_has_one_number_in_the_chain_and_in_the_answer() -> None:
     playbook = load(path_of("kip-101-loss"))
     finding = lost_findings(start_session(playbook).finish())[0]
-    found = find_manual(playbook, playbook.seed, finding, finding.places)
+    found = find_manual(playbook, playbook.seed, finding, finding.blocks)
     assert found.clean is not None
     elected = found.clean.to_json()["step"]
     assert found.clean.words.startswith(f"{elected}, elect ")
@@ -159,7 +159,7 @@ def test_the_answer_is_the_same_every_time(tail: tuple[NoReturnSearch, NoReturn]
     playbook = loads(FEW, "tail.yaml")
     case = SessionCase(playbook, playbook.seed)
     finding = lost_findings(case.run())[0]
-    assert NoReturnSearch(case.start, (), finding, finding.places).find() == tail[1]
+    assert NoReturnSearch(case.start, (), finding, finding.blocks).find() == tail[1]
     assert by_hand.__wrapped__("kip-101-loss")[1] == by_hand("kip-101-loss")[1]
 
 
@@ -167,8 +167,8 @@ def test_records_that_reached_no_log_have_no_other_point_than_their_acknowledgem
     playbook = loads(FEW.replace("acks: 1, retries: 1000", "acks: 0"), "tail.yaml")
     case = SessionCase(playbook, playbook.seed)
     findings = lost_findings(case.run())
-    unplaced = next(finding for finding in findings if finding.places[0].log_offset < 0)
-    assert NoReturnSearch(case.start, (), unplaced, unplaced.places).find().kind == "unplaced"
+    unplaced = next(finding for finding in findings if finding.blocks[0].log_offset < 0)
+    assert NoReturnSearch(case.start, (), unplaced, unplaced.blocks).find().kind == "unplaced"
 
 
 # -- breakages: each of these has to be noticed by one of the tests above --------------------------------------------
@@ -198,15 +198,15 @@ def test_a_fork_that_keeps_what_another_fork_did_is_noticed(
 
 
 def test_actions_without_calling_the_rest_off_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "call_off", lambda session: None)
+    monkeypatch.setattr(Session, "cancel_steps", lambda session: None)
     playbook = loads(FEW, "tail.yaml")
     case = SessionCase(playbook, playbook.seed)
     finding = lost_findings(case.run())[0]
-    found = NoReturnSearch(case.start, (), finding, finding.places)
+    found = NoReturnSearch(case.start, (), finding, finding.blocks)
     wanted = found.wanted
     forks = SessionForks(case.start)
     assert not any(
-        keeps(lambda: forks.at_time(2_499_999), each, wanted, finding.places)
+        keeps(lambda: forks.at_time(2_499_999), each, wanted, finding.blocks)
         for each in remedies.rescues(forks.at_time(2_499_999), wanted)
         if each.kind == CALL_OFF
     )

@@ -48,11 +48,11 @@ def test_it_is_cut_off_there_with_nothing_healed(case: SessionCase, snapshot: Sn
 
 
 def test_what_is_counted_is_what_somebody_sees_who_looks(case: SessionCase) -> None:
-    (standing,) = case.standing()
+    (standing,) = case.findings_at_cutoff()
     assert (standing.kind, standing.count) == (MISSING, 24)
     (found,) = case.run().findings
     elsewhere = replace(
-        found, places=tuple([replace(each, log_offset=each.log_offset + 1_000) for each in found.places])
+        found, blocks=tuple([replace(each, log_offset=each.log_offset + 1_000) for each in found.blocks])
     )
     assert at_the_end(standing, (found, elsewhere)) == 1
     assert at_the_end(standing, (elsewhere, found)) == 2
@@ -73,7 +73,7 @@ def test_a_fork_goes_on_beyond_the_cut_and_the_next_one_stands_before_it_again()
     playbook = loads(TAIL, "tail.yaml")
     forks = SessionForks(SessionCase(playbook, 5, until_us=3 * SECOND).start)
     session = forks.at_time(2 * SECOND)
-    session.call_off()
+    session.cancel_steps()
     session.advance(4 * SECOND)
     assert session.cluster.now_us == 4 * SECOND
     session = forks.at_time(2 * SECOND)

@@ -88,8 +88,8 @@ def test_an_internal_error_keeps_session_and_account(
     outcome, after = run_all([job(MANUAL, tmp_path), job(BROKEN, tmp_path)], workers=1)
     assert (outcome.code, after.code) == (70, 2)
     assert outcome.error == snapshot
-    assert "ZeroDivisionError" in Path(outcome.account).read_text()
-    assert Path(outcome.account).parent == Path(outcome.session)
+    assert "ZeroDivisionError" in Path(outcome.crash_report).read_text()
+    assert Path(outcome.crash_report).parent == Path(outcome.session)
 
 
 @pytest.mark.slow
@@ -123,8 +123,8 @@ def test_a_killed_worker_takes_only_its_own_job_with_it(
     error = outcomes[0].error
     assert "SIGKILL" in error
     assert error == snapshot
-    assert error in Path(outcomes[0].account).read_text()
-    assert Path(outcomes[0].account).parent == Path(outcomes[0].session)
+    assert error in Path(outcomes[0].crash_report).read_text()
+    assert Path(outcomes[0].crash_report).parent == Path(outcomes[0].session)
     (worker,) = dead
     assert worker.line.closed
     with pytest.raises(ValueError, match="closed"):

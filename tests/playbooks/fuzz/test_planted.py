@@ -95,7 +95,7 @@ def obeys_the_past(patch: Patch) -> None:
 
 
 def keeps_the_dead_in_sync(patch: Patch) -> None:
-    patch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
+    patch.setattr(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: [])
 
 
 def takes_any_isr(patch: Patch) -> None:
@@ -105,7 +105,7 @@ def takes_any_isr(patch: Patch) -> None:
 
 
 def counts_no_sequences(patch: Patch) -> None:
-    patch.setattr(ProducerStateManager, "judge", lambda _self, *_words: (KafkaError.NONE, -1))
+    patch.setattr(ProducerStateManager, "check_append", lambda _self, *_words: (KafkaError.NONE, -1))
 
 
 def shows_open_transactions(patch: Patch) -> None:

@@ -28,8 +28,8 @@ def test_what_is_found_happens_by_hand(name: str) -> None:
     exploration = find(name)
     moves = Transitions(exploration.profile, exploration.bounds)
     seen = StateSpaceSearch(moves, symmetry=True).run(stop_on_first=True)
-    assert seen.broken
-    for found, broken in seen.broken.items():
+    assert seen.violated
+    for found, broken in seen.violated.items():
         text = playbook(f"{name}-{found}", "found", moves, found, broken)
         assert ran(text).verdict == "pass", found
         assert ran(_without_the_way(text)).verdict == "fail", found

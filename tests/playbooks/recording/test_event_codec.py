@@ -63,17 +63,17 @@ def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     session = Session.start(loads(TEXT, "visited.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
-    session.hand_in(ExternalInput(OPEN))
+    session.submit_request(ExternalInput(OPEN))
     tokens = []
     for turn in range(200):
         session.advance(session.cluster.now_us + 20_011)
         leader = max(1, session.cluster.cluster_state.records["orders-0"].leader)
         data = bytes(17) + turn.to_bytes(4, "big") + bytes(40)
         request = ProduceRequest(0, "orders-0", -1, 9_000_000, "app", -1, -1, 1, 61, payload=data)
-        tokens.append(session.hand_in(asked(leader, "app", request)))
+        tokens.append(session.submit_request(asked(leader, "app", request)))
         if turn % 50 == 49:
-            session.hand_in(ExternalInput(DROP, body=tuple(tokens[-1:])))
-            session.hand_in(asked(leader, "app", MetadataRequest(0)))
+            session.submit_request(ExternalInput(DROP, body=tuple(tokens[-1:])))
+            session.submit_request(asked(leader, "app", MetadataRequest(0)))
     result = session.finish()
     ledger = result.ledger
     assert ledger.sent == 200

@@ -197,7 +197,7 @@ def test_a_rewound_session_counts_every_event_once() -> None:
     session.advance(3_000_000)
     saved = session.save()
     session.advance(20_000_000)
-    twin = session.twin()
+    twin = session.unrecorded_copy()
     for each in (twin, session):
         each.load(*saved)
         assert each.finish().clients == whole.clients
@@ -210,13 +210,13 @@ def test_the_history_and_the_clients_own_books_agree(acks: str) -> None:
     for second in range(1, 12):
         session.advance(second * 1_000_000)
         view = session.cluster.view()
-        (producer,) = summarize(session.client_books, view).producers
+        (producer,) = summarize(session.client_stats, view).producers
         (own,) = view.producers
         assert (producer.sent, producer.acked, producer.failed, producer.unknown) == (
             own.sent, own.acked, own.failed, own.unknown,
         )  # fmt: skip
         assert sum(count for _error, count in producer.refused) == own.refused
-        (group,) = summarize(session.client_books, view).groups
+        (group,) = summarize(session.client_stats, view).groups
         assert (group.read, group.lag) == (view.groups[0].read, view.groups[0].lag)
     assert producer.retries > 0 or acks == "0"
 
@@ -225,7 +225,7 @@ def test_each_refused_attempt_is_followed_by_another_unless_the_batch_is_given_u
     """A broker that answers nothing, then all: no batch is given up, so each refused attempt has one after it."""
     session = Session.start(timed("- at: 1s\n  inject: crash\n  target: leader(orders-0)\n  for: 2s", settle="20s"))
     session.finish()
-    book = session.client_books.producers["checkout"]
+    book = session.client_stats.producers["checkout"]
     assert (book.failed, book.unknown, book.unanswered) == (0, 0, 0)
     assert book.retries == sum(book.refused.values()) > 0
 

@@ -41,7 +41,7 @@ def entered(rows: list[Row], end_us: int, cut: int = -1, bounds: Mapping[str, in
     for place, row in enumerate(rows):
         if place == cut:
             books = Availability.loaded(books.save())
-        books.enter([SimpleNamespace(**row)])
+        books.process_events([SimpleNamespace(**row)])
     return unavailability_of(books, ClientStats(), seen(end_us))
 
 
@@ -163,7 +163,7 @@ def test_a_rewind_takes_the_outages_back() -> None:
     session.advance(12 * SECOND)
     state = session.save()
     first = session.finish().unavailable
-    twin = session.twin()
+    twin = session.unrecorded_copy()
     twin.load(*state)
     assert twin.finish().unavailable == first
     assert first.us > 0
@@ -260,9 +260,9 @@ def test_each_partition_and_level_of_acks_is_counted_alone() -> None:
 
 def test_a_fresh_copy_counts_from_a_later_time_on() -> None:
     books = Availability(BOUNDS)
-    books.enter([SimpleNamespace(**row) for row in numbered([sent(5), sent(6, partition="orders-1")])])
-    books = books.afresh(5_000)
-    books.enter([SimpleNamespace(**acked(5_300)), SimpleNamespace(**acked(6_000, partition="orders-1"))])
+    books.process_events([SimpleNamespace(**row) for row in numbered([sent(5), sent(6, partition="orders-1")])])
+    books = books.restarted(5_000)
+    books.process_events([SimpleNamespace(**acked(5_300)), SimpleNamespace(**acked(6_000, partition="orders-1"))])
     assert [(key[2], line.spans) for key, line in books.clients(9_000).items()] == [("orders-1", [(5_000, 6_000)])]
 
 
@@ -346,7 +346,7 @@ def test_a_group_is_out_with_the_partitions_that_it_was_given() -> None:
         event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),
         event("partition_offline", 4, partition="orders-0", leader_epoch=1),
     ):
-        availability.enter([SimpleNamespace(**row)])
+        availability.process_events([SimpleNamespace(**row)])
     found = unavailability_of(availability, books, seen(10))
     assert found.to_json()["groups"] == {
         "billing": {"us": 6, "longest_us": 6, "times": 1, "partitions": ["orders-0"]}

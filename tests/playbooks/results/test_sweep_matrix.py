@@ -56,19 +56,19 @@ def test_one_row_that_beats_all_others(snapshot: SnapshotAssertion) -> None:
     worse = row("acks=0", acked_lost=400, rejected=3)
     best = row("acks=all")
     found = matrix(worse, best)
-    assert found.front == (False, True)
+    assert found.pareto == (False, True)
     assert advice(found) == snapshot
 
 
 def test_rows_that_come_out_the_same(snapshot: SnapshotAssertion) -> None:
     same = matrix(row("acks=1", duplicates=2), row("acks=all", duplicates=2, reordered=5))
-    assert same.telling == ()
+    assert same.significant_axes == ()
     assert [advice(same), advice(matrix(row("acks=1")))] == snapshot
 
 
 def test_rows_without_a_verdict_take_no_part(snapshot: SnapshotAssertion) -> None:
     found = matrix(row("acks=0", "inconclusive"), SAFE, FAST, row("acks=2", "error"))
-    assert found.front == (False, True, True, False)
+    assert found.pareto == (False, True, True, False)
     assert advice(found) == snapshot
     assert advice(matrix(row("acks=0", "inconclusive"), row("acks=1", "error"))) == ""
     assert found.code == 2
@@ -87,7 +87,7 @@ def test_axes_that_make_no_difference_are_not_named(snapshot: SnapshotAssertion)
         for acks in ("1", "all") for least in ("1", "2")
     ])  # fmt: skip
     assert found.varied == ("acks", "min.insync.replicas")
-    assert found.telling == ("acks",)
+    assert found.significant_axes == ("acks",)
     assert "min.insync" not in advice(found)
     assert matrix_table(found).notes == snapshot
 
@@ -100,15 +100,15 @@ def test_what_readers_miss_repeat_or_wait_for_makes_a_difference(measure: str, l
     found = matrix(
         row("auto.offset.reset=latest", **{measure: more}), row("auto.offset.reset=earliest", **{measure: less})
     )
-    assert found.telling == ("auto.offset.reset",)
-    assert found.front == (False, True)
+    assert found.significant_axes == ("auto.offset.reset",)
+    assert found.pareto == (False, True)
     assert len(matrix_table(found).heads) == 5
     assert to_json(found, "")["cells"][0][measure] == more
 
 
 def test_a_short_stall_of_reading_is_chance() -> None:
     found = matrix(row("acks=1", read_stall_us=700_000), row("acks=all", read_stall_us=100_000))
-    assert (found.telling, found.front) == ((), (True, True))
+    assert (found.significant_axes, found.pareto) == ((), (True, True))
     group = found.groups[0]
     assert replace(group, rows=group.rows * 2).total("read_stall_us") == 700_000
 
@@ -156,7 +156,7 @@ def test_the_sentence_only_says_what_rows_say(found: list[tuple[int, ...]]) -> N
     rows = [row(f"n={n}", **dict(zip(COSTS, each, strict=True))) for n, each in enumerate(found)]
     made = matrix(*rows)
     said = advice(made).removeprefix("With seed 7: ")
-    marked = [group for group, mark in zip(made.groups, made.front, strict=True) if mark]
+    marked = [group for group, mark in zip(made.groups, made.pareto, strict=True) if mark]
     told = [group for group in made.groups if cost_text(group) in said]
     assert told
     if "loses nothing" in said:

@@ -92,8 +92,8 @@ def blind() -> SafetyAnswer:
 
 def test_a_rolling_restart_that_does_not_wait_stalls_writes() -> None:
     assert blind().verdict == "stalls"
-    assert blind().over("stall_us").seeds == len(SEEDS)
-    assert blind().over("lost").worst == 0
+    assert blind().spread_of("stall_us").seeds == len(SEEDS)
+    assert blind().spread_of("lost").worst == 0
     assert "min.insync.replicas" in blind().why or "had no leader" in blind().why
     assert headline(blind()).startswith("stalls writes ")
 
@@ -169,7 +169,7 @@ def test_what_readers_felt_before_is_not_the_action_s_doing() -> None:
     (felt,) = found.answer.worst.readers.values()
     assert (found.answer.verdict, felt.skipped, felt.reread, felt.resets) == ("safe", 0, 0, 0)
     assert felt.read_stall_us < S
-    assert found.standing.session().client_books.groups["billing"].idle_us > 3 * S
+    assert found.start_point.session().client_stats.groups["billing"].idle_us > 3 * S
 
 
 GONE = f"- {{at: 5s, inject: clean_shutdown, target: client(billing/0), for: 8s}}\n{LATER}"
@@ -217,14 +217,14 @@ def test_the_last_in_sync_dies_and_elections_may_be_unclean() -> None:
     found = alone().answer
     assert found.verdict == "loses", lines(alone())
     assert found.worst.losses
-    assert f" {found.over('lost').worst} " in headline(found)
+    assert f" {found.spread_of('lost').worst} " in headline(found)
     assert witness_text(found).startswith(f"loses {found.worst.lost} ")
 
 
 def test_what_only_the_leader_has_is_what_acks_1_can_lose() -> None:
     steps = "- {at: 2s, inject: lag, target: followers(orders-0), latency: 150ms}\n- {at: 50s, heal: all}"
     found = asked("crash leader(orders-0)", timed(steps, cluster=ACKS_ONE, settle="5s"), 4 * S, (1, 2, 3))
-    session = found.standing.session()
+    session = found.start_point.session()
     leader = session.cluster.query.leader("orders-0")
     ends = {broker: session.cluster.query.leo("orders-0", broker) for broker in (1, 2, 3)}
     unreplicated = ends[leader] - min(end for broker, end in ends.items() if broker != leader)
@@ -289,7 +289,7 @@ def test_one_future_knows_nothing_of_another(seed: int) -> None:
     used.with_action(plan, 5)
     used.without(7, 9 * S)
     assert used.with_action(plan, seed).digest == fresh.digest
-    assert used.stand().cluster.digest() == standing.digest
+    assert used.session_at_start().cluster.digest() == standing.digest
 
 
 # -- breakages ------------------------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def _goes_on_from_the_last_future(patch: pytest.MonkeyPatch) -> None:
 
     def on(self: ForkSimulator, steps: tuple[Step, ...], *rest: int) -> Future:
         found = go(self, steps, *rest)
-        session = self.stand()
+        session = self.session_at_start()
         session.advance(session.cluster.now_us + S // 10)
         self._kept = session.save()
         return found
@@ -435,7 +435,7 @@ def test_a_witness_of_rounds_and_of_an_operator(tmp_path: Path) -> None:
     asking = "slow_cpu broker(3) for 1s; when faults(slow_cpu) == 0 heal lag"
     for at in (TimePoint(), TimePoint(executed=1_234), TimePoint(6 * S), TimePoint(5 * S + 1)):
         found = of(of_session(recorded, at), asking, (4,), 1, 3 * S)
-        assert found.standing.at_us <= 8 * S
+        assert found.start_point.at_us <= 8 * S
         result = Session.start(loads(witness(found), "w.yaml")).finish()
         assert result.digest == found.answer.worst.pair.action.digest
         assert result.verdict == "pass", result.reason
@@ -510,15 +510,15 @@ def test_actions_are_counted_as_they_were_typed(snapshot: SnapshotAssertion) -> 
     found = asked("heal; when leader(orders-0) == -7 within 1s crash broker(2)", seeds=(1,))
     assert found.answer.verdict == "inconclusive"
     told = [found.answer.why, title(found, "x"), headline(found.answer), lines(found)[-1]]
-    assert [masked_text(each, executed=found.standing.executed) for each in told] == snapshot
+    assert [masked_text(each, executed=found.start_point.executed) for each in told] == snapshot
 
 
 def test_a_chosen_stall_is_not_called_kafka_s(snapshot: SnapshotAssertion) -> None:
     found = broken()
-    chosen = SafetyCheckResult(found.standing, found.question, SafetyAnswer(found.answer.effects, 3_600 * S))
+    chosen = SafetyCheckResult(found.start_point, found.question, SafetyAnswer(found.answer.effects, 3_600 * S))
     assert [line for line in lines(chosen) if line.startswith("  a stall is")] == snapshot
-    before = replace(found.standing, at_us=26 * S - 1)
-    assert masked_text(title(replace(found, standing=before), "x"), executed=before.executed) == snapshot
+    before = replace(found.start_point, at_us=26 * S - 1)
+    assert masked_text(title(replace(found, start_point=before), "x"), executed=before.executed) == snapshot
 
 
 # -- the same, whoever does the work --------------------------------------------------------------------------------

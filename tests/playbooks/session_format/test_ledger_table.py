@@ -54,7 +54,7 @@ class Standing:
     def acknowledged(self) -> list[RecordRange]:
         return []
 
-    def standing(self, _partition: str) -> dict[str, list[tuple[int, int]]]:
+    def held_by_leader(self, _partition: str) -> dict[str, list[tuple[int, int]]]:
         return {"shop": [(0, 1)]}
 
 

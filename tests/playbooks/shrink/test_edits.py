@@ -60,7 +60,7 @@ def test_a_run_ends_early_only_where_nothing_can_change_the_answer() -> None:
     assert violated in whole.wrong
     cut = judge(DIVERGING, (violated,))
     assert cut.held
-    assert 0 <= cut.came_us <= cut.virtual_us < whole.virtual_us
+    assert 0 <= cut.occurred_us <= cut.virtual_us < whole.virtual_us
     assert judge(DIVERGING, (violated, "finding:lost/no-such")).virtual_us == whole.virtual_us
     by_epoch = judge(DIVERGING.replace('"0.10.2"', '"0.11"'), (violated,))
     assert not by_epoch.held

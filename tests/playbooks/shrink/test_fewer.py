@@ -32,7 +32,7 @@ class MadeUp(CandidateRunner):
         self.asked: list[frozenset[int]] = []
 
     @property
-    def ahead(self) -> int:
+    def lookahead(self) -> int:
         return self._ahead
 
     def answer(self, ticket: Ticket) -> CandidateVerdict:
@@ -111,7 +111,7 @@ def test_a_budget_ends_it_with_the_best_so_far() -> None:
 
 
 def test_what_came_after_the_finding_and_what_was_refused_go_first() -> None:
-    verdict = CandidateVerdict(HELD, refused=(2,), acted=tuple((at, 0) for at in (10, 20, 30, 40)), came_us=30)
+    verdict = CandidateVerdict(HELD, refused=(2,), acted=tuple((at, 0) for at in (10, 20, 30, 40)), occurred_us=30)
     best = BestDraft(draft(4), verdict)
     found = [
         [each.number for each in tried.steps]

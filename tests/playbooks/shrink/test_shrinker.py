@@ -124,7 +124,7 @@ def test_what_is_expected_can_be_kept_and_fails_again() -> None:
     begun = found(LOST_TAIL, "expectation:acked_lost() == 0")
     assert [each.known for each in begun.wrongs] == [False]
     with CandidateRunner(begun.keys, Journal()) as bench:
-        verdict = bench.answer(bench.hand_in("x", begun.draft.text()))
+        verdict = bench.answer(bench.submit("x", begun.draft.text()))
     assert verdict.held
     assert "acked_lost() == 0" in begun.draft.text()
 

@@ -72,9 +72,9 @@ def lived(parent: Path | None = None) -> Branches:
 def grown(branches: Branches, events: int = 100_000) -> str:
     growing = branches.growing
     assert growing is not None
-    while not growing.on(events):
+    while not growing.advance(events):
         pass
-    return branches.arrive()
+    return branches.adopt()
 
 
 def digest(session: Session) -> str:
@@ -181,15 +181,15 @@ def test_a_session_that_was_taken_over_branches_too_and_taking_over_is_undone(sn
     session.advance(SECOND)
     assert branches.current.live.cluster.query.under_replicated() == 0
     growing = branches.fork()
-    while not growing.on(1_000):
+    while not growing.advance(1_000):
         pass
-    branches.arrive()
+    branches.adopt()
     assert branches.current.live.cluster.digest() == session.cluster.digest()
     undone = branches.undo()
     assert undone is not None
-    while not undone.on(1_000):
+    while not undone.advance(1_000):
         pass
-    branches.arrive()
+    branches.adopt()
     assert branches.current.began == "without taking over"
     branches.current.session.advance(SECOND)
     assert branches.current.live.board.active() != ()
@@ -233,13 +233,13 @@ def test_what_is_given_up_leaves_nothing(tmp_path, snapshot):
     branches = lived(tmp_path)
     files = sorted(tmp_path.rglob("*"))
     growing = branches.fork()
-    growing.on(500)
+    growing.advance(500)
     assert 0 < growing.percent < 100
     with pytest.raises(BranchError) as caught:
         branches.fork()
     assert str(caught.value) == snapshot
     assert len(list(tmp_path.iterdir())) == 2
-    branches.give_up()
+    branches.discard()
     assert sorted(tmp_path.rglob("*")) == files
     branches.fork()
     assert branches.growing.branch.letter == "B"

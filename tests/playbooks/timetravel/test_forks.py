@@ -81,7 +81,7 @@ def unbroken(executed: int) -> Session:
 
 def stray(session: Session, draw: RandomStream) -> None:
     """Leave the history: do something else, in a future with other draws, and run on."""
-    session.call_off()
+    session.cancel_steps()
     session.cluster.reseed(draw.below(1000))
     for _deed in range(2):
         action = OTHERWISE[draw.below(len(OTHERWISE))]
@@ -151,7 +151,7 @@ def test_right_after_an_event_comes_before_what_the_operator_did_then() -> None:
 def test_a_fork_that_is_called_off_takes_no_further_step_and_does_not_end() -> None:
     session = timed_forks().at_event(100)
     assert session.next_step is not None
-    session.call_off()
+    session.cancel_steps()
     assert session.advance(60 * SECOND)
     assert session.phase == "steps"
     assert not session.board.active()
@@ -162,7 +162,7 @@ def test_calling_off_in_the_quiet_time_lets_one_act_again() -> None:
     while result.phase != "settling":
         result.advance(result.cluster.now_us + SECOND)
     session = timed_forks().at_time(result.cluster.now_us)
-    session.call_off()
+    session.cancel_steps()
     session.act(Action("inject", "crash", "broker(3)"))
     assert [fault.name for fault in session.board.active()] == ["crash"]
 

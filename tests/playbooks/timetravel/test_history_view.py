@@ -103,7 +103,7 @@ def seen(looking: HistoryView) -> tuple[object, ...]:
     cluster = looking.cluster
     logs = [cluster.log_view(each.name, 0, 1 << 40) for each in cluster.view().partitions]
     records = [inspect_record(cluster, "orders-0", offset) for offset in range(0, 160, 5)]
-    books = {name: (each.sent, each.acked, each.retries) for name, each in looking.client_books.producers.items()}
+    books = {name: (each.sent, each.acked, each.retries) for name, each in looking.client_stats.producers.items()}
     return (cluster.digest(), cluster.view(), looking.board.active(), logs, records, books)
 
 

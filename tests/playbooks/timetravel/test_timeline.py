@@ -319,7 +319,7 @@ def test_from_an_instant_on_the_past_goes_as_it_went_up_to_the_present(slices: t
     kept, present = timeline.kept, state(timeline.session)
     for first in (13_500_000, 2_500_000) if slices[1] != 1 else (14_900_000,):
         past = timeline.seek_time(first)
-        while timeline.go_on(min(past.cluster.now_us, FOREVER - slices[0]) + slices[0], slices[1]):
+        while timeline.continue_past(min(past.cluster.now_us, FOREVER - slices[0]) + slices[0], slices[1]):
             if slices[1] == 0:
                 unbroken = Session.start(LIVE, open_ended=True)
                 play(unbroken, past.cluster.now_us)
@@ -333,7 +333,7 @@ def test_events_that_are_gone_through_are_as_many_as_were_asked_for() -> None:
     past = timeline.seek_time(2_400_000)
     before = past.cluster.executed
     for count in (1, 250, 3):
-        assert timeline.go_on(FOREVER, count)
+        assert timeline.continue_past(FOREVER, count)
         assert past.cluster.executed == before + count
         before = past.cluster.executed
 
@@ -342,12 +342,12 @@ def test_after_an_event_what_the_operator_did_then_comes_again() -> None:
     timeline = lived()
     executed = timeline.seek_time(999_999).cluster.executed
     past = timeline.seek_event(executed)
-    timeline.go_on(SECOND)
+    timeline.continue_past(SECOND)
     assert [fault.name for fault in past.board.active()] == ["lag"]
 
 
 def test_nothing_goes_on_before_an_instant_was_sought(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(TimelineError) as caught:
-        lived().go_on(LIVE_END)
+        lived().continue_past(LIVE_END)
     assert caught.value.code == "nothing_sought"
     assert str(caught.value) == snapshot

@@ -97,7 +97,7 @@ def test_one_latency_for_a_whole_batch_is_noticed(tmp_path: Path, monkeypatch: p
     def as_the_oldest(batch: ProducerBatch) -> list[RecordsBySendTime]:
         return [RecordsBySendTime(0, batch.records, batch.created_us)]
 
-    monkeypatch.setattr(ProducerBatch, "sent_together", as_the_oldest)
+    monkeypatch.setattr(ProducerBatch, "by_send_time", as_the_oldest)
     found = disagreements(*recorded(tmp_path)[1])
     assert {("events", "latency_us"), ("result.json", "clients.producers.checkout.latency.p50_us")} <= found
     assert not any(".groups." in name for _source, name in found)

@@ -16,7 +16,7 @@ from tui.widgets import panes as paint
 WIDTHS = range(60, 221)
 STATES = {
     "live": {},
-    "held back": {"asked": 1000.0, "real": 0.31},
+    "held back": {"requested_speed": 1000.0, "real_speed": 0.31},
     "branch": {"branch": "B"},
     "past": {"present_us": 90_000_000, "paused": True},
     "past of a branch, a long one": {"present_us": 5_400_000_000, "branch": "main"},
@@ -25,7 +25,7 @@ STATES = {
 
 
 def running(seed=7, playbook="a-playbook-with-quite-a-long-name", **more):
-    fields = {"paused": False, "seeking": False, "ended": False, "asked": 1.0, "real": 1.0}
+    fields = {"paused": False, "seeking": False, "ended": False, "requested_speed": 1.0, "real_speed": 1.0}
     return status_bar.RunStatus(playbook, seed, **(fields | more))
 
 

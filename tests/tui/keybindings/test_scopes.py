@@ -53,7 +53,7 @@ def own_nodes():
 
 def test_every_binding_of_every_screen_and_widget_has_an_id_of_the_key_map():
     known = {key.id for key in all_keys()} | {
-        scoped_id(scope.name, name) for scope in scopes() for name in scope.through
+        scoped_id(scope.name, name) for scope in scopes() for name in scope.shared
     }
     bound = set()
     for node in own_nodes():
@@ -82,7 +82,7 @@ def test_ids_are_unique_and_no_scope_has_a_key_twice():
 @pytest.mark.parametrize("scope", MODES, ids=lambda each: each.name)
 def test_in_a_mode_every_key_does_one_thing(scope):
     keymap = keymap_of(remapped({"fault": ("v",), "branches": ("x", "z")}))
-    ids = [*(key.id for key in scope.keys), *(scoped_id(scope.name, name) for name in scope.through)]
+    ids = [*(key.id for key in scope.keys), *(scoped_id(scope.name, name) for name in scope.shared)]
     names = [name for each in ids for name in keymap[each].split(",") if name != "unbound"]
     assert len(names) == len(set(names))
 

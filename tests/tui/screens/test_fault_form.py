@@ -32,7 +32,7 @@ def test_a_form_as_it_opens_is_what_the_letter_does(name):
     needed = {each.name: "orders-0" for each in fault.params if each.default is None and each.type == "partition"}
     needed |= {each.name: "broker(2)" for each in fault.params if each.default is None and each.type == "target"}
     action = read_fields(fault, filled(fault, target) | needed, PLACE)
-    assert action == Action("inject", name, target, needed, fault.usual_for_us if fault.lasting else -1)
+    assert action == Action("inject", name, target, needed, fault.default_duration_us if fault.is_lasting else -1)
 
 
 def test_what_is_filled_in_is_read_as_a_playbook_is():
@@ -91,8 +91,8 @@ def test_what_waits_is_done_at_the_instant_at_which_time_stood_and_in_order(snap
     clock.tick(0.1)
     bridge.frame()
     assert [(each.name, each.since_us) for each in bridge.view.faults] == [("crash", 0), ("lag", 0)]
-    assert [good for _text, good in bridge.fired] == [True, True, False]
-    assert [text for text, _good in bridge.fired] == snapshot
+    assert [good for _text, good in bridge.queued_results] == [True, True, False]
+    assert [text for text, _good in bridge.queued_results] == snapshot
     assert bridge.queued == ()
 
 

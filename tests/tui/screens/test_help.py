@@ -31,7 +31,7 @@ def test_what_is_looked_at_comes_first_and_everything_else_after_it(here):
     told = text(here)
     assert told.startswith(f"{here.title}\n{here.shows}\n")
     for key in KEYS:
-        assert key.words in told
+        assert key.description in told
     for _glyph, _role, words in help_text.LEGEND:
         assert words in told
     before_keys = told[: told.index("\nTime\n")]

@@ -41,7 +41,7 @@ def test_the_file_is_where_the_base_directories_have_it(environ, path):
 
 def test_without_a_file_everything_is_at_its_default(tmp_path):
     found = read_settings(tmp_path / "none" / "config.toml")
-    assert (found.settings, found.problems, found.there) == (Settings(), (), False)
+    assert (found.settings, found.problems, found.exists) == (Settings(), (), False)
 
 
 def test_what_a_file_says_is_in_force(tmp_path):

@@ -28,7 +28,7 @@ class Seen:
 
     def turn(self, seconds=0.0, micros=1_000):
         self.now_s, self.now_us = self.now_s + seconds, self.now_us + micros
-        self.motion.turn(self.now_s, self.now_us)
+        self.motion.begin_frame(self.now_s, self.now_us)
         return self.motion
 
 
@@ -41,9 +41,9 @@ def test_a_number_is_told_for_three_frames_after_it_changed_and_not_when_it_is_f
     assert not seen.turn(1).fresh("hw", 1)
     assert seen.turn(1).fresh("hw", 2)
     assert seen.turn(HIGHLIGHT_S * 0.9).fresh("hw", 2)
-    assert not seen.motion.resting(seen.now_s)
+    assert not seen.motion.idle(seen.now_s)
     assert not seen.turn(HIGHLIGHT_S * 0.2).fresh("hw", 2)
-    assert seen.motion.resting(seen.now_s)
+    assert seen.motion.idle(seen.now_s)
 
 
 def test_a_number_that_changes_all_the_time_is_no_news():
@@ -63,13 +63,13 @@ def test_another_instant_is_another_picture():
 
 def test_off_nothing_moves():
     motion = Animation()
-    motion.turn(1, 1)
+    motion.begin_frame(1, 1)
     assert not motion.fresh("hw", 1)
-    motion.turn(2, 2)
+    motion.begin_frame(2, 2)
     assert not motion.fresh("hw", 2)
     assert motion.sweep(partition(), 9) == -1
-    assert motion.eaten("here", log(), ()) == log()
-    assert motion.resting(0)
+    assert motion.with_truncated("here", log(), ()) == log()
+    assert motion.idle(0)
 
 
 @pytest.mark.parametrize("name", ["dark", "light", "ansi"])
@@ -86,9 +86,11 @@ def test_what_is_fresh_is_bold_and_else_as_it_was(name, colour):
 def test_counts_of_the_bar_are_told_and_the_clock_is_not():
     seen = Seen()
     sound = view()
-    status_bar.build(sound, RUNNING, 120).told(seen.turn())
+    status_bar.build(sound, RUNNING, 120).with_changes(seen.turn())
     later = replace(sound, now_us=sound.now_us + 1_000_000, ledger=replace(sound.ledger, acked_lost=4))
-    fresh = [field for field in status_bar.build(later, RUNNING, 120).told(seen.turn(1)).fields if len(field) == 3]
+    fresh = [
+        field for field in status_bar.build(later, RUNNING, 120).with_changes(seen.turn(1)).fields if len(field) == 3
+    ]
     assert [text.split() for text, _role, _over in fresh] == [["lost", "4"]]
 
 
@@ -159,43 +161,43 @@ def tail(shown):
 
 def test_cells_that_were_cut_are_eaten_from_the_right_in_six_frames():
     seen = Seen()
-    assert seen.turn().eaten("here", log(), ()) == log()
+    assert seen.turn().with_truncated("here", log(), ()) == log()
     cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
-    left = [tail(seen.turn(TRUNCATION_S / 6 if at else 0).eaten("here", cut_log(), cut)) for at in range(8)]
+    left = [tail(seen.turn(TRUNCATION_S / 6 if at else 0).with_truncated("here", cut_log(), cut)) for at in range(8)]
     assert left[0] == 9
     assert left == sorted(left, reverse=True)
     assert len(set(left)) >= 6
     assert left[-1] == 0
-    assert tail(seen.turn(1).eaten("here", cut_log(), cut)) == 0
+    assert tail(seen.turn(1).with_truncated("here", cut_log(), cut)) == 0
 
 
 def test_what_is_eaten_keeps_its_look_and_what_is_written_anew_comes_in_sight_behind_it():
     seen = Seen()
-    seen.turn().eaten("here", log(), ())
+    seen.turn().with_truncated("here", log(), ())
     cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
     after = cut_log()
     lane = replace(after.lanes[2], leo=139, runs=(*after.lanes[2].runs, EpochRun(121, 139, 5, False, False)))
     after = replace(after, lanes=(*after.lanes[:2], lane))
-    shown = seen.turn().eaten("here", after, cut)
+    shown = seen.turn().with_truncated("here", after, cut)
     assert shown.lanes[2].runs[-4:] == (*log().lanes[2].runs[2:], EpochRun(130, 139, 5, False, False))
     assert shown.lanes[:2] == after.lanes[:2]
-    shown = seen.turn(TRUNCATION_S / 2).eaten("here", after, cut)
+    shown = seen.turn(TRUNCATION_S / 2).with_truncated("here", after, cut)
     assert shown.lanes[2].runs[-3:] == (
         EpochRun(121, 124, 4, True, False), EpochRun(124, 126, 4, True, True), EpochRun(126, 139, 5, False, False),
     )  # fmt: skip
-    assert seen.turn(TRUNCATION_S).eaten("here", after, cut) == after
+    assert seen.turn(TRUNCATION_S).with_truncated("here", after, cut) == after
 
 
 def test_cuts_of_the_past_and_of_logs_that_were_not_looked_at_are_not_eaten_again():
     seen = Seen()
     cut = (ReplicaTruncation(500, 1, 121, 130, "epoch"),)
-    assert seen.turn().eaten("here", cut_log(), cut) == cut_log()
-    assert seen.turn().eaten("here", cut_log(), cut) == cut_log()
-    seen.turn().eaten("there", log(), ())
+    assert seen.turn().with_truncated("here", cut_log(), cut) == cut_log()
+    assert seen.turn().with_truncated("here", cut_log(), cut) == cut_log()
+    seen.turn().with_truncated("there", log(), ())
     seen.turn()
     seen.turn()
     late = (ReplicaTruncation(seen.now_us, 1, 121, 130, "epoch"),)
-    assert seen.motion.eaten("there", cut_log(), late) == cut_log()
+    assert seen.motion.with_truncated("there", cut_log(), late) == cut_log()
 
 
 # -- on the screen -------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ async def test_the_sheet_tells_what_is_hit_under_the_cursor_and_follows_it():
         await driver.press("f")
         board = driver.bridge.session.board
         for _broker in range(3):
-            expected = board.foreseen("crash", driver.main.target)
+            expected = board.predict("crash", driver.main.target)
             own = [each for each in expected.leaders_moved if not each.startswith("__")]
             assert own
             line = next(line for line in driver.text().split("\n") if "leader change" in line)

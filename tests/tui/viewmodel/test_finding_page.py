@@ -114,7 +114,7 @@ def test_a_frame_tells_who_leads_who_is_down_and_who_has_the_records(snapshot):
     ]
     assert [each.holds for each in last.replicas] == [GONE, NEVER, HAS, NEVER]
     assert [first.caption, last.caption] == snapshot
-    assert [each.struck for each in first.replicas] == [True, False, False, False]
+    assert [each.affected for each in first.replicas] == [True, False, False, False]
 
 
 def test_a_copy_is_there_until_the_very_event_that_drops_it():
@@ -185,7 +185,7 @@ def test_the_chronicle_tells_how_a_partition_stood_at_any_link():
     )
 
     def at(at_us, kind, broker=1):
-        return chronicle.standing("orders-0", (1, 2, 3), link(at_us, kind, broker))
+        return chronicle.status_after("orders-0", (1, 2, 3), link(at_us, kind, broker))
 
     assert at(1, "records_acked") == PartitionStatus(1, (1, 2, 3), (), ())
     assert at(3, "node_down") == PartitionStatus(1, (1, 2, 3), (1,), (3,))
@@ -200,7 +200,7 @@ def test_the_chronicle_counts_losses_and_names_each_broken_rule_once():
     broken = InvariantViolated(5, "leader-completeness", "orders-0", 2, "it lacks 4", "")
     missing = RecordsMissing(5, "orders-0", "clicks", 0, 4, 100, 0, 1, False, "")
     chronicle.take([broken, replace(broken, at_us=6), replace(broken, partition="other-0"), missing])
-    (told,) = chronicle.broken(("orders-0",), 1 << 62)
+    (told,) = chronicle.violations(("orders-0",), 1 << 62)
     assert (told.at_us, told.name, told.detail) == (5, "leader-completeness", "it lacks 4")
     assert chronicle.losses == 1
 
@@ -211,7 +211,7 @@ def test_the_chronicle_counts_losses_and_names_each_broken_rule_once():
 def case(found, total=2, **more):
     fields = {
         "number": 1, "total": total, "finding": found, "now_us": 50_000_000, "frames": frames(found),
-        "partition": "orders-0", "peeked": (), "readers": (), "broken": (),
+        "partition": "orders-0", "peeked": (), "readers": (), "violations": (),
     }  # fmt: skip
     return finding_page.FindingPage(**(fields | more))
 

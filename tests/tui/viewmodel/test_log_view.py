@@ -497,9 +497,9 @@ def test_the_book_tells_truncations_up_to_a_time_the_newest_first():
     nothing = SimpleNamespace(**{**vars(cut), "log_offset": 9})
     later = SimpleNamespace(**{**vars(cut), "at_us": 200, "broker": 2})
     book.take([cut, nothing, later])
-    assert [each.broker for each in book.cuts("t-0", 500)] == [2, 1]
-    assert book.cuts("t-0", 150) == (ReplicaTruncation(100, 1, 5, 9, "epoch end"),)
-    assert book.cuts("t-1", 500) == ()
+    assert [each.broker for each in book.truncations("t-0", 500)] == [2, 1]
+    assert book.truncations("t-0", 150) == (ReplicaTruncation(100, 1, 5, 9, "epoch end"),)
+    assert book.truncations("t-1", 500) == ()
 
 
 def test_a_log_without_replicas_still_has_a_ruler():

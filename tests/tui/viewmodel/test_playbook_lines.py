@@ -168,21 +168,21 @@ def stands(crash, query, healed_us=-1, at_us=None):
 
 def test_before_anything_is_decided(crash, snapshot):
     found = stands(crash, Query())
-    assert [each.stand for each in found] == ["open"] * 3
-    assert [each.told for each in found] == snapshot
+    assert [each.state for each in found] == ["open"] * 3
+    assert [each.detail for each in found] == snapshot
 
 
 def test_what_failed_and_what_is_not_yet(crash, snapshot):
     found = stands(crash, Query(lost=3, under=1), healed_us=SECOND, at_us=2 * SECOND)
-    assert [each.stand for each in found] == ["open", "fail", "open"]
-    assert [each.told for each in found] == snapshot
+    assert [each.state for each in found] == ["open", "fail", "open"]
+    assert [each.detail for each in found] == snapshot
     assert [playbook_pages.title(found, runs=True), *texts(playbook_pages.rows((found[1],)))] == snapshot
 
 
 def test_what_came_but_may_begin_anew(crash, snapshot):
     eventually = stands(crash, Query(), healed_us=SECOND, at_us=2 * SECOND)[2]
-    assert eventually.stand == "open"
-    assert eventually.told == snapshot
+    assert eventually.state == "open"
+    assert eventually.detail == snapshot
 
 
 def test_a_playbook_that_expects_nothing_says_so(snapshot):

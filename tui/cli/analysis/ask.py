@@ -104,7 +104,7 @@ def _ask(request: AskRequest) -> int:
     steps = (read_text(request.steps), str(request.steps)) if request.steps is not None else None
     console = stderr_console()
     with ProgressLine(console) as progress_line:
-        tell: Callable[[str], None] = lambda text: progress_line.tell(lambda: text)  # noqa: E731
+        tell: Callable[[str], None] = lambda text: progress_line.update(lambda: text)  # noqa: E731
         found = _source(request)
         check_question(playbook_of(found) if isinstance(found, RecordedSession) else found[0], request.question, steps)
         name, standing = _standing(found, at, tell)
@@ -144,7 +144,7 @@ def _witness(request: AskRequest, result: SafetyCheckResult) -> tuple[Path | Non
     named = request.witness is not None and folder is None
     if request.no_witness or not (named or result.answer.verdict in _WITNESSED):
         return None, ""
-    usual = (folder or Path()) / f"{result.standing.playbook().name}-witness.yaml"
+    usual = (folder or Path()) / f"{result.start_point.playbook().name}-witness.yaml"
     path = request.witness if named and request.witness is not None else usual
     if path.exists() and not request.force:
         return None, f"{path} already exists; --force overwrites it"

@@ -32,7 +32,7 @@ def run_diff(left: str, right: str, *, json: bool, everything: bool) -> int:
         with ProgressLine(stderr_console()) as progress_line:
 
             def told(done: int, total: int) -> None:
-                progress_line.tell(lambda: f"comparing: {done * 100 // max(1, total)}% of the events")
+                progress_line.update(lambda: f"comparing: {done * 100 // max(1, total)}% of the events")
 
             found = compare(paths[0], paths[1], told)
     except SessionError as error:
@@ -72,7 +72,7 @@ def _print_end(console: Console, found: SessionDiff) -> None:
         print_line(console, f"they differ in {', '.join([*events, *differing])}", "bold red")
         return
     same = f"the same: {counted(found.walk.same, 'event')} of the cluster"
-    if found.walk.narration is not None or found.playbook:
+    if found.walk.playbook_events is not None or found.playbook:
         same += "; only the playbook's text and events differ"
     print_line(console, same, "bold green")
 
@@ -91,7 +91,7 @@ def _print_text(console: Console, lines: Sequence[str], *, everything: bool) -> 
 
 
 def _print_partings(console: Console, found: SessionDiff) -> None:
-    cluster, narration = found.walk.cluster, found.walk.narration
+    cluster, narration = found.walk.cluster, found.walk.playbook_events
     if narration is not None and (cluster is None or narration.at_us < cluster.at_us):
         _head(console, "first difference in the playbook's own events, not in the cluster")
         _print_parting(console, narration)

@@ -88,13 +88,15 @@ def _explore(request: ExploreRequest) -> int:
     with ProgressLine(console) as progress_line:
 
         def progress(seen: SearchResult) -> bool:
-            progress_line.tell(lambda: f"{seen.distinct} states, depth {seen.depth}, {seen.frontier} in the queue")
+            progress_line.update(lambda: f"{seen.distinct} states, depth {seen.depth}, {seen.frontier} in the queue")
             return True
 
         explored = search.run(most=request.most, stop_on_first=request.stop_on_first, progress=progress)
     seconds = time.process_time() - started
     try:
-        found = [_written(exploration, moves, name, each, Path(request.out)) for name, each in explored.broken.items()]
+        found = [
+            _written(exploration, moves, name, each, Path(request.out)) for name, each in explored.violated.items()
+        ]
     except OSError as error:
         print_error(f"--out: cannot write a playbook to {request.out}: {error.strerror or error}")
         return FAILED

@@ -78,7 +78,7 @@ def print_shrunk(shrunk: ShrinkResult, out: Path, verdict: CandidateVerdict) -> 
     table(console, HEADS, [_row(each) for each in shrunk.rows])
     needed = dict(shrunk.needed)
     print_line(console, "")
-    print_line(console, shrunk.told)
+    print_line(console, shrunk.sentence)
     for number, step in enumerate(shrunk.draft.steps, 1):
         why = f"   without it: {without_it(needed[step.number], shrunk.found.keys)}" if step.number in needed else ""
         print_line(console, f"  {number:>3}  {flow(step.keys)[1:-1]}{why}")
@@ -116,7 +116,7 @@ def document(shrunk: ShrinkResult, out: Path, verdict: CandidateVerdict) -> dict
         "known": [each.known for each in found.wrongs],
         "ended": shrunk.ended,
         "runs": shrunk.runs,
-        "finding": shrunk.told,
+        "finding": shrunk.sentence,
         "playbook": str(out),
         "digest": verdict.digest,
         "held": verdict.held,
@@ -190,9 +190,9 @@ def _shrink(request: ShrinkRequest) -> int:
     budget = _budget(request.budget)
     console = stderr_console()
     with ProgressLine(console) as progress_line:
-        origin = _origin(request, lambda text: progress_line.tell(lambda: text))
+        origin = _origin(request, lambda text: progress_line.update(lambda: text))
         out = _out(request, origin)
-        progress_line.tell(lambda: f"running {origin.words}")
+        progress_line.update(lambda: f"running {origin.words}")
         began = time.process_time()
         found = examine(origin, request.keep)
         took = time.process_time() - began
@@ -212,7 +212,7 @@ def _printer(request: ShrinkRequest, progress_line: ProgressLine) -> Callable[[D
         if kept and request.plain:
             print_line(stderr_console(), f"{kept:6} {so_far(search)}")
         elif not request.plain:
-            progress_line.tell(lambda: so_far(search))
+            progress_line.update(lambda: so_far(search))
 
     return tell
 

@@ -319,7 +319,7 @@ def _run_here(
         request.runs,
         workers=request.workers,
         stops=_stops(request),
-        tell=lambda standing: progress_line.tell(lambda: campaign_progress_text(standing)),
+        tell=lambda standing: progress_line.update(lambda: campaign_progress_text(standing)),
     )
 
 
@@ -356,7 +356,7 @@ def _keep(
     """Record the first run of each finding, unless it is recorded already; return them by run number."""
     return keep_first(
         plan, campaign, result.groups,
-        lambda number, of: progress_line.tell(lambda: f"recording {number} of {of} runs"),
+        lambda number, of: progress_line.update(lambda: f"recording {number} of {of} runs"),
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def _tell(definition: "InvariantDefinition") -> None:
 
     console = stdout_console()
     print_line(console, f"{definition.name}: {definition.title}", "bold")
-    print_line(console, definition.text)
+    print_line(console, definition.statement)
     rows = [("guaranteed", f"by {guaranteed_versions_text(definition)}")]
     rows += [("", f"{where}: {words}") for where, words in stricter_guarantees(definition)]
     rows += [("fixed by", text) for text in fixes_text(definition)]
@@ -81,7 +81,7 @@ def _entry(definition: "InvariantDefinition") -> dict[str, Any]:
     return {
         "invariant": definition.name,
         "title": definition.title,
-        "statement": definition.text,
+        "statement": definition.statement,
         "guaranteed_by": guaranteed_versions_text(definition),
         "exceptions": definition.exceptions,
         "source": definition.source,
@@ -239,7 +239,7 @@ def settings() -> int:
 
     found = read_settings()
     console = stdout_console()
-    print_line(console, f"{found.path}{'' if found.there else '  (no such file: all settings have their defaults)'}")
+    print_line(console, f"{found.path}{'' if found.exists else '  (no such file: all settings have their defaults)'}")
     rows = [
         (f"screen.{each.name}", written(found.settings.value(each.name)), _from(each.name in found.given))
         for each in OPTIONS

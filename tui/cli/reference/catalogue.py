@@ -112,9 +112,13 @@ def _tell_fault(fault: Fault) -> None:
 
 def _lasts(fault: Fault) -> str:
     """Return the text on a fault's duration, from a step and from a TUI key."""
-    if not fault.lasting:
+    if not fault.is_lasting:
         return "instantaneous"
-    usual = f"; {duration_text(fault.usual_for_us)} when injected by its key" if fault.usual_for_us >= 0 else ""
+    usual = (
+        f"; {duration_text(fault.default_duration_us)} when injected by its key"
+        if fault.default_duration_us >= 0
+        else ""
+    )
     return f"until it is healed, or the duration of 'for'{usual}"
 
 
@@ -151,8 +155,8 @@ def _fault_entry(fault: Fault) -> dict[str, Any]:
         "accepts": fault.accepts,
         "target": fault.target,
         "mode": fault.mode,
-        "lasting": fault.lasting,
-        "usual_for_us": fault.usual_for_us,
+        "lasting": fault.is_lasting,
+        "usual_for_us": fault.default_duration_us,
         "heals": fault.heals,
         "stands_for": fault.cause,
         "may_break": fault.may_break,
@@ -366,7 +370,7 @@ def example() -> str:
 
 
 def _line(key: KeyBinding) -> str:
-    return f"# {key.id} = {_keys(key.keys)}  # {key.words}"
+    return f"# {key.id} = {_keys(key.keys)}  # {key.description}"
 
 
 def _keys(keys: str) -> str:

@@ -332,7 +332,7 @@ def check(paths: Sequence[str], *, json: bool = False) -> int:
     with ProgressLine(console) as progress_line:
         for each in dict.fromkeys(files):
             if not json:
-                progress_line.tell(found.words)
+                progress_line.update(found.words)
             outcome = _check(each, found)
             if not json:
                 progress_line.hide()

@@ -83,7 +83,7 @@ def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun
             chosen.seed,
             until_us=until_us,
             tell=tell,
-            progress=lambda session: progress_line.tell(lambda: progress(session)),
+            progress=lambda session: progress_line.update(lambda: progress(session)),
         )
     print_end(console, done)
     return done
@@ -188,7 +188,7 @@ class LivePrinter:
             KeyboardInterrupt: the user stopped it twice.
             RecordingError: the session cannot be written.
         """
-        session.board.before = self._expecter(session)
+        session.board.on_inject = self._expecter(session)
         with self._interrupts(), self._status():
             self.pace.begin(session.cluster.now_us)
             self._show(session)
@@ -243,10 +243,10 @@ class LivePrinter:
         if following is None:
             return
         if self._live is not None:
-            status = f"{time_in_seconds(now)}  next: {following.told(now)}{_trouble(session)}"
+            status = f"{time_in_seconds(now)}  next: {following.text(now)}{_trouble(session)}"
             self._live.update(Text(status, no_wrap=True, overflow="ellipsis"), refresh=True)
         if self._is_due(following, now):
-            self._say(time_in_seconds(now), f"next: {following.told(now)}", STYLES["next"])
+            self._say(time_in_seconds(now), f"next: {following.text(now)}", STYLES["next"])
 
     def _is_due(self, following: NextAction, now_us: int) -> bool:
         """Return whether to announce the next step: when it changes, and as it comes near."""

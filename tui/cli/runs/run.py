@@ -90,7 +90,7 @@ def _one_after_other(
     if request.speed is not None:
         from tui.cli.runs.narration import LivePrinter  # noqa: PLC0415 - most runs print no events
 
-        driver.narrating = LivePrinter(Pace(request.speed), events, request.plain)
+        driver.live_printer = LivePrinter(Pace(request.speed), events, request.plain)
     elif request.plain:
         driver.events = events
     outcomes: list[JobOutcome] = []
@@ -132,12 +132,12 @@ def _run_one(
 
     outcome = executed(job, drive)
     if outcome.code == INTERNAL:
-        command_end.print_internal_error(outcome.error, outcome.session, outcome.account)
+        command_end.print_internal_error(outcome.error, outcome.session, outcome.crash_report)
     elif outcome.code == INTERRUPTED and outcome.session:
         print_line(stderr_console(), outcome.error)
     elif outcome.code == BAD_INPUT:
         print_error(outcome.error)
-    if outcome.result is not None and driver.narrating is not None and driver.narrating.stopped:
+    if outcome.result is not None and driver.live_printer is not None and driver.live_printer.stopped:
         return replace(outcome, code=INTERRUPTED)
     if outcome.result is not None and alone is not None:
         alone(chosen, outcome.result)

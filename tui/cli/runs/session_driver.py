@@ -30,7 +30,7 @@ class SessionDriver:
     until_us: int = -1
     events: Console | None = None
     """Console for a line per notable event; None: events are not printed."""
-    narrating: "LivePrinter | None" = None
+    live_printer: "LivePrinter | None" = None
     """Prints the session live at a pace; None: it runs as fast as possible."""
     _rows: int = field(default=0, init=False)
     """Rows of a manual session's step table that have been printed."""
@@ -45,16 +45,16 @@ class SessionDriver:
         playbook = chosen.playbook
         session = start_session(playbook, seed=chosen.seed, recorder=recorder, until_us=self.until_us)
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
-        if self.narrating is not None and isinstance(session, Session):
-            return self.narrating.run(session)
+        if self.live_printer is not None and isinstance(session, Session):
+            return self.live_printer.run(session)
         with ProgressLine(stderr_console()) as progress_line:
             if isinstance(session, ManualSession):
                 session.on_show = self._shower(progress_line, session)
             self._rows = 0
             while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
                 self._print(session.drain(), progress_line, session)
-                progress_line.tell(lambda: progress(session))
-            progress_line.tell(lambda: f"{playbook.name}: sealing the session")
+                progress_line.update(lambda: progress(session))
+            progress_line.update(lambda: f"{playbook.name}: sealing the session")
             if isinstance(session, ManualSession):
                 self._tell_rows(progress_line, session)
             result = session.finish()

@@ -66,7 +66,7 @@ def _explain(path: Path) -> bool:
 
     try:
         with ProgressLine(stderr_console()) as progress_line:
-            why = explain_recorded(path, tell=lambda text: progress_line.tell(lambda: text))
+            why = explain_recorded(path, tell=lambda text: progress_line.update(lambda: text))
         keep(path, why)
     except (WhyError, PlaybookError, ExportError, ReplayMismatchError, session_files.SessionError, OSError) as error:
         print_line(stderr_console(), f"no remedies for {path.name}: {error}", "yellow")
@@ -267,5 +267,5 @@ def campaign_progress_text(standing: CampaignProgress) -> str:
     covered = f"; {standing.reached} of {standing.pairs} pairs of fault and state covered" if standing.pairs else ""
     return (
         f"{standing.done} of {standing.runs} runs, {standing.per_second:.1f}/s{left}: {standing.found} found, "
-        f"{standing.surprising} surprising{covered}"
+        f"{standing.unexpected} surprising{covered}"
     )

@@ -283,8 +283,8 @@ def _print_failed(console: Console, ended: PlaybookOutcome) -> None:
         print_line(console, f"         and {counted(len(causes) - CAUSES_SHOWN, 'more cause')}", "red")
     if outcome.session:
         print_line(console, f"session  {outcome.session}")
-    if outcome.account:
-        print_line(console, f"log      {outcome.account}")
+    if outcome.crash_report:
+        print_line(console, f"log      {outcome.crash_report}")
     print_line(console, f"rerun    {ended.command}")
 
 

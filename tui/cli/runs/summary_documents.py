@@ -102,7 +102,7 @@ def _unended(suite: Element, ended: PlaybookOutcome) -> None:
         SubElement(case, "skipped", message=_clean(outcome.error))
         return
     error = SubElement(case, "error", type=ended.verdict, message=_clean(outcome.error))
-    account = f"\nlog: {outcome.account}" if outcome.account else ""
+    account = f"\nlog: {outcome.crash_report}" if outcome.crash_report else ""
     error.text = _clean(f"{outcome.error}{account}\nrun it again: {ended.command}")
 
 

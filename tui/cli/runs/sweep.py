@@ -259,12 +259,12 @@ def _here(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Campa
             plan,
             plan.grid.size,
             workers=request.jobs or cores(),
-            tell=lambda standing: progress_line.tell(lambda: campaign_progress_text(standing)),
+            tell=lambda standing: progress_line.update(lambda: campaign_progress_text(standing)),
         )
         if not result.interrupted:
             keep_first(
                 plan, campaign, result.groups,
-                lambda number, of: progress_line.tell(lambda: f"recording {number} of {of} runs"),
+                lambda number, of: progress_line.update(lambda: f"recording {number} of {of} runs"),
             )  # fmt: skip
     return result
 

@@ -133,14 +133,14 @@ def _why(request: WhyRequest) -> int:
     console = stderr_console()
     with ProgressLine(console) as progress_line:
         case = _case(request, console, progress_line)
-        progress_line.tell(lambda: f"running {case.playbook.name}")
+        progress_line.update(lambda: f"running {case.playbook.name}")
         result = case.run()
         number = request.finding
         if request.at is not None and number:
             number = _closed(case, result, number)
         why = explain(
             case, result, number=number, workers=request.jobs, seeds=request.seeds,
-            tell=lambda text: progress_line.tell(lambda: text),
+            tell=lambda text: progress_line.update(lambda: text),
         )  # fmt: skip
     if request.json:
         print_document(to_text(why.to_json()))
@@ -153,7 +153,7 @@ def _why(request: WhyRequest) -> int:
 
 def _closed(case: SessionCase, result: SessionResult, number: int) -> int:
     """Return the number in the result of a finding that is counted as of ``--at``."""
-    standing = case.standing()
+    standing = case.findings_at_cutoff()
     if number > len(standing):
         raise WhyError(f"--finding: found {number}, but the session has {len(standing) or 'none'} at that time")
     return at_the_end(standing[number - 1], findings_of(result))
@@ -183,7 +183,7 @@ def _case(request: WhyRequest, console: Console, progress_line: ProgressLine) ->
         recorded = read_session(find_session(request.source, root))
         for note in recorded.notes:
             print_line(console, f"note: {note}", "yellow")
-        return case_of(recorded, lambda text: progress_line.tell(lambda: text), at_us=_at(request.at))
+        return case_of(recorded, lambda text: progress_line.update(lambda: text), at_us=_at(request.at))
     if request.at is not None:
         raise WhyError("found --at with a playbook, allowed only with a recorded session")
     chosen = choose(request.source, request.seed, settings_of(request.settings))
@@ -208,7 +208,7 @@ def after_run(
     case = SessionCase(chosen.playbook, chosen.seed, until_us)
     try:
         with ProgressLine(stderr_console()) as progress_line:
-            why = explain(case, result, tell=lambda text: progress_line.tell(lambda: text))
+            why = explain(case, result, tell=lambda text: progress_line.update(lambda: text))
     except KeyboardInterrupt:
         print_line(stderr_console(), f"why      stopped; run again with: {_command(chosen, result)}", "yellow")
         return None

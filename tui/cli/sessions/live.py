@@ -66,7 +66,7 @@ class LinePrinter:
         for text in texts:
             self.line(clock(cluster.now_us), text)
 
-    def happened(self, events: Iterable[Event]) -> None:
+    def events(self, events: Iterable[Event]) -> None:
         """Print notable events as the TUI's event feed shows them: equal events of one time are one line."""
         fresh = Feed()
         fresh.take(events)
@@ -206,15 +206,15 @@ class TimeTravel:
         assert growing is not None
         printed = 0
         try:
-            while not growing.on(EVENTS):
+            while not growing.advance(EVENTS):
                 growing.branch.session.drain()
                 if growing.percent >= printed + TOLD_EVERY:
                     printed = growing.percent
                     self._say(f"replaying for branch {growing.branch.letter}, {printed} %")
             growing.branch.session.drain()  # these events are printed already, in the parent branch
-            return growing.words(self.branches.arrive())
+            return growing.words(self.branches.adopt())
         except BaseException:
-            self.branches.give_up()
+            self.branches.discard()
             raise
 
 
@@ -413,7 +413,7 @@ class LiveSession:
             return
         session = self._session
         session.to_present()
-        while session.cluster.now_us < at_us and session.instant.phase == "steps":
+        while session.cluster.now_us < at_us and session.viewed_session.phase == "steps":
             if not session.advance(min(at_us, session.cluster.now_us + 1_000_000)):
                 break
             self._tell()
@@ -428,7 +428,7 @@ class LiveSession:
 
     def _tell(self) -> None:
         """Print the events since the last call."""
-        self.printer.happened(self._session.drain())
+        self.printer.events(self._session.drain())
 
     def _status(self) -> None:
         session, branches = self._session, self.travel.branches

@@ -71,7 +71,7 @@ def _export(request: Export) -> int:
         print_line(console, f"note: {note}", "yellow")
     try:
         with ProgressLine(console) as progress_line:
-            exported = export(recorded, name=request.name or "", tell=lambda text: progress_line.tell(lambda: text))
+            exported = export(recorded, name=request.name or "", tell=lambda text: progress_line.update(lambda: text))
     except ExportError as error:
         print_error(str(error))
         return FAILED
@@ -119,12 +119,12 @@ def run_bundle(text: str, out: Path | None, *, force: bool) -> int:
     try:
         session = find_session(text, sessions_root())
         with ProgressLine(console) as progress_line:
-            progress_line.tell(lambda: f"reading {session}")
+            progress_line.update(lambda: f"reading {session}")
             recorded = read_session(session)
             for note in recorded.notes:
                 print_line(console, f"note: {note}", "yellow")
             file = out or Path(f"{recorded.start.session_id}{SUFFIX}")
-            progress_line.tell(lambda: f"writing {file}")
+            progress_line.update(lambda: f"writing {file}")
             digest = write_bundle(session, file, force=force)
     except SessionError as error:
         print_error(str(error))
@@ -188,7 +188,7 @@ def rerun_session(recorded: RecordedSession, at_us: int) -> Session | ManualSess
         return rerun(
             recorded,
             at_us,
-            lambda done, total: progress_line.tell(lambda: f"replaying: {done} of {total} events are the same"),
+            lambda done, total: progress_line.update(lambda: f"replaying: {done} of {total} events are the same"),
         )
 
 
@@ -286,7 +286,7 @@ def _one(text: str) -> int:
         with ProgressLine(stderr_console()) as progress_line:
             done = recover(
                 session,
-                lambda at, total: progress_line.tell(lambda: f"{session.name}: replaying: {at} of {total} events"),
+                lambda at, total: progress_line.update(lambda: f"{session.name}: replaying: {at} of {total} events"),
             )
     except (SessionError, RecordingError) as error:
         print_error(str(error))
@@ -326,7 +326,7 @@ def run_replay(text: str, *, json: bool) -> int:
         with ProgressLine(console) as progress_line:
             replayed = replay(
                 recorded,
-                lambda done, total: progress_line.tell(lambda: f"replaying: {done} of {total} events are the same"),
+                lambda done, total: progress_line.update(lambda: f"replaying: {done} of {total} events are the same"),
             )
     except SessionError as error:
         print_error(str(error))

@@ -147,8 +147,8 @@ class GatewaySession:
     async def run(self, host: str, port: int) -> bool:
         """Serve until the user quits; return whether that was by Ctrl-C. Raises OSError if it cannot listen."""
         self._gateway = gateway = Gateway(self._session, host=host)
-        gateway.on_events = self._printer.happened
-        gateway.doors.on_complaint = self._complain
+        gateway.on_events = self._printer.events
+        gateway.listeners.on_error = self._complain
         await gateway.open(port)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -164,10 +164,10 @@ class GatewaySession:
             loop.remove_signal_handler(number)
         if gateway.engine.failure is not None:
             raise gateway.engine.failure
-        if gateway.engine.given_up_us:
+        if gateway.engine.permanent_lag_us:
             self._say(
                 "this machine was too slow: virtual time fell "
-                f"{compact_duration(gateway.engine.given_up_us)} behind real time"
+                f"{compact_duration(gateway.engine.permanent_lag_us)} behind real time"
             )
         return self._interrupted
 
@@ -241,7 +241,7 @@ class GatewaySession:
     def _status(self) -> None:
         view = self._session.cluster.view()
         states = ", ".join(f"broker {each.id} {each.state}" for each in view.brokers)
-        connections = f"{self._gateway.doors.count} connections"
+        connections = f"{self._gateway.listeners.count} connections"
         self._say(states, connections, *status_lines(view, self._session.board))
 
     def _help(self) -> None:

@@ -65,7 +65,7 @@ class ClientsScreen(ModeScreen, Filtering):
     def _built(self, width: int = 0) -> ClientTable:
         """Return the table of the clients that match the filter."""
         bridge = self.bridge
-        summed = side_panes.fitting(summarize(bridge.session.client_books, bridge.view), self._words)
+        summed = side_panes.fitting(summarize(bridge.session.client_stats, bridge.view), self._words)
         return side_panes.build(summed, bridge.view, bridge.rates, width or self._table.size.width, self._words)
 
     def under_cursor(self) -> tuple[str, str]:
@@ -149,7 +149,7 @@ class ClientsScreen(ModeScreen, Filtering):
         """Return the process of the selected client, or of the first member of a group."""
         return next(iter(self._processes()), -1)
 
-    def several(self) -> str:
+    def group_selector(self) -> str:
         """Return the selector of all members of a group."""
         place = self.place
         return f"members({place.name})" if place is not None and place.group and len(self._processes()) > 1 else ""
@@ -157,11 +157,11 @@ class ClientsScreen(ModeScreen, Filtering):
     def target_words(self) -> str:
         """Return the target for the title of the sheet."""
         place = self.place
-        if self._aim < 0 and place is not None and self.several():
+        if self._aim < 0 and place is not None and self.group_selector():
             return f"all members of {place.name}"
         return super().target_words()
 
-    def nothing(self) -> str:
+    def no_target(self) -> str:
         """Return why there is no target: no client, or one without a process."""
         place = self.place
         if place is None:

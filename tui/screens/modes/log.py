@@ -85,7 +85,7 @@ class LogScreen(ModeScreen):
             return
         self._share(len(partition.replicas))
         cluster, bridge = self.bridge.session.cluster, self.bridge
-        cuts = bridge.log_book.cuts(partition.name, bridge.view.now_us)
+        cuts = bridge.log_history.truncations(partition.name, bridge.view.now_us)
         broker = self.broker(partition)
         self.microscope.motion = self.main.motion
         self.microscope.present(cluster, partition, broker, cuts)
@@ -131,13 +131,13 @@ class LogScreen(ModeScreen):
     def _inspected(
         self, cluster: Cluster, partition: PartitionView, broker: int, offset: int, room: tuple[int, int]
     ) -> tuple[Row, ...]:
-        name, book, now_us = partition.name, self.bridge.log_book, self.bridge.view.now_us
+        name, book, now_us = partition.name, self.bridge.log_history, self.bridge.view.now_us
         known = inspect(cluster.cluster_state, cluster.checker, name, offset)
         seen = []
         for peeked, each in zip(inspect_record(cluster, name, offset), known, strict=True):
             acked_us = book.acked_us(name, each.log_branch, offset)
             seen.append(record_inspector.InspectedRecord(peeked, each, acked_us if acked_us <= now_us else -1))
-        handed = cluster.checker.readings.handed_to(name, offset, offset + 1)
+        handed = cluster.checker.readings.groups_that_read(name, offset, offset + 1)
         read = record_inspector.readers(self.bridge.view, name, handed)
         here = copies(cluster.cluster_state, name, offset, -1)
         place = record_inspector.RecordPosition(name, offset, broker, partition.leader)
@@ -170,7 +170,7 @@ class LogScreen(ModeScreen):
         partition = self.partition
         return -1 if partition is None else self.broker(partition)
 
-    def nothing(self) -> str:
+    def no_target(self) -> str:
         """Return why there is no target: no partitions."""
         return "" if self.partition is not None else "there are no partitions"
 
@@ -242,7 +242,7 @@ class LogScreen(ModeScreen):
         partition = self.partition
         if partition is None:
             return
-        at = self.microscope.parting(self.bridge.session.cluster, partition)
+        at = self.microscope.fork(self.bridge.session.cluster, partition)
         if at < 0:
             self.main.toast(f"all replicas of {partition.name} agree with their leader")
         else:

@@ -102,7 +102,7 @@ class PlaybooksScreen(ModeScreen):
         if self._which:
             paths = playbook_pages.newest_first(self._root)
             return playbook_pages.entries(paths, self._root, self._here)
-        return playbook_pages.playbooks(self._shelf, self.bridge.session.instant.playbook.name, self._words)
+        return playbook_pages.playbooks(self._shelf, self.bridge.session.viewed_session.playbook.name, self._words)
 
     def marked(self, entries: tuple[PlaybookListEntry, ...]) -> PlaybookListEntry | None:
         """Return the selected entry, None without any."""
@@ -113,7 +113,7 @@ class PlaybooksScreen(ModeScreen):
     def _playbook(self, name: str) -> Playbook | str:
         """Return a bundled playbook, or the running one; a message if it cannot be read."""
         if name == playbook_pages.RUNNING:
-            own = self.bridge.session.instant.playbook
+            own = self.bridge.session.viewed_session.playbook
             if self._own is None or self._own[0] is not own:
                 self._own = (own, shown(own))
             return self._own[1]
@@ -190,7 +190,7 @@ class PlaybooksScreen(ModeScreen):
         room = max(2, self.size.height // 5)
         about = playbook_pages.about_playbook(playbook, progress, max(10, self.size.width - self._left - 4), room)
         if runs:
-            session = self.bridge.session.instant
+            session = self.bridge.session.viewed_session
             stands = tuple(
                 playbook_pages.expectation_status(watch, session.cluster.query, session.healed_us)
                 for watch in session.watches
@@ -201,7 +201,7 @@ class PlaybooksScreen(ModeScreen):
         return about, text[first:], title, (playbook_pages.title(stands, runs=runs), playbook_pages.rows(stands))
 
     def _progress(self) -> playbook_pages.PlaybookProgress:
-        session = self.bridge.session.instant
+        session = self.bridge.session.viewed_session
         step = session.next_step
         return playbook_pages.PlaybookProgress(
             session.steps_taken,
@@ -223,7 +223,7 @@ class PlaybooksScreen(ModeScreen):
         entry = self.marked(self.entries())
         if entry is None or self.chosen_pane not in ("", "plays-list-pane"):
             return "", ""
-        text = entry.key or self.bridge.session.instant.playbook.path
+        text = entry.key or self.bridge.session.viewed_session.playbook.path
         return text, text
 
     def spots(self) -> list[LabelPosition]:
@@ -370,7 +370,7 @@ class PlaybooksScreen(ModeScreen):
 
     def action_back(self) -> None:
         """Return to the previous session of this program run."""
-        back: Destination | None = getattr(self.app, "back", None)
+        back: Destination | None = getattr(self.app, "previous_destination", None)
         if back is None:
             self._say("no previous session to go back to")
         else:
@@ -385,6 +385,6 @@ class PlaybooksScreen(ModeScreen):
         self._leave_for(request)
 
     def _leave_for(self, request: Destination) -> None:
-        leave = getattr(self.app, "leave_for", None)
+        leave = getattr(self.app, "exit_to", None)
         if leave is not None:
             leave(request)

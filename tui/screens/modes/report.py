@@ -102,7 +102,7 @@ class ReportScreen(ModeScreen):
 
     def partition_name(self) -> str:
         """Return the partition of the marked finding if it still exists, else the one under the main cursor."""
-        marked = self.so_far().result.findings[self.marked - 1].places if self.marked else ()
+        marked = self.so_far().result.findings[self.marked - 1].blocks if self.marked else ()
         here = [each.name for each in self.bridge.view.partitions]
         return next((each.partition for each in marked if each.partition in here), super().partition_name())
 

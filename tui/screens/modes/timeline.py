@@ -114,7 +114,7 @@ class TimelineScreen(ModeScreen):
 
     def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[Row, ...]:
         """Return the summary of the span, counted again only when it changes."""
-        events = self.bridge.happened(span.start_us, span.end_us - 1, selection.COUNTED + 1)
+        events = self.bridge.notable_events(span.start_us, span.end_us - 1, selection.COUNTED + 1)
         if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), selection.COUNTED)):
             self._tally = selection.summarise_span(span, events, self.bridge.tape.load)
         return selection.build_span(self._tally, events, room)
@@ -280,9 +280,9 @@ class TimelineScreen(ModeScreen):
             self._page_pane.caption("Events")
             lines = self.bridge.feed.lines(height, width)
             return tuple(selection.event_row(line) for line in lines)
-        happened = self.bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
+        happened = self.bridge.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
         events = selection.events_of_stop(happened, stop)
-        later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
+        later = self.bridge.notable_events(stop.last_us + 1, shown.present_us, max(0, height))
         key = key_of("finding", self.main.keys)
         rows = selection.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
         there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
@@ -313,7 +313,7 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(shown) if self.chosen_pane in ("", "timeline-mode-pane") else None
         if stop is None:
             return "", ""
-        happened = self.bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
+        happened = self.bridge.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
         events = selection.events_of_stop(happened, stop)
         rows = selection.build_mark(stop, events, self._findings_of(stop, events), [], clipboard_text.CELLS)
         return "the mark", clipboard_text.plain_text(rows)
@@ -417,7 +417,7 @@ class TimelineScreen(ModeScreen):
 
     def _change_over(self, letter: str, at_us: int = -1) -> None:
         """Switch to another branch: to its present, or to a time of it."""
-        self.main.change_over(letter, at_us)
+        self.main.switch_branch(letter, at_us)
         self.present()
 
     # -- acting at the mark -----------------------------------------------------------------------------------------
@@ -427,12 +427,12 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(self.shown())
         nodes: list[int] = []
         if stop is not None:
-            events = self.bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
+            events = self.bridge.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
             named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.main.operator.targets()}
             nodes = nodes_of(selection.events_of_stop(events, stop), named)
         return nodes[0] if len(nodes) == 1 else self.main.broker_under_cursor
 
-    def arrive(self) -> None:
+    def go_to_selected_time(self) -> None:
         """Go to the time of the selected mark before acting; without a mark, say that the time shown is used."""
         stop = self.stop(self.shown())
         if stop is None:
@@ -440,7 +440,7 @@ class TimelineScreen(ModeScreen):
         elif self.bridge.view.now_us != stop.at_us:
             self.main.go_to(stop.at_us)
 
-    def done(self) -> None:
+    def action_performed(self) -> None:
         """Drop the selection after an action at a mark."""
         self.action_follow()
 

@@ -46,7 +46,7 @@ class Bookmarks:
     def __getitem__(self, place: int) -> Bookmark:
         return self._kept[place]
 
-    def put(self, mark: Bookmark) -> bool:
+    def add(self, mark: Bookmark) -> bool:
         """Add a bookmark; return False if it already exists."""
         if mark in self._kept:
             return False
@@ -79,14 +79,14 @@ class BranchRow:
     letter: str
     parent: str
     """Letter of the branch that it was forked from; empty for the first branch."""
-    left_us: int
-    began: str
-    come_us: int
+    forked_us: int
+    first_action: str
+    now_us: int
     lost: int
     missing: int
     failed: int
     unknown: int
-    broken: int
+    violations: int
     """Number of invariant violations."""
     shown: bool
     """Whether it is the branch that is shown."""
@@ -111,27 +111,27 @@ def heading(width: int) -> list[Piece]:
 
 def line(row: BranchRow, width: int, *, chosen: bool) -> list[Piece]:
     """Return the line of a branch."""
-    left = f"{row.parent} at {clock(row.left_us)}" if row.parent else ""
+    left = f"{row.parent} at {clock(row.forked_us)}" if row.parent else ""
     pieces = [
         (f"{glyphs.MARKER if chosen else ' '} ", "key"),
         (f"{row.letter} {glyphs.PLAY if row.shown else ''}".ljust(NAME), "strong" if row.shown else "text"),
         (f"{left[: LEFT - 1]:<{LEFT}}", "quiet"),
-        (f"{clock(row.come_us):>{COME}}", "text"),
+        (f"{clock(row.now_us):>{COME}}", "text"),
     ]
     roles = ("lost", "warning", "warning", "warning", "alarm")
-    numbers = (row.lost, row.missing, row.failed, row.unknown, row.broken)
+    numbers = (row.lost, row.missing, row.failed, row.unknown, row.violations)
     for (_name, size), role, number in zip(_NUMBERS, roles, numbers, strict=True):
         text = compact_count(number)
         pieces += [(" " * (size - len(text)), "text"), (text, role if number else "quiet")]
     if width >= ROOMY:
-        pieces.append((f"  {row.began}"[: max(0, width - sum(len(text) for text, _role in pieces))], "quiet"))
+        pieces.append((f"  {row.first_action}"[: max(0, width - sum(len(text) for text, _role in pieces))], "quiet"))
     return pieces
 
 
 def about_branch(row: BranchRow, width: int) -> str:
     """Return one line about the selected branch, shortened to ``width``."""
     if row.parent:
-        text = f"{row.letter}: forked from {row.parent} at {clock(row.left_us)}, first action: {row.began}"
+        text = f"{row.letter}: forked from {row.parent} at {clock(row.forked_us)}, first action: {row.first_action}"
     else:
         text = f"{row.letter}: the original session"
     text += "; shown now" if row.shown else ""
@@ -172,7 +172,7 @@ def outcome(row: BranchRow) -> tuple[str, str]:
         for number, word, role in (
             (row.lost, "lost", "lost"),
             (row.missing if row.missing != row.lost else 0, "missing", "warning"),
-            (row.broken, "violation" if row.broken == 1 else "violations", "alarm"),
+            (row.violations, "violation" if row.violations == 1 else "violations", "alarm"),
             (row.unknown, "unknown", "warning"),
             (row.failed, "failed", "warning"),
         )
@@ -215,7 +215,7 @@ def rail_rows(rails: Sequence[Rail], shown: TimelineView, selected: str = "") ->
 def _left(row: BranchRow, known: dict[str, BranchRow]) -> str:
     """Return the branch whose rail it forks from: an ancestor if it forked before its parent did."""
     letter = row.parent
-    while letter in known and known[letter].parent and row.left_us < known[letter].left_us:
+    while letter in known and known[letter].parent and row.forked_us < known[letter].forked_us:
         letter = known[letter].parent
     return letter
 
@@ -224,16 +224,16 @@ def about_rail(rail: Rail, width: int) -> tuple[TextRow, ...]:
     """Return a few lines about a branch."""
     row, (words, role) = rail.branch, outcome(rail.branch)
     if row.parent:
-        origin = f"forked from {row.parent} at {clock(row.left_us)}, first action: {row.began}"
+        origin = f"forked from {row.parent} at {clock(row.forked_us)}, first action: {row.first_action}"
     else:
         origin = "the original session"
     numbers = (
         f"{compact_count(row.lost)} lost, {compact_count(row.missing)} missing, {compact_count(row.failed)} failed, "
-        f"{compact_count(row.unknown)} unknown, {compact_count(row.broken)} violations"
+        f"{compact_count(row.unknown)} unknown, {compact_count(row.violations)} violations"
     )
     rows = [
         TextRow(((f"{glyphs.FORK} {row.letter} ", "strong"), (origin[: max(0, width - 12)], "text"))),
-        TextRow((("now at     ", "quiet"), (clock(row.come_us), "text"))),
+        TextRow((("now at     ", "quiet"), (clock(row.now_us), "text"))),
         TextRow((("outcome    ", "quiet"), (words, role))),
         TextRow((("records    ", "quiet"), (numbers, "text"))),
     ]
@@ -247,7 +247,7 @@ def about_rail(rail: Rail, width: int) -> tuple[TextRow, ...]:
 def _span(rail: Rail, shown: TimelineView) -> tuple[int, int]:
     """Return the first and last column of a rail; they may lie outside of the window."""
     window, row = shown.window, rail.branch
-    return window.column(row.left_us) if row.parent else window.column(0), window.column(row.come_us)
+    return window.column(row.forked_us) if row.parent else window.column(0), window.column(row.now_us)
 
 
 def _style(rail: Rail, column: int, shown: TimelineView) -> tuple[str, str]:

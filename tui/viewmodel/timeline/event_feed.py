@@ -222,7 +222,7 @@ def _latest(placed: Sequence[PlacedLines], most: int) -> list[PlacedLines]:
 
 def _lines(entry: FeedEntry, width: int) -> list[FeedLine]:
     """Return the lines of an entry, with the number of repeats and the time of the first."""
-    text, at_us = entry.say(entry), entry.last_us if entry.last_us - entry.at_us > MERGE_US else entry.at_us
+    text, at_us = entry.text_of(entry), entry.last_us if entry.last_us - entry.at_us > MERGE_US else entry.at_us
     counted = in_records(entry.event.kind)  # its text already has the number
     text += f" {glyphs.TIMES}{entry.repeats}" if entry.repeats > 1 and not counted else ""
     text += f" since {clock(entry.at_us)}" if entry.repeats > 1 and at_us != entry.at_us else ""

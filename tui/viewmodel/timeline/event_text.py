@@ -165,7 +165,7 @@ class FeedEntry:
     at_us: int
     glyph: str
     role: str
-    say: Callable[["FeedEntry"], str]
+    text_of: Callable[["FeedEntry"], str]
     event: Any
     """The latest of the events."""
     partitions: list[str] = field(default_factory=list)
@@ -180,7 +180,7 @@ class FeedEntry:
         """Virtual time of the latest event."""
         return int(self.event.at_us)
 
-    def where(self) -> str:
+    def partition_names(self) -> str:
         """Return the names of its partitions, shortened when there are many."""
         return few_names(self.partitions)
 
@@ -300,22 +300,27 @@ def _elected(event: Any) -> EventText:
         "strong" if event.clean else "alarm",
         (event.leader, event.clean, event.by),
         lambda e: (
-            f"{how}b{e.event.leader} elected for {e.where()}, epoch {e.event.leader_epoch}"
+            f"{how}b{e.event.leader} elected for {e.partition_names()}, epoch {e.event.leader_epoch}"
             + (f" ({e.event.by})" if e.event.by else "")
         ),
     )
 
 
 def _partition_created(event: Any) -> EventText:
-    return glyphs.IN_SYNC, "calm", (event.leader,), lambda e: f"{e.where()} created, leader b{e.event.leader}"
+    return glyphs.IN_SYNC, "calm", (event.leader,), lambda e: f"{e.partition_names()} created, leader b{e.event.leader}"
 
 
 def _partition_deleted(_event: Any) -> EventText:
-    return glyphs.DOWN, "warning", (), lambda e: f"{e.where()} deleted with all its records"
+    return glyphs.DOWN, "warning", (), lambda e: f"{e.partition_names()} deleted with all its records"
 
 
 def _replica_deleted(event: Any) -> EventText:
-    return glyphs.DOWN, "quiet", (event.broker, event.by), lambda e: f"b{e.event.broker} deleted its log of {e.where()}"
+    return (
+        glyphs.DOWN,
+        "quiet",
+        (event.broker, event.by),
+        lambda e: f"b{e.event.broker} deleted its log of {e.partition_names()}",
+    )
 
 
 def _configured(event: Any) -> EventText:
@@ -328,7 +333,7 @@ def _offline(event: Any) -> EventText:
         glyphs.DOWN,
         "alarm",
         (event.isr,),
-        lambda e: f"no leader for {e.where()}: waiting for a broker of {_isr_text(e.event.isr)}",
+        lambda e: f"no leader for {e.partition_names()}: waiting for a broker of {_isr_text(e.event.isr)}",
     )
 
 
@@ -341,7 +346,8 @@ def _isr_changed(event: Any) -> EventText:
         "warning" if out else "calm",
         (tuple(out), tuple(back)),
         lambda e: (
-            f"ISR {change} on {e.where()}" + (f", now {_isr_text(e.event.isr)}" if len(e.partitions) == 1 else "")
+            f"ISR {change} on {e.partition_names()}"
+            + (f", now {_isr_text(e.event.isr)}" if len(e.partitions) == 1 else "")
         ),
     )
 
@@ -351,18 +357,23 @@ def _elr_changed(event: Any) -> EventText:
         glyphs.BULLET,
         "calm",
         (event.elr,),
-        lambda e: f"{e.where()}: ELR (eligible leaders outside the ISR) {_isr_text(e.event.elr)}",
+        lambda e: f"{e.partition_names()}: ELR (eligible leaders outside the ISR) {_isr_text(e.event.elr)}",
     )
 
 
 def _recovery_changed(event: Any) -> EventText:
     word = "recovering from" if event.recovering else "recovered from"
-    return glyphs.BULLET, "calm", (word,), lambda e: f"{e.where()} {word} an unclean election"
+    return glyphs.BULLET, "calm", (word,), lambda e: f"{e.partition_names()} {word} an unclean election"
 
 
 def _assigned(event: Any) -> EventText:
     word = "reassigning: replicas" if event.adding or event.removing else "replicas"
-    return glyphs.BULLET, "calm", (word, event.replicas), lambda e: f"{e.where()} {word} {_isr_text(e.event.replicas)}"
+    return (
+        glyphs.BULLET,
+        "calm",
+        (word, event.replicas),
+        lambda e: f"{e.partition_names()} {word} {_isr_text(e.event.replicas)}",
+    )
 
 
 def _rolled(event: Any) -> EventText:
@@ -370,7 +381,9 @@ def _rolled(event: Any) -> EventText:
         glyphs.MORE_RIGHT,
         "quiet",
         (event.broker, event.partition),
-        lambda e: f"b{e.event.broker} rolled a new segment of {e.where()} at {e.event.log_offset} ({e.event.rule})",
+        lambda e: (
+            f"b{e.event.broker} rolled a new segment of {e.partition_names()} at {e.event.log_offset} ({e.event.rule})"
+        ),
     )
 
 
@@ -379,7 +392,10 @@ def _cleaned(event: Any) -> EventText:
         glyphs.MORE_RIGHT,
         "quiet",
         (event.broker, event.partition),
-        lambda e: f"b{e.event.broker} compacted {e.where()} to {e.event.end_offset}, {e.event.count} records removed",
+        lambda e: (
+            f"b{e.event.broker} compacted {e.partition_names()} to {e.event.end_offset}, "
+            f"{e.event.count} records removed"
+        ),
     )
 
 
@@ -388,7 +404,7 @@ def _start_moved(event: Any) -> EventText:
         glyphs.MORE_RIGHT,
         "quiet",
         (event.broker, event.partition, event.by),
-        lambda e: f"b{e.event.broker} deleted {e.where()} up to {e.event.end_offset} ({e.event.by})",
+        lambda e: f"b{e.event.broker} deleted {e.partition_names()} up to {e.event.end_offset} ({e.event.by})",
     )
 
 
@@ -410,7 +426,7 @@ def _truncated(event: Any) -> EventText:
         "truncating",
         (event.broker, event.partition, event.at_us),
         lambda e: (
-            f"b{e.event.broker} truncated {e.where()} to {e.event.log_offset},"
+            f"b{e.event.broker} truncated {e.partition_names()} to {e.event.log_offset},"
             f" {records(e.event.end_offset - e.event.log_offset)} removed ({e.event.rule})"
         ),
     )
@@ -421,7 +437,7 @@ def _failed(event: Any) -> EventText:
         glyphs.DOWN,
         "warning",
         (event.client, event.error),
-        lambda e: f"{e.event.client}: {records(e.records)} failed on {e.where()}: {e.event.error}",
+        lambda e: f"{e.event.client}: {records(e.records)} failed on {e.partition_names()}: {e.event.error}",
     )
 
 
@@ -430,7 +446,9 @@ def _unknown(event: Any) -> EventText:
         glyphs.LAGGING,
         "warning",
         (event.client, event.error),
-        lambda e: f"{e.event.client}: outcome of {records(e.records)} unknown on {e.where()}: {e.event.error}",
+        lambda e: (
+            f"{e.event.client}: outcome of {records(e.records)} unknown on {e.partition_names()}: {e.event.error}"
+        ),
     )
 
 
@@ -444,14 +462,14 @@ def _reset(event: Any) -> EventText:
         glyphs.TRUNCATING,
         "warning",
         (event.client, event.log_offset) if event.end_offset < 0 else (event.group_id, event.partition),
-        lambda e: f"{e.event.client} {_reset_text(e.event)} on {e.where()}",
+        lambda e: f"{e.event.client} {_reset_text(e.event)} on {e.partition_names()}",
     )
 
 
 def _cause_or_count(entry: FeedEntry) -> str:
     """Return why acknowledged records are missing, or, without a known cause, how many and where."""
     cause: str = entry.event.cause
-    return cause or f"{records(entry.records, 'acked')} on {entry.where()}"
+    return cause or f"{records(entry.records, 'acked')} on {entry.partition_names()}"
 
 
 def _missing(event: Any) -> EventText:
@@ -478,7 +496,8 @@ def _violated(event: Any) -> EventText:
         "alarm",
         (event.invariant,),
         lambda e: (
-            f"{'expected ' * bool(e.event.known)}violation of {e.event.invariant} on {e.where()}: {e.event.detail}"
+            f"{'expected ' * bool(e.event.known)}violation of {e.event.invariant} "
+            f"on {e.partition_names()}: {e.event.detail}"
         ),
     )
 

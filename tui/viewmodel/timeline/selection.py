@@ -50,7 +50,7 @@ def findings_about(findings: Sequence[Finding], events: Sequence[Any]) -> list[M
         MarkFinding(number, finding)
         for number, finding in enumerate(findings, 1)
         if any(_link_key(link) in happened for link in finding.chain)
-        or any((place.partition, place.client, place.sequence) in records for place in finding.places)
+        or any((place.partition, place.client, place.sequence) in records for place in finding.blocks)
     ]
 
 
@@ -125,7 +125,7 @@ def _finding(each: MarkFinding, happened: set[tuple[int, str, str]], width: int)
     for link in finding.chain:
         here = _link_key(link) in happened
         mark = (f"  {glyphs.MARKER if here else ' '} ", "key")
-        texts = wrap(in_present_tense(link.words, finding.kind), max(20, width - 16)) or [""]
+        texts = wrap(in_present_tense(link.text, finding.kind), max(20, width - 16)) or [""]
         rows.append(
             Row((mark, (clock(link.at_us).ljust(11), "quiet"), (texts[0], "strong" if here else "text")))
         )  # fmt: skip

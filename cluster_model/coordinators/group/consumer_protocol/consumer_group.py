@@ -309,7 +309,7 @@ class ConsumerGroup:
 
     # -- deadlines --------------------------------------------------------------------------------------------------
 
-    def heard_of(self, member_id: str, until: int) -> None:
+    def extend_session(self, member_id: str, until: int) -> None:
         """Extend a member's session to a time."""
         self.sessions[member_id] = until
 
@@ -320,13 +320,13 @@ class ConsumerGroup:
         if current is not None and current.state == UNREVOKED:
             self.revocations[member_id] = now + self.members[member_id].rebalance_us
 
-    def begin_anew(self, now: int, session_us: int) -> None:
+    def restart_deadlines(self, now: int, session_us: int) -> None:
         """Start all deadlines anew in a new coordinator."""
         for member_id in self.members:
-            self.heard_of(member_id, now + session_us)
+            self.extend_session(member_id, now + session_us)
             self.time_revocation(member_id, now)
 
-    def overdue(self, now: int) -> list[str]:
+    def expired_members(self, now: int) -> list[str]:
         """Members whose session has expired, or that did not revoke partitions in time."""
         late = [
             member_id

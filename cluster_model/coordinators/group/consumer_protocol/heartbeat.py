@@ -146,7 +146,7 @@ class HeartbeatRules:
         self._config = config
         self._uuid = uuid
 
-    def invalid(self, request: ConsumerGroupHeartbeatRequest) -> KafkaError:
+    def request_error(self, request: ConsumerGroupHeartbeatRequest) -> KafkaError:
         """Check a request independently of its group (``throwIf...HeartbeatRequestIsInvalid``)."""
         epoch = request.member_epoch
         subscribes = request.topics is not None or (request.pattern is not None and request.version >= 1)
@@ -185,11 +185,13 @@ class HeartbeatRules:
         _check_holder(group, member_id, instance)
         response = ConsumerGroupHeartbeatResponse(request.correlation, KafkaError.NONE, member_id, request.member_epoch)
         if request.member_epoch == LEAVE:
-            return HeartbeatResult(response, self.without(group, member_id, known))
+            return HeartbeatResult(response, self.remove_member(group, member_id, known))
         current = group.current[member_id]._replace(epoch=LEAVE_FOR_NOW, revoking=())
         return HeartbeatResult(response, (ConsumerGroupRecord(CURRENT, group.group_id, member_id, current),))
 
-    def without(self, group: ConsumerGroup, member_id: str, known: TopicsImage) -> tuple[ConsumerGroupRecord, ...]:
+    def remove_member(
+        self, group: ConsumerGroup, member_id: str, known: TopicsImage
+    ) -> tuple[ConsumerGroupRecord, ...]:
         """Return the records that remove a member (``consumerGroupFenceMember``); its partitions are free at once."""
         remaining = {known_id: metadata for known_id, metadata in group.members.items() if known_id != member_id}
         topics = self._subscribed(remaining, known.sizes)

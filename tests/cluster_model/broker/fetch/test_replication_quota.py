@@ -167,7 +167,7 @@ def test_a_follower_that_was_held_back_waits_out_its_time_and_is_answered_withou
     assert rig.answers(3) == 1, "no append wakes it"
     rig.wire.now = SECOND // 2
     for _at, (_name, *which) in rig.wire.timers:
-        rig.service.waited(*which)
+        rig.service.on_fetch_wait(*which)
     data = rig.answer(3)
     assert data is not None
     assert (rig.answers(3), data.error, data.records) == (2, 0, Slice(1, 1, ()))

@@ -151,7 +151,7 @@ class Protocol:
         if replica.leader not in self.metadata[follower].live:
             return False
         epoch = self.epochs.get(follower, -1) if self.profile.fetch_broker_epoch else -1
-        question = following.epoch_question() if following.truncating else following.question()
+        question = following.epoch_request() if following.truncating else following.next_fetch()
         self._flights[link] = Flight(question, epoch)
         return True
 
@@ -184,9 +184,9 @@ class Protocol:
             return True
         if isinstance(flight.answer, FetchData):
             assert isinstance(flight.question, FetchPartition)
-            following.answer(self.now, flight.question, flight.answer)
+            following.apply_fetch(self.now, flight.question, flight.answer)
         else:
-            following.epoch_answer(self.now, flight.answer)
+            following.apply_epoch_end(self.now, flight.answer)
         return self._settle(follower)
 
     def break_off(self, follower: int, leader: int) -> bool:
@@ -199,7 +199,7 @@ class Protocol:
         """Elect any live member of the ISR cleanly."""
         if leader not in self.live or leader not in self.record.isr:
             return False
-        self.decider.elect_by_hand(P, leader, self.now, unclean=False, live=self.live)
+        self.decider.elect_manually(P, leader, self.now, unclean=False, live=self.live)
         self._decided()
         return True
 

@@ -156,7 +156,7 @@ def shrunk(kafka: str) -> LeaderRig:
     rig.append(acks=ALL)
     leadership = rig.replica.leadership
     assert leadership is not None
-    leadership.write_off((2, 3))
+    leadership.mark_out_of_sync((2, 3))
     leadership.propose((1,))
     proposal = leadership.take_proposal()
     assert proposal is not None

@@ -77,15 +77,15 @@ def deposed(kafka: str) -> tuple[LeaderRig, FollowerState]:
 @pytest.mark.parametrize("kafka", ["2.1", "2.6"])
 def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kafka: str) -> None:
     rig, following = deposed(kafka)
-    partition, epoch, current = following.epoch_question()
+    partition, epoch, current = following.epoch_request()
     assert (partition, epoch, current) == (P, 1, 2)
     rig.replica.apply(PartitionState(P, 2, 3, (1, 2, 3), 3, (1, 2, 3)), 0)
     assert following.truncating
     late = EpochEnd(P, 1, 0, 1, 4)
-    assert following.epoch_answer(0, late) is FetcherAction.GO_ON
+    assert following.apply_epoch_end(0, late) is FetcherAction.CONTINUE
     assert (following.truncating, rig.replica.log.leo) == (True, 10)
-    following.epoch_question()
-    assert following.epoch_answer(0, late) is FetcherAction.GO_ON
+    following.epoch_request()
+    assert following.apply_epoch_end(0, late) is FetcherAction.CONTINUE
     assert (following.truncating, rig.replica.log.leo) == (False, 4)
 
 
@@ -93,19 +93,19 @@ def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kaf
 def test_an_end_of_an_epoch_that_was_not_asked_for_is_passed_over(kafka: str) -> None:
     """Such an end is of another epoch than the log's latest, or comes when no request is pending."""
     rig, following = deposed(kafka)
-    following.epoch_question()
-    assert following.epoch_answer(0, EpochEnd(P, 0, 0, 0, 4)) is FetcherAction.IGNORED
+    following.epoch_request()
+    assert following.apply_epoch_end(0, EpochEnd(P, 0, 0, 0, 4)) is FetcherAction.IGNORED
     assert (following.truncating, rig.replica.log.leo) == (True, 10)
-    assert following.epoch_answer(0, EpochEnd(P, 1, 0, 1, 8)) is FetcherAction.GO_ON
-    assert following.epoch_answer(0, EpochEnd(P, 1, 0, 1, 4)) is FetcherAction.IGNORED
+    assert following.apply_epoch_end(0, EpochEnd(P, 1, 0, 1, 8)) is FetcherAction.CONTINUE
+    assert following.apply_epoch_end(0, EpochEnd(P, 1, 0, 1, 4)) is FetcherAction.IGNORED
     assert (following.truncating, rig.replica.log.leo) == (False, 8)
 
 
 def test_before_kip_320_nobody_can_tell() -> None:
     rig, following = deposed("1.1")
-    following.epoch_question()
+    following.epoch_request()
     rig.replica.apply(PartitionState(P, 2, 4, (1, 2, 3), 4, (1, 2, 3)), 0)
-    following.epoch_answer(0, EpochEnd(P, 1, 0, -1, 4))
+    following.apply_epoch_end(0, EpochEnd(P, 1, 0, -1, 4))
     assert (following.truncating, rig.replica.log.leo) == (False, 4)
 
 
@@ -121,7 +121,7 @@ def test_a_new_leader_knows_no_lag(kafka: str) -> None:
 
 def starts(cluster: Cluster) -> list[tuple[int, int]]:
     """Return each follower's log start, and its log start as the leader knows it."""
-    leader = cluster.cluster_state.true_leader(P)
+    leader = cluster.cluster_state.committed_leader(P)
     assert leader is not None
     assert leader.leadership is not None
     remotes = leader.leadership.remotes
@@ -182,6 +182,6 @@ def test_and_at_once_also_when_its_own_retention_does_not_run(kafka: str) -> Non
     (_own, _known), (own, known) = starts(cluster)
     assert own > 0
     assert known == own
-    leader = cluster.cluster_state.true_leader(P)
+    leader = cluster.cluster_state.committed_leader(P)
     assert leader is not None
     assert leader.log.log_start < own

@@ -42,7 +42,7 @@ def said(
     now: int = 0,
 ) -> tuple[KafkaError, int]:
     """Return the result of a batch; the shortcut must agree with the full check."""
-    verdict = memory.judge(Profile.of(kafka), pid, epoch, first, count, now)
+    verdict = memory.check_append(Profile.of(kafka), pid, epoch, first, count, now)
     if memory.follows(pid, epoch, first, now):
         assert verdict == TAKEN
     return verdict

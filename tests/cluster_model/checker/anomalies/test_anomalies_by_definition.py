@@ -141,7 +141,7 @@ def history_of(draw: Random) -> tuple[list[Taken], Strands]:
 
 
 def counted(anomalies: HistoryChecker) -> Counter[tuple[str, str, str, str]]:
-    return Counter({(case.name, case.who, case.key, case.manner): case.found for case in anomalies.cases(0)})
+    return Counter({(case.name, case.client, case.key, case.manner): case.found for case in anomalies.cases(0)})
 
 
 def comparable(found: Counter[tuple[str, str, str, str]]) -> Counter[tuple[str, str, str, str]]:

@@ -293,7 +293,7 @@ def test_two_owners_in_one_generation_are_reported() -> None:
     def tell(anomalies: HistoryChecker, generation: int = 4, *, gives_up: bool = False) -> None:
         anomalies.groups.owns("g", "g/0#0", K, 4, 1)
         if gives_up:
-            anomalies.groups.gave_up("g", "g/0#0", K)
+            anomalies.groups.released("g", "g/0#0", K)
         anomalies.groups.owns("g", "g/1#0", K, generation, 2)
 
     assert heard(tell) == {"two-owners": 1}

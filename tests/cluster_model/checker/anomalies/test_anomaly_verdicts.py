@@ -41,14 +41,14 @@ class Case:
     def acknowledged(self, start: int, end: int) -> None:
         facts = self.facts.key(P)
         facts.sends(SHOP, start, end - start)
-        facts.end_of(OK, SHOP, start, end - start)
+        facts.ended_with(OK, SHOP, start, end - start)
         facts.observe(self.hands.cluster.cluster_state.replicas[P][A].log.branch_at(start).id, start, end)
 
     def why(self) -> str:
         for event in self.hands.cluster.drain():
             if isinstance(event, TraceEvent):
                 self.now.observe(event)
-        return self.now.may_lose(SHOP, P, written=True)
+        return self.now.why_lost(SHOP, P, written=True)
 
     def alone(self) -> None:
         self.hands.do("shrink_isr", broker=A, out=[B, C])
@@ -153,9 +153,9 @@ def test_excuses_of_a_deleted_partition_are_kept(snapshot: SnapshotAssertion) ->
     why = case.why()
     case.now.observe(PartitionDeleted(9, P))
     case.hands.cluster.checker.invariants.excuses.forget(P)
-    assert case.now.may_lose("", P) == why
+    assert case.now.why_lost("", P) == why
     assert why == snapshot
-    assert case.now.may_lose(SHOP, P, written=True) == ""
+    assert case.now.why_lost(SHOP, P, written=True) == ""
 
 
 def test_the_verdict_is_kept_over_a_keyframe(snapshot: SnapshotAssertion) -> None:
@@ -165,5 +165,5 @@ def test_the_verdict_is_kept_over_a_keyframe(snapshot: SnapshotAssertion) -> Non
     saved = case.now.save()
     case.now.load(Case().now.save())
     case.now.load(saved)
-    assert case.now.may_lose(SHOP, P, written=True) == why
+    assert case.now.why_lost(SHOP, P, written=True) == why
     assert why == snapshot

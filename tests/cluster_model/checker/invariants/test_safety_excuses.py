@@ -87,11 +87,11 @@ def test_a_replica_that_lost_records_has_caught_up_at_a_later_leaders_hw() -> No
     made.do("power_loss", broker=C, keep=0)
     made.do("restart", broker=C)
     made.lead(B, tell=(A, B, C))
-    assert excuses_of(made.cluster).is_wounded(P, C)
+    assert excuses_of(made.cluster).lacks_lost_records(P, C)
     made.fetch(C, A, C, A)
     made.append(B, "d")
     made.fetch(C, A, C, A)
-    assert not excuses_of(made.cluster).is_wounded(P, C)
+    assert not excuses_of(made.cluster).lacks_lost_records(P, C)
 
 
 def test_loss_of_acks_1_is_reported_exactly_and_is_no_violation() -> None:

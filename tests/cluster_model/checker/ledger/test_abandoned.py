@@ -7,11 +7,11 @@ P = "orders-0"
 
 
 def handed(readings: DeliveredRecords, start: int, count: int, partition: str = P, group: str = "g") -> None:
-    readings.handed(RecordsRead(1, f"{group}/0", group, partition, 1, 0, start, count, 5, 0, start + count))
+    readings.records_read(RecordsRead(1, f"{group}/0", group, partition, 1, 0, start, count, 5, 0, start + count))
 
 
 def abandoned(readings: DeliveredRecords, start: int, count: int, partition: str = P, group: str = "g") -> None:
-    readings.left_behind(RecordsAbandoned(2, f"{group}/0", group, partition, start, count, "crash"))
+    readings.records_abandoned(RecordsAbandoned(2, f"{group}/0", group, partition, start, count, "crash"))
 
 
 def test_abandoned_records_count_once_until_they_are_delivered_again() -> None:

@@ -27,7 +27,7 @@ class TwoReplicas:
         self.records = {P: None}
         self.repeats = DuplicateTracker(cast(ClusterState, self))
 
-    def true_leader(self, partition: str) -> Any:
+    def committed_leader(self, partition: str) -> Any:
         return None if self.leader < 0 else self.replicas[partition][self.leader]
 
     def append(self, sequence: int, count: int = 1, *, client: str = "p", broker: int = 1) -> None:

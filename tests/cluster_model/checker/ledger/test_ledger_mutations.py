@@ -177,10 +177,10 @@ def interrupted() -> Cluster:
 def failed_and_written(cluster: Cluster) -> list[tuple[str, int]]:
     """Sequence numbers of records reported as failed to a client that the leader's log holds."""
     ledger = cluster.checker.ledger
-    standing = RecordLocations(cluster.cluster_state, ledger).standing(P)
+    standing = RecordLocations(cluster.cluster_state, ledger).held_by_leader(P)
     return [
         (told.client, number)
-        for told in ledger.books.told()
+        for told in ledger.deliveries.partition_deliveries()
         for start, end in told.failed
         for number in range(start, end)
         if any(low <= number < high for low, high in standing.get(told.client, []))
@@ -195,13 +195,13 @@ def test_records_reported_as_failed_are_in_no_log(monkeypatch: pytest.MonkeyPatc
     written = unknown_written(sound.cluster_state, ledger)
     assert 0 < written <= sound.query.unknown()
     assert sound.query.unknown_written() == written
-    real = DeliveryStats.gave_up
+    real = DeliveryStats.batch_failed
 
     def lying(self: DeliveryStats, now: int, batch: ProducerBatch, error: str) -> None:
         batch.written = False
         real(self, now, batch, error)
 
-    monkeypatch.setattr(DeliveryStats, "gave_up", lying)
+    monkeypatch.setattr(DeliveryStats, "batch_failed", lying)
     broken = interrupted()
     assert failed_and_written(broken)
 
@@ -222,10 +222,10 @@ def test_records_reported_as_failed_are_in_no_log(monkeypatch: pytest.MonkeyPatc
 def test_only_an_acknowledgement_replaces_an_outcome(first: int, second: int, totals: list[int]) -> None:
     books = DeliveryTracker()
     books.sent("p", P, 0, 10)
-    books.ended(first, "p", P, 0, 4)
-    books.ended(second, "p", P, 2, 4)
+    books.decided(first, "p", P, 0, 4)
+    books.decided(second, "p", P, 2, 4)
     assert books.contradicted == 2
-    (told,) = books.told()
+    (told,) = books.partition_deliveries()
     spread = [told.acked, told.failed, told.unknown]
     assert sum(high - low for each in spread for low, high in each) == 6, "no number has two outcomes"
     assert told.pending == [(6, 10)]

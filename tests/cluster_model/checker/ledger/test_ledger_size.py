@@ -16,12 +16,12 @@ def entries(ledger: Ledger) -> int:
     """Number of ranges, ISRs at acknowledgements, causes and duplicates kept."""
     acked = ledger._acked.values()
     return (
-        ledger.books.entries
+        ledger.deliveries.entries
         + sum(each.entries for books in acked for each in (*books.by_log_branch.values(), *books.committed.values()))
         + sum(len(intervals) for intervals in ledger._missing.values())
         + sum(len(causes) for causes in ledger._causes.values())
         + ledger._suspects.count
-        + ledger.vouched.count
+        + ledger.ack_isrs.count
         + ledger.deletions.count
         + ledger.repeats.count
         + len(ledger.exposed.save())
@@ -66,9 +66,9 @@ def test_a_million_records_are_one_range_for_each_outcome() -> None:
     books = DeliveryTracker()
     for number in range(0, 1_000_000, 100):
         books.sent("p", P, number, 100)
-        books.ended(ACKED, "p", P, number, 100)
+        books.decided(ACKED, "p", P, number, 100)
     assert books.entries == 3
-    (told,) = books.told()
+    (told,) = books.partition_deliveries()
     assert (told.sent, told.acked, told.pending) == ([(0, 1_000_000)], [(0, 1_000_000)], [])
     assert books.totals["p"][SENT] == books.totals["p"][ACKED] == 1_000_000
 
@@ -77,8 +77,8 @@ def test_acknowledgements_out_of_order_are_merged() -> None:
     books = DeliveryTracker()
     books.sent("p", P, 0, 10_000)
     for number in range(0, 10_000, 20):
-        books.ended(ACKED, "p", P, number + 10, 10)
-        books.ended(ACKED, "p", P, number, 10)
+        books.decided(ACKED, "p", P, number + 10, 10)
+        books.decided(ACKED, "p", P, number, 10)
         assert books.entries == 3
 
 
@@ -119,6 +119,6 @@ def test_records_after_a_gap_extend_their_own_range() -> None:
     books = DeliveryTracker()
     for sequence in (0, 10, 15):
         books.sent("p", P, sequence, 5)
-    (told,) = books.told()
+    (told,) = books.partition_deliveries()
     assert told.pending == [(0, 5), (10, 20)]
     assert books.totals["p"][SENT] == 15

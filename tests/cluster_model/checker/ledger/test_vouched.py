@@ -21,11 +21,11 @@ def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> 
     hands.tell(1, 2, 3)
     hands.append(1, "a", "b", "c", "d")
     ledger = hands.cluster.checker.ledger
-    ledger.vouched.forget(P)
+    ledger.ack_isrs.forget(P)
     ledger._acked[P].by_log_branch.clear()
     for base in order:
         told(ledger, base)
-    assert ledger.vouched.entries(P, 0) == ((0, 4, (1, 2, 3)),)
+    assert ledger.ack_isrs.entries(P, 0) == ((0, 4, (1, 2, 3)),)
 
 
 def test_another_isr_is_another_entry() -> None:
@@ -36,8 +36,8 @@ def test_another_isr_is_another_entry() -> None:
     hands.append(1, "c")
     assert hands.do("expand_isr", broker=1, **{"in": 3}) == "INELIGIBLE_REPLICA"
     ledger = hands.cluster.checker.ledger
-    assert ledger.vouched.entries(P, 0) == ((0, 2, (1, 2, 3)), (2, 3, (1, 2)))
-    assert [ledger.vouched.isr_at(P, 0, offset) for offset in (1, 2, 3)] == [(1, 2, 3), (1, 2), ()]
+    assert ledger.ack_isrs.entries(P, 0) == ((0, 2, (1, 2, 3)), (2, 3, (1, 2)))
+    assert [ledger.ack_isrs.isr_at(P, 0, offset) for offset in (1, 2, 3)] == [(1, 2, 3), (1, 2), ()]
 
 
 def test_an_acknowledgement_overtaken_by_one_of_three_is_ordered_before_it() -> None:

@@ -140,7 +140,7 @@ def no_votes(patch: Patch) -> None:
 
 
 def nobody_after_a_leader(patch: Patch) -> None:
-    patch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
+    patch.setattr(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: [])
 
 
 def nobody_after_a_leader_zk(patch: Patch) -> None:
@@ -165,7 +165,7 @@ def hw_stands(patch: Patch) -> None:
 
 
 def followers_keep_their_hw(patch: Patch) -> None:
-    real = FollowerState.answer
+    real = FollowerState.apply_fetch
 
     def answer(self: FollowerState, *words: Any) -> Any:
         before = self.replica.hw
@@ -173,7 +173,7 @@ def followers_keep_their_hw(patch: Patch) -> None:
         self.replica.hw = min(before, self.replica.log.leo)
         return found
 
-    patch.setattr(FollowerState, "answer", answer)
+    patch.setattr(FollowerState, "apply_fetch", answer)
 
 
 def nothing_expires(patch: Patch) -> None:

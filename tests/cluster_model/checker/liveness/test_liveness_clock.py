@@ -74,7 +74,7 @@ def test_preferred_leader_is_not_evaluated_only_if_another_replica_leads_at_the_
 
 
 def test_an_overdue_report_has_start_and_deadline(monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
-    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: [])
     cluster = later(build(), 5)
     bound = LivenessDeadlines.of(cluster.spec).leader_us
     cluster.crash(1)
@@ -158,7 +158,7 @@ def test_a_broker_that_stays_down_suspends_no_other_obligation(monkeypatch: pyte
 
 
 def test_a_rewound_checker_restores_pending_obligations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ReplicationControlManager, "gone", lambda _self, _broker, _by: [])
+    monkeypatch.setattr(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: [])
     cluster = later(build(), 5)
     cluster.crash(1)
     later(cluster, 6)
@@ -226,7 +226,7 @@ def test_deadlines_are_whole_and_grow_with_their_configurations(kafka: str, mode
     assert bounds(replica_fetch_wait_max_ms=5_000).follower_us > usual.follower_us
     assert bounds(auto_leader_rebalance_enable=False).preferred_us == 0
     assert usual.preferred_us > 300 * SECOND
-    assert usual.sweep_us == (300 * SECOND if kafka == "4.1" else 0)
+    assert usual.unclean_check_us == (300 * SECOND if kafka == "4.1" else 0)
     assert len(NAMES) == len(dict.fromkeys(NAMES)) == 10
 
 

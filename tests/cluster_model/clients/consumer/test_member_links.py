@@ -163,7 +163,7 @@ def test_what_was_asked_of_a_broker_is_lost_with_the_connection() -> None:
     number = rig.newest(JoinGroupRequest).correlation
     assert (link.lost(1), link.known, link.busy(COORDINATOR)) == ([], True, True)
     assert link.lost(COORDINATOR) == [("join", number)]
-    assert (link.known, link.waits, link.take(number)) == (False, False, False)
+    assert (link.known, link.waits, link.complete(number)) == (False, False, False)
 
 
 def test_a_coordinator_whose_connection_broke_is_looked_for_and_asked_again() -> None:

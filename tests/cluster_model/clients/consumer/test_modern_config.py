@@ -18,10 +18,10 @@ def test_a_member_by_the_consumer_protocol_has_what_is_that_protocols() -> None:
     config: dict[str, ConfigValue] = {"group.protocol": "consumer", "group.remote.assignor": "range"}
     before, after = (GroupSettings.of(Profile.of("4.1"), each) for each in ({}, config))
     changed = {f.name for f in fields(GroupSettings) if getattr(before, f.name) != getattr(after, f.name)}
-    assert changed == {"modern", "remote_assignor", "version"}
-    assert (after.modern, after.remote_assignor, after.version) == (True, "range", 1)
+    assert changed == {"consumer_protocol", "remote_assignor", "version"}
+    assert (after.consumer_protocol, after.remote_assignor, after.version) == (True, "range", 1)
     assert GroupSettings.of(Profile.of("3.7"), config).version == 0
-    assert not before.modern
+    assert not before.consumer_protocol
 
 
 MODERN_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | tuple[str, ...]]] = {

@@ -259,8 +259,8 @@ def test_pieces_of_a_batch_keep_the_time_of_each_record() -> None:
     batch.join(1, 100)
     batch.join(2, 130)
     batch.join(1, 150)
-    assert batch.sent_together() == [(0, 3, 100), (3, 2, 130), (5, 1, 150)]
-    pieces = [piece.sent_together() for piece in ProducerBatch.loaded(batch.save()).pieces(4)]
+    assert batch.by_send_time() == [(0, 3, 100), (3, 2, 130), (5, 1, 150)]
+    pieces = [piece.by_send_time() for piece in ProducerBatch.loaded(batch.save()).split(4)]
     assert pieces == [[(0, 3, 100), (3, 1, 130)], [(0, 1, 130), (1, 1, 150)]]
 
 

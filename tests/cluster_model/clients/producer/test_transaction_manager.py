@@ -76,7 +76,7 @@ def writing(rules: TransactionRules = USUAL) -> Talk:
     """In a transaction that has written to orders-0."""
     talk = ready(rules)
     talk.manager.begin()
-    talk.manager.wants("orders-0")
+    talk.manager.add_partition("orders-0")
     return talk if rules.epochs else talk.does(ADD)
 
 
@@ -96,13 +96,13 @@ def test_it_begins_with_an_id_of_its_own() -> None:
 def test_a_partition_is_added_before_it_may_be_written_to() -> None:
     talk = ready()
     talk.manager.begin()
-    talk.manager.wants("orders-0")
-    talk.manager.wants("orders-1")
-    talk.manager.wants("orders-0")
+    talk.manager.add_partition("orders-0")
+    talk.manager.add_partition("orders-1")
+    talk.manager.add_partition("orders-0")
     assert not talk.manager.partitions
     assert talk.ask() == ADD
-    talk.manager.wants("orders-1")
-    talk.manager.wants("orders-2")
+    talk.manager.add_partition("orders-1")
+    talk.manager.add_partition("orders-2")
     assert talk.requests[-1] == AddPartitionsToTxnRequest(0, "tx", 7_000, 0, ("orders-0", "orders-1"))
     talk.answer()
     assert list(talk.manager.partitions) == ["orders-0", "orders-1"]
@@ -198,7 +198,7 @@ def at_work(kind: str, rules: TransactionRules = USUAL) -> Talk:
     elif kind == ADD:
         talk = ready(rules)
         talk.manager.begin()
-        talk.manager.wants("orders-0")
+        talk.manager.add_partition("orders-0")
     else:
         talk = writing(rules)
         if kind == END:
@@ -256,7 +256,7 @@ def test_the_first_partition_of_a_transaction_waits_less_for_the_one_before_to_b
     talk.now += FIRST_WAIT_US
     assert talk.ask() == ADD
     talk.answer()
-    talk.manager.wants("orders-1")
+    talk.manager.add_partition("orders-1")
     assert talk.ask() == ADD
     talk.answer(E.CONCURRENT_TRANSACTIONS)
     assert talk.manager.due(talk.now) == talk.now + BACKOFF
@@ -329,7 +329,7 @@ def test_an_unknown_mapping_is_abortable_if_the_epoch_can_be_raised(kind: str, r
 
 def test_what_waits_is_given_up_with_the_transaction() -> None:
     talk = at_work(OFFSETS)
-    talk.manager.wants("orders-1")
+    talk.manager.add_partition("orders-1")
     talk.answer(E.TRANSACTION_ABORTABLE)
     assert talk.ask() == ""
     talk.manager.abort()
@@ -424,11 +424,11 @@ def test_calls_at_the_wrong_time_are_refused(snapshot: SnapshotAssertion) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_state_can_be_saved_at_any_time(kind: str) -> None:
     talk = at_work(kind)
-    talk.manager.wants("orders-9")
+    talk.manager.add_partition("orders-9")
     other = TransactionManager("tx", TIMEOUT, BACKOFF, USUAL)
     other.load(talk.manager.save())
     assert other.save() == talk.manager.save()
-    assert isinstance(other.asking, TransactionCall)
+    assert isinstance(other.in_flight, TransactionCall)
     for each in (talk.manager, other):
         each.answered(E.NONE, talk.now, 7_000, 3)
     assert other.save() == talk.manager.save()

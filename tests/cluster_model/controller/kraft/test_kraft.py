@@ -181,11 +181,11 @@ def test_a_controller_that_stood_still_answers_nobody_and_goes_back_to_what_is_c
     watched.run(5)
     watched.cluster.pause(1001)
     watched.run(10)
-    views = {view.node: view.role for view in watched.cluster.plane.view()}
+    views = {view.node: view.role for view in watched.cluster.plane.member_views()}
     assert views[1001] == "zombie"
     watched.cluster.resume(1001)
     watched.run(2)
-    views = {view.node: view.role for view in watched.cluster.plane.view()}
+    views = {view.node: view.role for view in watched.cluster.plane.member_views()}
     assert sorted(views.values()) == ["active", "follower", "follower"]
     assert views[1001] == "follower"
 

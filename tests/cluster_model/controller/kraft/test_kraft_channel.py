@@ -65,7 +65,7 @@ class Rig:
         if isinstance(message, AlterPartitionBatchResponse):
             self.manager.answered(message)
         else:
-            self.channel.answered(message)
+            self.channel.take_response(message)
 
     def on_timer(self, timer: Payload) -> None:
         if timer[0] == AGAIN:

@@ -74,11 +74,11 @@ def in_role(role: Role, *, kafka: str = "3.9") -> RaftNode:
     write(made, 4, A, "x", "y", "z")
     made.epoch = 4
     if role is Role.UNATTACHED:
-        made.learn(5, NO_LEADER, 0)
+        made.maybe_transition(5, NO_LEADER, 0)
     elif role is Role.FOLLOWER:
-        made.learn(5, A, 0)
+        made.maybe_transition(5, A, 0)
     elif role is Role.PROSPECTIVE:
-        made.learn(5, NO_LEADER, 0)
+        made.maybe_transition(5, NO_LEADER, 0)
         poll(made, made.due_at)
     else:
         poll(made, made.due_at)
@@ -180,7 +180,7 @@ def test_a_pre_vote_binds_nobody(role: Role, granted: bool) -> None:
 
 def test_a_follower_that_hears_its_leader_grants_no_pre_vote() -> None:
     member = in_role(Role.FOLLOWER, kafka="4.0")
-    member.follow_on(0)
+    member.fetch_succeeded(0)
     assert not asked(member, B, 5, 9, 99, pre=True).granted
 
 
@@ -299,7 +299,7 @@ def leader(ends: dict[int, int] | None = None) -> RaftNode:
     made.append(("p", "q"), 0)
     made.write()
     for voter, end in (ends or {}).items():
-        made.reached(voter, end, 0)
+        made.record_voter_end(voter, end, 0)
     return made
 
 
@@ -353,7 +353,7 @@ def test_a_leader_without_its_majority_resigns_since_3_7(kafka: str, resigns: bo
     member._config = config(kafka)
     assert member.leading is not None
     member.leading._config = member._config
-    member.reached(A, 4, SECOND)
+    member.record_voter_end(A, 4, SECOND)
     poll(member, 4 * SECOND - 1)
     assert member.role is Role.LEADER
     poll(member, 4 * SECOND)
@@ -363,7 +363,7 @@ def test_a_leader_without_its_majority_resigns_since_3_7(kafka: str, resigns: bo
 def test_a_voter_whose_fetches_come_for_certain_is_not_silent() -> None:
     member = leader()
     assert member.leading is not None
-    assert member.leading.silent_at(lambda voter: voter == B) == NEVER
+    assert member.leading.quorum_check_deadline(lambda voter: voter == B) == NEVER
     member.poll(99 * SECOND, lambda voter: voter == B)
     assert member.role is Role.LEADER
 
@@ -416,7 +416,7 @@ def test_a_diverging_log_is_cut_to_what_both_have(diverging: tuple[int, int], en
     write(member, 3, A, "w")
     write(member, 4, A, "x", "y")
     write(member, 6, B, "z")
-    member.learn(7, A, 0)
+    member.maybe_transition(7, A, 0)
     assert handle_fetch_response(member, A, QuorumFetchResponse(1, 0, 7, A, -1, (), diverging), 0)
     assert member.log.end == end
     assert member.log.end_of(99)[1] == end
@@ -433,7 +433,7 @@ def test_a_log_is_never_cut_below_what_is_committed(snapshot: SnapshotAssertion)
 def test_a_follower_takes_records_and_as_much_of_the_hw_as_it_has() -> None:
     member = in_role(Role.FOLLOWER)
     boss = QuorumLog(member.log._store)
-    boss.take(member.log.extents(0, 3))
+    boss.append_extents(member.log.extents(0, 3))
     boss.write(5, A, ("p",))
     response = QuorumFetchResponse(1, 0, 5, A, 99, boss.extents(3, 4), None)
     assert handle_fetch_response(member, A, response, 7)
@@ -553,7 +553,7 @@ def test_an_observer_that_does_not_fetch_is_forgotten_after_its_session() -> Non
     member = node()
     member.form_leader(0, ())
     assert member.leading is not None
-    member.leading.note_fetch(9, 1, 1, SECOND)
+    member.leading.record_fetch(9, 1, 1, SECOND)
     for at, observers in ((raft.OBSERVER_SESSION_US, [9]), (raft.OBSERVER_SESSION_US + SECOND, [])):
         told = raft.describe_quorum(member, 4, at)
         assert (told.error, told.leader, [each.replica for each in told.voters]) == (KafkaError.NONE, ME, [ME, A, B])

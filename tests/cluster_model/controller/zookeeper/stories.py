@@ -180,7 +180,7 @@ def stale_version(kafka: str) -> Watched:
     rig.run(1)
     path = "/brokers/topics/orders/partitions/0/state"
     rig.note("an operator writes the state znode")
-    rig.control(4).session.ask(kafka_zk_client.put(path, rig.plane.service.tree.nodes[path].data), ("errands", -1))
+    rig.control(4).session.send(kafka_zk_client.put(path, rig.plane.service.tree.nodes[path].data), ("errands", -1))
     rig.run(0.1)
     rig.note("broker 3 is paused; a record is written; the leader's attempts fail")
     rig.cluster.pause(3)

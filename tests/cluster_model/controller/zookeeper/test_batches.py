@@ -31,7 +31,7 @@ def gathered(rig: Watched) -> list[int]:
 
 def moved(rig: Watched) -> None:
     """Another broker becomes controller, which the next write detects."""
-    rig.control(4).session.ask(kafka_zk_client.put("/controller_epoch", (7,)), ("errands", -1))
+    rig.control(4).session.send(kafka_zk_client.put("/controller_epoch", (7,)), ("errands", -1))
 
 
 ENDS: dict[str, Callable[[Watched], None]] = {
@@ -77,7 +77,7 @@ def test_a_lane_that_loads_starts_from_what_is_saved_alone() -> None:
     controller = Watched.of("2.8").control(1).controller
     saved = controller.save()
     controller.lane.put(*task)
-    controller.work.batch.stop(2, "orders-0", delete=False)
+    controller.work.batch.add_stop_replica(2, "orders-0", delete=False)
     controller.load(saved)
     assert not controller.lane.busy
     assert list(controller.work.batch._stop) == []

@@ -31,7 +31,7 @@ def test_a_controller_that_becomes_one_again_looks_at_leaderships_once_a_period(
     rig.run(1)
     rig.cluster.pause(2)
     rig.cluster.pause(3)
-    rig.control(1).session.ask(kafka_zk_client.delete("/controller"), ("errands", -1))
+    rig.control(1).session.send(kafka_zk_client.delete("/controller"), ("errands", -1))
     rig.run(1)
     rig.cluster.resume(2)
     rig.cluster.resume(3)
@@ -72,11 +72,11 @@ def test_a_broker_is_registered_by_the_node_of_its_own_session_alone(made: bool,
 
     hands = SideEffects(port, lambda _event: None)  # type: ignore[arg-type]
     tasks = BrokerTasks(3, "a", 5 * SECOND, hands, ask, epochs.append, lambda *_given: None, lambda _found: None)
-    tasks.lane.put("register", 77)
+    tasks.thread.put("register", 77)
     assert asked == [kafka_zk_client.create("/brokers/ids/3", BrokerNode("a"), ephemeral=True)]
-    tasks.lane.answered(tokens[-1], ZkResult(ZkError.OK if made else ZkError.NODE_EXISTS))
+    tasks.thread.answered(tokens[-1], ZkResult(ZkError.OK if made else ZkError.NODE_EXISTS))
     assert asked[1:] == [kafka_zk_client.get("/brokers/ids/3")]
-    tasks.lane.answered(tokens[-1], ZkResult(ZkError.OK, BrokerNode("a"), 0, 123, owner))
+    tasks.thread.answered(tokens[-1], ZkResult(ZkError.OK, BrokerNode("a"), 0, 123, owner))
     assert epochs == ([123] if registered else [])
     assert port.timers == ([] if registered else [(5 * SECOND, REGISTER_AGAIN, 77)])
 
@@ -90,9 +90,9 @@ def test_a_node_that_went_between_two_looks_is_made_again_later() -> None:
     tasks = BrokerTasks(
         3, "", 5, hands, lambda _operation, token: tokens.append(token), epochs.append, lambda *_: None, lambda _: None
     )
-    tasks.lane.put("register", 77)
-    tasks.lane.answered(tokens[-1], ZkResult(ZkError.NODE_EXISTS))
-    tasks.lane.answered(tokens[-1], ZkResult(ZkError.NO_NODE))
+    tasks.thread.put("register", 77)
+    tasks.thread.answered(tokens[-1], ZkResult(ZkError.NODE_EXISTS))
+    tasks.thread.answered(tokens[-1], ZkResult(ZkError.NO_NODE))
     assert (epochs, port.timers) == ([], [(5, REGISTER_AGAIN, 77)])
 
 

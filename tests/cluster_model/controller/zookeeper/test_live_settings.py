@@ -175,7 +175,7 @@ def test_a_session_that_ends_while_a_change_is_being_read_does_not_swallow_it(an
     """The names of the notifications, the notifications and the configuration are read one after the other."""
     rig = Watched.of("2.3")
     rig.run(1)
-    lane = rig.control(3).tasks.lane
+    lane = rig.control(3).tasks.thread
     rig.cluster._port(ADMIN).send(1, minimum(2))
     while not (lane.busy and len(lane._given) == answers):
         rig.run(0.0001)

@@ -50,7 +50,7 @@ def test_requests_for_a_process_of_the_past_are_refused_since_2_2() -> None:
     states = (rig.record("orders-0")._replace(leader_epoch=9),)
     from cluster_model.controller.zookeeper.messages import LeaderAndIsrRequest  # noqa: PLC0415
 
-    control.obedience.lead_and_follow(1, LeaderAndIsrRequest(77, 1, 1, older, states))
+    control.controller_requests.lead_and_follow(1, LeaderAndIsrRequest(77, 1, 1, older, states))
     rig.run(0.01)
     assert rig.lines[-1].endswith("3 > 1 LeaderAndIsrResponse STALE_BROKER_EPOCH")
     assert rig.cluster.brokers[3].replicas["orders-0"].leader_epoch != 9
@@ -215,7 +215,7 @@ def test_a_failed_conditional_write_is_repeated_until_a_decision_comes() -> None
     )
     rig.run(1)
     state = rig.plane.service.tree.nodes["/brokers/topics/orders/partitions/0/state"]
-    rig.control(2).session.ask(
+    rig.control(2).session.send(
         kafka_zk_client.put("/brokers/topics/orders/partitions/0/state", state.data), ("isr", -1)
     )
     rig.run(0.1)
@@ -327,15 +327,15 @@ def test_without_a_quorum_leaders_serve_on_and_nothing_is_decided(kafka: str) ->
 
 def test_views_show_servers_the_controller_and_a_zombie() -> None:
     rig = Watched.of("2.8")
-    assert [view.role for view in rig.plane.view()] == ["follower", "follower", "leader", "active"]
+    assert [view.role for view in rig.plane.member_views()] == ["follower", "follower", "leader", "active"]
     rig.cluster.crash(1501)
     rig.cluster.pause(1)
     rig.run(25)
-    roles = {view.node: view.role for view in rig.plane.view()}
+    roles = {view.node: view.role for view in rig.plane.member_views()}
     assert roles == {1501: "down", 1502: "follower", 1503: "leader", 1: "zombie", 2: "active"}
     rig.cluster.resume(1)
     rig.run(5)
-    assert {view.node for view in rig.plane.view()} == {1501, 1502, 1503, 2}
+    assert {view.node for view in rig.plane.member_views()} == {1501, 1502, 1503, 2}
 
 
 def test_a_leader_takes_any_live_broker_into_the_isr_whatever_its_epoch() -> None:
@@ -353,7 +353,7 @@ def test_deleting_the_controllers_node_moves_the_controller(kafka: str) -> None:
     """A manual operation of administrators: the old controller resigns, and the first broker to notice is the next."""
     rig = Watched.of(kafka)
     rig.run(1)
-    rig.control(3).session.ask(kafka_zk_client.delete("/controller"), ("errands", -1))
+    rig.control(3).session.send(kafka_zk_client.delete("/controller"), ("errands", -1))
     rig.run(1)
     active = [broker for broker in (1, 2, 3) if rig.control(broker).controller.is_active]
     assert active == [rig.plane.active()]
@@ -368,7 +368,7 @@ def test_a_controller_of_the_past_cannot_write_since_2_1(kafka: str, writes: boo
     """KAFKA-6082: every write has the version of /controller_epoch as its condition."""
     rig = Watched.of(kafka, config={"auto.leader.rebalance.enable": False})
     rig.run(1)
-    rig.control(3).session.ask(kafka_zk_client.put("/controller_epoch", (7,)), ("errands", -1))
+    rig.control(3).session.send(kafka_zk_client.put("/controller_epoch", (7,)), ("errands", -1))
     rig.run(0.1)
     rig.cluster.crash(2)
     rig.run(rig.plane.session_us / SECOND + 3)

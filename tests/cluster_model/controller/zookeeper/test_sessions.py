@@ -39,14 +39,14 @@ def test_what_was_asked_between_two_sessions_is_abandoned_when_the_next_begins()
     control.writer._answered = refused.append
     expire(rig, 3)
     assert not control.registered
-    control.tasks.lane.put("configs_changed")
+    control.tasks.thread.put("configs_changed")
     control.propose(AlterPartitionRequest("orders-0", 3, 0, 0, 0, (3, 1), (), 41))
-    assert control.tasks.lane.busy
+    assert control.tasks.thread.busy
     assert control.writer.lane.busy
     assert refused == []
     rig.run(3)
     assert control.registered
-    assert not control.tasks.lane.busy
+    assert not control.tasks.thread.busy
     assert [(each.error, each.correlation) for each in refused] == [(KafkaError.INVALID_UPDATE_VERSION, 41)]
     assert not control.writer.lane.busy
     rig.lines.clear()
@@ -62,14 +62,14 @@ def test_what_was_asked_in_a_session_is_abandoned_with_it() -> None:
     control = rig.control(3)
     refused: list[AlterPartitionResponse] = []
     control.writer._answered = refused.append
-    control.tasks.lane.put("configs_changed")
+    control.tasks.thread.put("configs_changed")
     control.requests.put(
         3, CreateTopicsRequest(1, (CreatableTopic("new", 1, 1),)), ((1, ""),), (RandomPlacement(9, 0, 0),)
     )
     control.propose(AlterPartitionRequest("orders-0", 3, 0, 0, 0, (3, 1), (), 41))
-    assert (control.tasks.lane.busy, control.requests.busy, control.writer.lane.busy) == (True, True, True)
+    assert (control.tasks.thread.busy, control.requests.busy, control.writer.lane.busy) == (True, True, True)
     expire(rig, 3)
-    assert (control.tasks.lane.busy, control.requests.busy, control.writer.lane.busy) == (False, False, False)
+    assert (control.tasks.thread.busy, control.requests.busy, control.writer.lane.busy) == (False, False, False)
     assert [(each.error, each.correlation) for each in refused] == [(KafkaError.INVALID_UPDATE_VERSION, 41)]
 
 

@@ -65,7 +65,7 @@ class Rig:
 
     def look(self, topic: str = OFFSETS) -> int:
         """Return the number of requests sent since the start."""
-        self.maker.look(topic)
+        self.maker.create_if_missing(topic)
         return len(self.sent)
 
     def answer(self, number: int, error: KafkaError = KafkaError.NONE) -> None:
@@ -177,7 +177,7 @@ def test_a_coordinator_tells_what_becomes_of_the_request(kafka: str, mode: str) 
     find()
     assert asked() == 1
     saved = coordinator.save()
-    coordinator.on_disconnect(cluster.brokers[2].control.told_controller())
+    coordinator.on_disconnect(cluster.brokers[2].control.known_controller())
     assert asked() == 0
     coordinator.load(saved)
     assert asked() == 1
@@ -238,7 +238,7 @@ def test_clients_have_the_topics_made_that_a_cluster_was_formed_without(
     assert replicas(cluster, OFFSETS) == [3] * 4
     assert replicas(cluster, TRANSACTIONS) == [3] * 3 * Profile.of(kafka, mode).transactions
     for name, record in formed.committed.records.items():
-        assert cluster.committed.records[name].topic == record.topic
+        assert cluster.committed.records[name].topic_config == record.topic_config
     assert cluster.query.group_state("g") == "Stable"
     assert sum(consumer.read for consumer in cluster.consumers.values()) > 150
 

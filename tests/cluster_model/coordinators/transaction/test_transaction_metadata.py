@@ -212,12 +212,12 @@ def test_strangers_and_former_owners_end_nothing() -> None:
 def test_who_may_add_partitions_and_who_may_write(state: TxnState) -> None:
     metadata = known(state)
     busy = state in (S.PREPARE_ABORT, S.PREPARE_COMMIT)
-    for ask in (metadata.may_add, metadata.may_write):
+    for ask in (metadata.check_add, metadata.may_write):
         assert ask(8, 5) is E.INVALID_PRODUCER_ID_MAPPING
         assert ask(7, 4) is E.PRODUCER_FENCED
         assert ask(7, 5) is (E.CONCURRENT_TRANSACTIONS if busy else E.NONE)
     metadata.pending = S.ONGOING
-    assert metadata.may_add(7, 5) is E.CONCURRENT_TRANSACTIONS
+    assert metadata.check_add(7, 5) is E.CONCURRENT_TRANSACTIONS
 
 
 @pytest.mark.parametrize("state", list(TxnState)[:6])

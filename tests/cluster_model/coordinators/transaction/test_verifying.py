@@ -109,7 +109,7 @@ def test_a_marker_in_between_takes_the_coordinator_s_word_back() -> None:
     while not any("?orders-1" in line for _at, line in talk.lines):
         talk.run(0.0001)
     marker = TxnMarker(producer.producer_id, producer.epoch, 0, False, ("orders-1",))
-    talk.transactions(2).marking.asked(producer.node, WriteTxnMarkersRequest(77, marker))
+    talk.transactions(2).marking.write_markers(producer.node, WriteTxnMarkersRequest(77, marker))
     talk.run(0.5)
     errors = [message.error for message in producer.got if type(message).__name__ == "ProduceResponse"]
     assert errors == [E.INVALID_TXN_STATE]

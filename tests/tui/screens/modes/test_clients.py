@@ -115,7 +115,7 @@ async def test_it_moves_with_the_session_and_can_be_paused():
 async def test_a_long_table_scrolls_to_its_end_and_no_further():
     async with driving((80, 18)) as driver:
         for number in range(40):
-            driver.bridge.session.client_books.producer(f"late-{number:02}").sent = number
+            driver.bridge.session.client_stats.producer(f"late-{number:02}").sent = number
         await driver.press("c")
         assert "late-39" not in driver.text()
         assert "more lines" in driver.text()

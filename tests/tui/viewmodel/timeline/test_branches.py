@@ -20,7 +20,7 @@ SECOND = 1_000_000
 
 
 def row(letter="B", parent="main", left=10, come=30, *, shown=False, **numbers):
-    told = {"lost": 0, "missing": 0, "failed": 0, "unknown": 0, "broken": 0, **numbers}
+    told = {"lost": 0, "missing": 0, "failed": 0, "unknown": 0, "violations": 0, **numbers}
     return BranchRow(letter, parent, left * SECOND, "crash on broker(1)", come * SECOND, **told, shown=shown)
 
 
@@ -140,7 +140,7 @@ async def forked(driver):
         await driver.frames(1)
     driver.bridge.pause(False)
     await driver.seconds(1)
-    driver.main.share_out()
+    driver.main.place_panes()
     await driver.settle()
 
 

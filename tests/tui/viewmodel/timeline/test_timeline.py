@@ -262,7 +262,7 @@ def lost():
     bridge = SessionController(Session.start(loads(TAIL, "tail.yaml"), open_ended=True), StepClock())
     bridge.session.advance(LOST_US)
     bridge.pause(True)
-    bridge.look()
+    bridge.refresh_view()
     return bridge
 
 
@@ -270,7 +270,7 @@ def page(bridge, lane, kind, width=100):
     """The page of the last mark of a kind, in lines."""
     marks = [mark for mark in bridge.tape.lanes[lane].marks(0, 1 << 60) if mark.first.kind == kind]
     stop = stop_at(bridge.tape, lane, marks[-1].at_us, 1)
-    happened = selection.events_of_stop(bridge.happened(stop.first_us, stop.last_us, 400), stop)
+    happened = selection.events_of_stop(bridge.notable_events(stop.first_us, stop.last_us, 400), stop)
     told = selection.findings_about(findings_so_far(bridge), happened)
     rows = selection.build_mark(stop, happened, told, (), width)
     return ["".join(piece for piece, _role in row.pieces).rstrip() for row in rows]
@@ -308,11 +308,11 @@ def test_of_many_events_the_first_are_told_and_the_rest_counted(snapshot):
 
 
 def test_what_happened_in_a_span_of_time_is_found_by_it(lost):
-    happened = lost.happened(0, LOST_US, 10_000)
+    happened = lost.notable_events(0, LOST_US, 10_000)
     assert happened == sorted(happened, key=lambda event: event.at_us)
     first, last = happened[3].at_us, happened[-3].at_us
-    assert lost.happened(first, last, 10_000) == [each for each in happened if first <= each.at_us <= last]
-    assert lost.happened(first, last, 2) == lost.happened(first, last, 10_000)[:2]
+    assert lost.notable_events(first, last, 10_000) == [each for each in happened if first <= each.at_us <= last]
+    assert lost.notable_events(first, last, 2) == lost.notable_events(first, last, 10_000)[:2]
 
 
 # -- the screen ------------------------------------------------------------------------------------------------------

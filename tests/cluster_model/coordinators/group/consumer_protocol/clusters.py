@@ -83,7 +83,7 @@ class ModernTalk(Talk):
     @property
     def host(self) -> ConsumerGroups:
         """Return the groups at its coordinator."""
-        return self.cluster.coordinators[self.owner].modern
+        return self.cluster.coordinators[self.owner].consumer_groups
 
     @property
     def group(self) -> ConsumerGroup:

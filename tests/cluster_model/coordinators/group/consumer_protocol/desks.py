@@ -54,7 +54,7 @@ class Desk:
 
     def ask(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
         """Send a request; its records are applied, and kept in ``written``."""
-        invalid = self.rules.invalid(request)
+        invalid = self.rules.request_error(request)
         if invalid:
             return ConsumerGroupHeartbeatResponse(0, invalid)
         verdict = self.rules.heartbeat(self.group, 9, request, self.known)

@@ -306,7 +306,7 @@ def test_a_member_that_is_dropped_has_no_part_any_more() -> None:
     desk = Desk()
     desk.join("a")
     desk.join("b")
-    for record in desk.rules.without(desk.group, "a", desk.known):
+    for record in desk.rules.remove_member(desk.group, "a", desk.known):
         desk.group.replay(record)
     assert desk.beat("a").error == E.UNKNOWN_MEMBER_ID
     assert desk.beat("b").assignment == ALL

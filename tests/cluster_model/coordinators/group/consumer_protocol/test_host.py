@@ -441,13 +441,13 @@ def test_a_coordinator_that_is_one_no_more_forgets_its_groups_and_the_next_reads
     talk = with_member()
     talk.cluster.crash(OWNER)
     talk.run(20)
-    assert list(talk.cluster.coordinators[3].modern.groups) == ["g"]
+    assert list(talk.cluster.coordinators[3].consumer_groups.groups) == ["g"]
     talk.cluster.restart(OWNER)
     talk.run(10)
     talk.cluster.elect_leaders("__consumer_offsets-1", unclean=False)
     talk.run(2)
     assert talk.owner == OWNER
-    assert (list(talk.cluster.coordinators[3].modern.groups), list(talk.host.groups)) == ([], ["g"])
+    assert (list(talk.cluster.coordinators[3].consumer_groups.groups), list(talk.host.groups)) == ([], ["g"])
 
 
 def test_who_leaves_for_now_is_waited_for_from_its_last_heartbeat_on() -> None:
