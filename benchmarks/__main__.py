@@ -12,13 +12,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.rows import gateway_rows, rows, screen_rows, shrinking_rows, storm_rows
+from benchmarks.benchmark_rows import gateway_rows, rows, screen_rows, shrinking_rows, storm_rows
 from cluster_model.kernel import event_loop
 
 
 def main() -> None:
     if sys.argv[1:2] == ["report"]:
-        from benchmarks.reporting import beside  # noqa: PLC0415 - the rest needs no Spark
+        from benchmarks.report_queries import beside  # noqa: PLC0415 - the rest needs no Spark
 
         beside(int(sys.argv[2].replace("_", "")) if len(sys.argv) > 2 else 1_000_000)
         return

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from benchmarks.models import SECOND, simulated_per_cpu
+from benchmarks.cluster_load import SECOND, simulated_per_cpu
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 from cluster_model.checker.anomalies import AnomalyReport
 from cluster_model.util.quantities import counted
 from playbooks.fuzz.protocol_states import STEADY
-from playbooks.results.result import SessionResult
-from playbooks.results.wrongs import (
+from playbooks.results.failure_keys import (
     ANOMALY,
     EXPECTATION,
     FINDING,
@@ -22,6 +21,7 @@ from playbooks.results.wrongs import (
     expected_reason,
     failures_of,
 )
+from playbooks.results.result import SessionResult
 
 ERROR = "error"
 """Kind of the key of a run that ended in an internal error; the name is that of the exception."""

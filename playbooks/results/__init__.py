@@ -2,7 +2,7 @@
 
 result        `SessionResult`, the object that `floodmark run --json` prints
 expected_losses  which expectations allow acknowledged records to be lost
-wrongs        keys of failures, and which failures are expected
+failure_keys  keys of failures, and which failures are expected
 outages       unavailability of clients, partitions and groups
 client_stats  statistics of producers, members and groups
 consumer_groups  groups as `kafka-consumer-groups.sh` shows them
@@ -18,8 +18,8 @@ __all__ = [
     "client_stats",
     "consumer_groups",
     "expected_losses",
+    "failure_keys",
     "outages",
     "result",
     "sweep_matrix",
-    "wrongs",
 ]

@@ -25,8 +25,7 @@ from playbooks.errors import PlaybookError, nearest, shown
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name
 from playbooks.parser.loader import loads
-from playbooks.results.result import SessionResult
-from playbooks.results.wrongs import (
+from playbooks.results.failure_keys import (
     ANOMALY,
     EXPECTATION,
     FINDING,
@@ -36,6 +35,7 @@ from playbooks.results.wrongs import (
     current_key,
     failures_of,
 )
+from playbooks.results.result import SessionResult
 from playbooks.shrink.candidate import PATH
 
 HELD: Final = "held"

@@ -9,7 +9,7 @@ from cluster_model.util.quantities import counted
 from faults.catalogue import CATALOGUE
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import exact_time_text
-from playbooks.results.wrongs import EXPECTATION, Failure
+from playbooks.results.failure_keys import EXPECTATION, Failure
 from playbooks.shrink.candidate import (
     WIDE,
     Draft,
@@ -552,14 +552,14 @@ class ShrinkTarget:
     """The failures to preserve, and the initial draft."""
 
     origin: ShrinkSource
-    wrongs: tuple[Failure, ...]
+    failures: tuple[Failure, ...]
     draft: Draft
     verdict: CandidateVerdict
 
     @property
     def keys(self) -> tuple[str, ...]:
         """Keys of the failures to preserve."""
-        return tuple([each.key for each in self.wrongs])
+        return tuple([each.key for each in self.failures])
 
 
 @dataclass(frozen=True, slots=True)
@@ -589,15 +589,15 @@ def examine(origin: ShrinkSource, wanted: Sequence[str]) -> ShrinkTarget:
     """
     verdict, result = judged(origin.playbook, (), seed=origin.seed)
     assert result is not None
-    wrongs = failures_to_preserve(result, wanted)
-    keys = [each.key for each in wrongs]
-    expects = any(each.kind == EXPECTATION for each in wrongs)
+    failures = failures_to_preserve(result, wanted)
+    keys = [each.key for each in failures]
+    expects = any(each.kind == EXPECTATION for each in failures)
     times = None if origin.playbook.spec.manual else verdict.acted
     for exact in (False, True):
         draft = drafted(origin.playbook, origin.seed, times, exact=exact, expect=expects)
         begun, _result = judged(draft.playbook(), keys)
         if begun.held:
-            return ShrinkTarget(origin, wrongs, draft, begun)
+            return ShrinkTarget(origin, failures, draft, begun)
     raise ShrinkError(f"{origin.words} does not fail with {keys[0]} if its steps act at fixed times")
 
 

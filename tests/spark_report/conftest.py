@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from benchmarks.standalone import cluster
+from benchmarks.spark_servers import cluster
 from cluster_model.protocol.events import COLUMNS
 from playbooks.session_format import session_files
 from spark_report.input import frames

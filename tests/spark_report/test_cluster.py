@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.standalone import spark_home
+from benchmarks.spark_servers import spark_home
 from spark_report.spark import jvm
 from spark_report.spark import master as masters
 from tests.spark_report.conftest import Known, tables_of

@@ -22,7 +22,7 @@ from pyspark.sql.connect import proto
 from pyspark.sql.connect.proto import base_pb2_grpc as service
 from syrupy.assertion import SnapshotAssertion
 
-from benchmarks.standalone import connect_server
+from benchmarks.spark_servers import connect_server
 from playbooks.campaign.store import rows_kept
 from spark_report import __main__ as command
 from spark_report.spark import errors, master, session

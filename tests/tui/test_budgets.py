@@ -6,7 +6,7 @@ from dataclasses import replace as replaced
 import pytest
 from textual._compositor import CompositorUpdate
 
-from benchmarks.screen import session_of
+from benchmarks.tui_frames import session_of
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tui.keybindings.keymap import MODES

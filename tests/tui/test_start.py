@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import pytest
 from textual.css import stylesheet
 
-from benchmarks.screen import session_of
+from benchmarks.tui_frames import session_of
 from tests.tui.driving import driving
 from tests.tui.test_launch import ROOT
 from tests.tui.test_welcome import welcomed
@@ -55,7 +55,7 @@ def heavy(read):
 
 
 def test_the_welcome_page_reads_nothing_of_the_model():
-    read = read_by("from benchmarks.starts import welcome; welcome()")
+    read = read_by("from benchmarks.startup_programs import welcome; welcome()")
     assert heavy(read) == set()
     assert {name for name in read if name.partition(".")[0] in ("cluster_model", "faults", "lark", "yaml")} == set()
     assert len(own(read)) <= 27
@@ -63,7 +63,7 @@ def test_the_welcome_page_reads_nothing_of_the_model():
 
 
 def test_a_session_reads_what_its_first_picture_needs_and_no_more():
-    read = read_by("from benchmarks.starts import session; session()")
+    read = read_by("from benchmarks.startup_programs import session; session()")
     assert "tui.screens.cluster" in read
     assert "cluster_model.controller.kraft.control_plane" in read
     assert heavy(read) == set()
@@ -92,7 +92,7 @@ def test_a_cluster_reads_the_control_plane_that_it_has(mode, other):
 
 @pytest.mark.parametrize("option", ["version", "help_page"])
 def test_what_is_told_about_the_program_needs_neither_the_model_nor_the_screen(option):
-    read = read_by(f"from benchmarks.starts import {option}; {option}()")
+    read = read_by(f"from benchmarks.startup_programs import {option}; {option}()")
     roots = {name.partition(".")[0] for name in read}
     assert roots & {"cluster_model", "faults", "textual", "lark", "yaml", "msgspec", *HEAVY} == set()
     assert len(own(read)) <= 19

@@ -15,7 +15,7 @@ from playbooks.campaign.store import CampaignError, open_campaign
 from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, plan_of
 from playbooks.library.bundled import source_path
 from playbooks.parser.loader import changed, load
-from playbooks.results.wrongs import Failure, expected_reason
+from playbooks.results.failure_keys import Failure, expected_reason
 from tests.playbooks.fuzz.small import GROUP, plan, text
 from tests.support.breadth import EVENING, covering_cases, sample_count
 

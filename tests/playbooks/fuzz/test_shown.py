@@ -8,7 +8,7 @@ from playbooks.campaign.workloads.fuzz_workload import plan_of
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import source_path
 from playbooks.parser.loader import changed, load
-from playbooks.results.wrongs import failures_of
+from playbooks.results.failure_keys import failures_of
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Prof
 from playbooks.diagnosis.remedies import FIXES, changes
 from playbooks.model_checking.exploration import playbook as playbook_of
 from playbooks.parser.loader import loads
-from playbooks.results.wrongs import FIXED_BY
+from playbooks.results.failure_keys import FIXED_BY
 from tests.playbooks.model_checking.test_exploring import ran
 
 EARLY = """

@@ -11,7 +11,7 @@ from playbooks.diff.session_diff import open_side
 from playbooks.engine.replay import recover
 from playbooks.recording.event_codec import decode
 from playbooks.recording.reader import read_session
-from playbooks.results.wrongs import current_key
+from playbooks.results.failure_keys import current_key
 from playbooks.session_format import format_1, session_files
 from playbooks.session_format.bundle import open_bundle
 from playbooks.session_format.session_files import SessionError

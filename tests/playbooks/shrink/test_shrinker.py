@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
-from playbooks.results.wrongs import failures_of
+from playbooks.results.failure_keys import failures_of
 from playbooks.shrink.candidate import Draft
 from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NoFailureError, assertion_of, judge
 from playbooks.shrink.search import CandidateRunner, DraftSearch
@@ -122,7 +122,7 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path, snapshot: Snapsh
 
 def test_what_is_expected_can_be_kept_and_fails_again() -> None:
     begun = found(LOST_TAIL, "expectation:acked_lost() == 0")
-    assert [each.known for each in begun.wrongs] == [False]
+    assert [each.known for each in begun.failures] == [False]
     with CandidateRunner(begun.keys, Journal()) as bench:
         verdict = bench.answer(bench.submit("x", begun.draft.text()))
     assert verdict.held

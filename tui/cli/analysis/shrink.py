@@ -113,7 +113,7 @@ def document(shrunk: ShrinkResult, out: Path, verdict: CandidateVerdict) -> dict
         "source": found.origin.words,
         "seed": found.origin.seed,
         "keys": list(found.keys),
-        "known": [each.known for each in found.wrongs],
+        "known": [each.known for each in found.failures],
         "ended": shrunk.ended,
         "runs": shrunk.runs,
         "finding": shrunk.sentence,
@@ -196,7 +196,7 @@ def _shrink(request: ShrinkRequest) -> int:
         began = time.process_time()
         found = examine(origin, request.keep)
         took = time.process_time() - began
-        known = ", known for its Kafka version" if all(each.known for each in found.wrongs) else ""
+        known = ", known for its Kafka version" if all(each.known for each in found.failures) else ""
         progress_line.hide()
         print_line(console, f"{origin.words}, seed {origin.seed}: {counted(len(found.draft.steps), 'step')}")
         print_line(console, f"keeping  {' and '.join(found.keys)}{known}", "bold")

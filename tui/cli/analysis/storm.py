@@ -27,7 +27,7 @@ from playbooks.library.suffixes import SUFFIXES
 from playbooks.model import Playbook, StormRanges, cell_label
 from playbooks.parser.settings import SettingError
 from playbooks.recording.recorder import RecordingError
-from playbooks.results.wrongs import current_key
+from playbooks.results.failure_keys import current_key
 from playbooks.units import duration_text
 from playbooks.version import VERSION
 from tui.cli.runs.spark_jobs import LOCAL, SPARK, EngineError, campaign_progress_text, engine_error, run_on_spark

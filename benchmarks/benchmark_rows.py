@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from benchmarks import starts
+from benchmarks import startup_programs
 from benchmarks.clients import CROWDS, FEW, Crowd, crowd_per_cpu
-from benchmarks.exploring import states_per_cpu_second
-from benchmarks.kernels import floodmark_rate, simpy_rate
+from benchmarks.cluster_load import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
+from benchmarks.kernel import floodmark_rate, simpy_rate
 from benchmarks.measure import best_of
-from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
-from benchmarks.recording import recorded_per_cpu
-from benchmarks.screen import SIZE, screen
-from benchmarks.seeking import remembered, seeks_ms
-from benchmarks.shrinking import ACTS, shrunk
-from benchmarks.starting import started
-from benchmarks.storming import runs_per_cpu_second
+from benchmarks.model_checker import states_per_cpu_second
+from benchmarks.recorded_session import recorded_per_cpu
+from benchmarks.shrink import ACTS, shrunk
+from benchmarks.startup import started
+from benchmarks.storm import runs_per_cpu_second
+from benchmarks.time_travel import remembered, seeks_ms
+from benchmarks.tui_frames import SIZE, screen
 
 TRIES = 3
 
@@ -138,11 +138,11 @@ def gateway_rows() -> Iterator[Row]:
 
 
 STARTS = (
-    ("floodmark --version", starts.version, 300),
-    ("floodmark --help", starts.help_page, 300),
-    ("the welcome page", starts.welcome, 500),
-    ("imports of a session", starts.reading, 650),
-    ("the first frame of a session", starts.session, 800),
+    ("floodmark --version", startup_programs.version, 300),
+    ("floodmark --help", startup_programs.help_page, 300),
+    ("the welcome page", startup_programs.welcome, 500),
+    ("imports of a session", startup_programs.reading, 650),
+    ("the first frame of a session", startup_programs.session, 800),
 )
 """What a new process does, and its limit in milliseconds."""
 

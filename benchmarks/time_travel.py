@@ -1,7 +1,7 @@
 """Benchmark of time travel in a session that is remembered from its first event on."""
 
+from benchmarks.cluster_load import SECOND
 from benchmarks.measure import cpu_seconds
-from benchmarks.models import SECOND
 from cluster_model.kernel.rng import RandomStream
 from cluster_model.spec.cluster_spec import ClusterSpec
 from playbooks.engine.session import Session

@@ -12,8 +12,8 @@ from textual._compositor import CompositorUpdate
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from benchmarks.cluster_load import SECOND, cluster_under
 from benchmarks.measure import cpu_seconds
-from benchmarks.models import SECOND, cluster_under
 from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from tui import app as app_module

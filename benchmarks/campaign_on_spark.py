@@ -1,7 +1,7 @@
 """One campaign run three times, by processes, on local Spark and on a standalone cluster: equality and speed.
 
-``python -m benchmarks.campaigning [RUNS]`` runs a storm and a grid, prints the warm runs per second of each, and fails
-if rows or fleet tables differ. The cluster's executors use the simulator from the file that is shipped to them.
+``python -m benchmarks.campaign_on_spark [RUNS]`` runs a storm and a grid, prints the warm runs per second of each,
+and fails if rows or fleet tables differ. The cluster's executors use the simulator from the file shipped to them.
 """
 
 import sys
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.standalone import cluster
+from benchmarks.spark_servers import cluster
 from playbooks.campaign.run_rows import RunRow
 from playbooks.campaign.runner import run_campaign
 from playbooks.campaign.store import CampaignWorkload, open_campaign, rows_kept

@@ -3,8 +3,8 @@
 import tempfile
 from pathlib import Path
 
+from benchmarks.cluster_load import SECOND
 from benchmarks.measure import cpu_seconds
-from benchmarks.models import SECOND
 from cluster_model.spec.cluster_spec import ClusterSpec
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.model.playbook import Playbook

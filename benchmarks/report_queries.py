@@ -12,8 +12,8 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import duck
-from benchmarks.made_up import write_events
+from benchmarks import duckdb_queries
+from benchmarks.synthetic_session import write_events
 from playbooks.session_format import session_files
 
 THREADS: Final = 2
@@ -25,7 +25,9 @@ Found = dict[str, Rows]
 def beside(events: int) -> None:
     """Run both over a tenth of the events and over all of them; print times, ratio, memory and growth."""
     console = Console(width=110)
-    table = Table(title=f"{len(duck.SQL)} tables of a report; Spark's start is left out", title_justify="left")
+    table = Table(
+        title=f"{len(duckdb_queries.SQL)} tables of a report; Spark's start is left out", title_justify="left"
+    )
     for heading in ("events", "Spark first", "Spark again", "DuckDB", "ratio", "driver: Python", "driver: JVM"):
         table.add_column(heading, justify="right")
     with tempfile.TemporaryDirectory(prefix="floodmark-bench-") as scratch:
@@ -49,7 +51,7 @@ def _row(scratch: Path, size: int) -> Iterator[str]:
     yield f"{spark['python_mb']:,.0f} MB"
     yield f"{spark['jvm_mb']:,.0f} MB"
     if other:
-        differing = [name for name in duck.SQL if not alike(spark["found"][name], other["found"][name])]
+        differing = [name for name in duckdb_queries.SQL if not alike(spark["found"][name], other["found"][name])]
         if differing:
             raise AssertionError(f"Spark and DuckDB disagree on {', '.join(differing)}")
 
@@ -86,7 +88,9 @@ def by_duckdb(path: Path, _events: int, end_us: int) -> dict[str, Any]:
         return {}
     connection = duckdb.connect(config={"threads": THREADS})
     connection.execute("SET enable_progress_bar = false")
-    return _timed(lambda: duck.found(connection, path / session_files.EVENTS_PARQUET, end_us, bin_width_of(end_us)))
+    return _timed(
+        lambda: duckdb_queries.found(connection, path / session_files.EVENTS_PARQUET, end_us, bin_width_of(end_us))
+    )
 
 
 def bin_width_of(end_us: int) -> int:
@@ -116,7 +120,10 @@ def _peak_mb(pid: int) -> float:
 
 def _findings(spark: Any, recorded: Any) -> Found:
     tables = _tables(spark, recorded)
-    found = {name: [[row[column] for column in duck.COLUMNS[name]] for row in tables[name]] for name in duck.SQL}
+    found = {
+        name: [[row[column] for column in duckdb_queries.COLUMNS[name]] for row in tables[name]]
+        for name in duckdb_queries.SQL
+    }
     return {name: sorted(map(tuple, rows)) for name, rows in found.items()}
 
 

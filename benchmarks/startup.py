@@ -25,7 +25,7 @@ class Start(NamedTuple):
 
 def started(function: Callable[[], None], tries: int) -> Start:
     """Return the cost of a whole process that runs this function."""
-    code = f"from benchmarks.starts import {function.__name__}; {function.__name__}()"
+    code = f"from benchmarks.startup_programs import {function.__name__}; {function.__name__}()"
     with TemporaryDirectory() as compiled:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = compiled

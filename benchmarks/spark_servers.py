@@ -1,6 +1,6 @@
 """Standalone Spark cluster on this machine, from the installed PySpark: a master and its workers.
 
-``python -m benchmarks.standalone [WORKERS]`` starts one, prints its URL, and ends it with Ctrl-C; with ``connect``
+``python -m benchmarks.spark_servers [WORKERS]`` starts one, prints its URL, and ends it with Ctrl-C; with ``connect``
 instead of a number it starts a Spark Connect server. All processes listen on loopback only, and end with the process
 that started them.
 """
