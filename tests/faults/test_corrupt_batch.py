@@ -166,7 +166,7 @@ def test_it_asks_once_in_a_back_off() -> None:
     assert all(SECOND <= gap <= SECOND + 10 * MS for gap in gaps)
 
 
-def test_before_0_10_2_the_thread_ends_and_all_that_it_fetched_stands_still(snapshot: SnapshotAssertion) -> None:
+def test_before_0_10_2_a_corrupt_batch_ends_the_fetcher_thread(snapshot: SnapshotAssertion) -> None:
     told = Told(_one_leader("0.10.1"))
     told.run(5)
     inject(told.board, "crash", "broker(3)")
@@ -374,7 +374,9 @@ def test_a_consumer_reads_on_past_it_from_a_whole_copy() -> None:
 
 
 @pytest.mark.parametrize(("kafka", "goes_on"), [("3.9", True), ("2.1", True), ("2.0", False)])
-def test_the_cleaner_leaves_the_log_alone_or_ends(kafka: str, goes_on: bool, snapshot: SnapshotAssertion) -> None:
+def test_the_cleaner_skips_a_log_with_a_corrupt_batch_or_ends(
+    kafka: str, goes_on: bool, snapshot: SnapshotAssertion
+) -> None:
     config: dict[str, int | str | bool] = {
         "cleanup.policy": "compact", "segment.bytes": 4_000, "min.cleanable.dirty.ratio": 0.1,
     }  # fmt: skip

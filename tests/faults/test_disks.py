@@ -56,7 +56,7 @@ def test_the_cluster_is_whole_again_after(history: str, era: tuple[str, str]) ->
 
 
 @pytest.mark.parametrize("kafka", ["0.8.2", "0.10.2", "0.11", "1.0", "2.3"])
-def test_disks_of_every_era_fail_and_are_mended(kafka: str, snapshot: SnapshotAssertion) -> None:
+def test_disk_faults_begin_and_end_in_every_release(kafka: str, snapshot: SnapshotAssertion) -> None:
     cluster = busy_cluster(kafka=kafka, mode="zookeeper")
     board = board_of(cluster)
     cluster.run(SECOND)

@@ -323,7 +323,7 @@ def story(kafka: str, protocol: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["0.9", "0.10.2", "2.0", "2.4", "3.9", "4.0-consumer"])
-def test_what_is_told_of_groups(name: str, golden_file: GoldenFile) -> None:
+def test_group_descriptions(name: str, golden_file: GoldenFile) -> None:
     kafka, _dash, protocol = name.partition("-")
     assert story(kafka, protocol or "classic") == golden_file(GOLDENS / f"groups@{name}.txt")
 

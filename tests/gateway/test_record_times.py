@@ -138,7 +138,7 @@ def test_offsets_by_time_are_those_of_records() -> None:
 
 
 @pytest.mark.parametrize(("kafka", "codec", "newest"), [("4.1", 0, 1), ("4.1", 1, 1), ("3.7", 0, 1), ("3.7", 1, 2)])
-def test_the_newest_record_is_told_as_the_release_knows_it(kafka: str, codec: int, newest: int) -> None:
+def test_max_timestamp_is_found_by_the_rule_of_the_release(kafka: str, codec: int, newest: int) -> None:
     """Before 3.8 the newest record of a compressed batch is its last one (KAFKA-16310)."""
     wire = Wire(playbook(kafka))
     wire.run(2)

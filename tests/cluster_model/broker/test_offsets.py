@@ -91,7 +91,7 @@ def test_before_0_10_1_only_segments_are_told_apart(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
-def test_a_new_leader_does_not_tell_before_it_knows(kafka: str) -> None:
+def test_a_new_leader_has_no_latest_offset_before_its_high_watermark_is_known(kafka: str) -> None:
     replica = leader(kafka)
     assert replica.leadership is not None
     replica.leadership.epoch_start = 6

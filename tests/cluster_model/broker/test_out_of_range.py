@@ -113,7 +113,9 @@ def test_fetch_answers_are_not_taken_while_the_questions_stand() -> None:
 
 
 @pytest.mark.parametrize("kafka", ["0.8.2", "0.9", "0.10.2", "0.11", "1.0"])
-def test_up_to_1_0_the_broker_ends_where_unclean_election_is_off(kafka: str, snapshot: SnapshotAssertion) -> None:
+def test_up_to_1_0_a_diverged_follower_exits_if_unclean_election_is_off(
+    kafka: str, snapshot: SnapshotAssertion
+) -> None:
     rig, following = out_of_range(kafka)
     assert following.apply_offset(0, 0, 3) is FetcherAction.EXIT
     assert rig.replica.log.leo == 10, "that is the point"

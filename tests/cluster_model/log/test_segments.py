@@ -231,7 +231,7 @@ def test_by_time_the_largest_timestamp_of_a_segment_counts() -> None:
     assert kept(pinned, 3, now=500, retention_us=10)[1] == 0, "a record of the future pins what follows it"
 
 
-def test_nothing_above_the_high_watermark_goes() -> None:
+def test_retention_deletes_nothing_above_the_high_watermark() -> None:
     assert kept(six(), 2, retention_bytes=0)[1:] == (2, [2, 3, 4, 5])
 
 

@@ -243,7 +243,7 @@ def test_a_clean_shutdown_leaves_nothing_to_recover(snapshot: SnapshotAssertion)
 @pytest.mark.parametrize(
     ("how", "survives"), [("crash", "everything"), ("power_loss", "what was written back"), ("shutdown", "everything")]
 )
-def test_what_each_kind_of_stop_leaves(how: str, survives: str) -> None:
+def test_records_that_survive_each_kind_of_stop(how: str, survives: str) -> None:
     cluster = build(topic={"segment.bytes": 50_000})
     cluster.run(12 * SECOND)
     log = replica(cluster, 2).log
@@ -275,7 +275,7 @@ def test_power_loss_cuts_each_partition_by_itself() -> None:
     assert kept["orders-0"][0] < kept["orders-0"][1]
 
 
-def test_an_unclean_start_takes_as_long_as_there_is_to_check() -> None:
+def test_log_recovery_takes_time_by_the_size_of_unflushed_segments() -> None:
     record = 2 * 1024 * 1024
     cluster = build(
         broker={"replica.fetch.max.bytes": record, "message.max.bytes": record},

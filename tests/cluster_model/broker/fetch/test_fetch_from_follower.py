@@ -338,7 +338,7 @@ def test_when_the_follower_dies_the_reader_goes_back_to_the_leader_and_loses_not
 @pytest.mark.parametrize(
     ("kafka", "least_us", "most_us"), [("2.4", 0, 20 * MS), ("2.5", 0, 20 * MS), ("2.6", 100 * MS, SECOND)]
 )
-def test_at_a_follower_records_are_seen_a_fetch_wait_later_unless_the_hw_is_pushed(
+def test_records_are_read_from_a_follower_one_fetch_wait_later_unless_the_leader_pushes_its_hw(
     kafka: str, least_us: int, most_us: int
 ) -> None:
     found = cluster(kafka)

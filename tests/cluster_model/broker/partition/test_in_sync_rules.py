@@ -63,7 +63,7 @@ def test_0_8_2_counts_from_the_last_fetch_wherever_it_was() -> None:
 
 
 @pytest.mark.parametrize(("version", "waited_for"), [("3.2", False), ("3.3", True)])
-def test_since_3_3_the_hw_waits_for_whoever_has_everything(version: str, waited_for: bool) -> None:
+def test_since_3_3_the_hw_waits_for_every_caught_up_replica(version: str, waited_for: bool) -> None:
     remote = follower(version, (7, 7, 100))
     remote.last_caught_up = LONG_AGO
     assert caught_up(Profile.of(version), remote, 7, 101, LAG) is waited_for
@@ -81,7 +81,7 @@ def test_since_1_1_joining_needs_the_start_of_the_leaders_epoch(version: str, ma
     ("version", "starts_over"),
     [("1.0", [False, False, True]), ("1.1", [False, True, True]), ("2.1", [True, True, True]), ("3.3", [True] * 3)],
 )
-def test_when_a_decision_makes_a_follower_start_over(version: str, starts_over: list[bool]) -> None:
+def test_leader_changes_that_restart_a_followers_fetcher(version: str, starts_over: list[bool]) -> None:
     """Cases: one epoch later with the same leader; two later; another leader."""
     decisions = [(1, 5), (1, 6), (2, 5)]
     found = [restarts_fetcher(Profile.of(version), 1, 4, leader, epoch) for leader, epoch in decisions]
@@ -116,7 +116,7 @@ def test_since_3_6_the_hw_waits_only_for_replicas_that_may_join_the_isr(version:
 
 
 @pytest.mark.parametrize(("version", "hw"), [("3.6", 10), ("3.7", 0), ("4.1", 0)])
-def test_since_3_7_the_hw_stands_still_below_the_minimum(version: str, hw: int) -> None:
+def test_since_3_7_the_hw_does_not_advance_under_min_isr(version: str, hw: int) -> None:
     rig = LeaderRig(version, topic={"min.insync.replicas": 2}, isr=(1,))
     rig.append(10)
     assert rig.replica.hw == hw
@@ -169,7 +169,7 @@ def shrunk(kafka: str) -> LeaderRig:
 @pytest.mark.parametrize(
     ("kafka", "found"), [("3.6", [(KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND, -1)]), ("3.7", [])]
 )
-def test_what_is_written_as_the_isr_falls_below_the_minimum_is_refused_after_all(
+def test_an_append_during_which_the_isr_falls_below_the_minimum_fails(
     kafka: str, found: list[tuple[KafkaError, int]]
 ) -> None:
     """Since 3.7 the HW does not advance there, and the response waits with it."""

@@ -240,7 +240,7 @@ def come_back_with_less(profile: Profile) -> Protocol:
     return protocol
 
 
-def test_a_fetch_of_a_former_life_lets_nobody_into_the_isr() -> None:
+def test_a_fetch_of_an_earlier_incarnation_adds_no_replica_to_the_isr() -> None:
     """KIP-903: a broker that came back with lost data has another broker epoch."""
     protocol = come_back_with_less(NEWEST)
     protocol.promises.check()

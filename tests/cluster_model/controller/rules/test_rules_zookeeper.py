@@ -196,7 +196,7 @@ def test_a_proposal_that_stands_leaves_the_leader_epoch_alone() -> None:
     assert accept_zk(PLAIN, GOOD._replace(isr=(3, 2, 1))) is None
 
 
-def test_up_to_2_6_a_write_needs_the_version_and_nothing_else() -> None:
+def test_up_to_2_6_a_state_change_is_checked_by_zookeeper_version_alone() -> None:
     assert validate_write(PLAIN, GOOD._replace(leader=2, leader_epoch=0, broker_epoch=0)) is KafkaError.NONE
     assert validate_write(PLAIN, GOOD._replace(partition_epoch=8)) is KafkaError.INVALID_UPDATE_VERSION
     assert validate_write(PLAIN, GOOD._replace(partition_epoch=10)) is KafkaError.INVALID_UPDATE_VERSION
