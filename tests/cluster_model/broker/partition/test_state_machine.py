@@ -272,7 +272,7 @@ def _keep_the_hw(self: Replica, offset: int, now: int, rule: str) -> None:
         (ImmediateController, "_judge", lambda *_any: KafkaError.NONE, promises.FENCING),
         (Replica, "apply", _apply_anything, promises.MAXIMAL_ISR),
         (PartitionLeaderState, "_settled", lambda *_any: KafkaError.NONE, promises.DURABLE),
-        (Replica, "cut_off", _keep_the_hw, promises.BOUNDS),
+        (Replica, "truncate_log", _keep_the_hw, promises.BOUNDS),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -495,7 +495,7 @@ MUTATIONS = [
              having(PartitionLeaderState, "maximal_isr", property(lambda self: self.isr)), {
         "maximal-isr-superset": [(A, NOWHERE, 0)],
     }),
-    Mutation("fenced-member-kept", dies, having(ReplicationControlManager, "gone", lambda _self, _broker, _by: []), {
+    Mutation("fenced-member-kept", dies, having(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: []), {
         "isr-eligibility": [(3, NOWHERE, 0)],
     }),
     Mutation("fenced-broker-joins", unheard, lenient_controller, {"isr-eligibility": [(3, NOWHERE, 0)]}),
@@ -513,7 +513,7 @@ MUTATIONS = [
     }),
     # It leads with an empty log: exposed records are gone, and its HW starts at the start offset of its epoch.
     Mutation("lost-log-leads", last_one_back,
-             having(ReplicationControlManager, "forgotten", lambda _self, _broker, _by: []), {
+             having(ReplicationControlManager, "handle_unclean_shutdown", lambda _self, _broker, _by: []), {
         "unclean-exclusion": [(2, (0, -1), 2)], "stable-reads": [(2, (0, 339), 0)],
         "true-hw-monotone": [(2, (0, 339), 2)],
     }),
