@@ -36,7 +36,8 @@ def spec(
         (ProducerSpec("source", "in", each_us, 4, config={"acks": "all"}, keys=50), *more),
         (
             GroupSpec("copier", ("in",), **{
-                "members": 2, "processing_us": MS, "commit": "transaction", "to": "out", "config": given, **group,
+                "members": 2, "processing_us": MS, "commit": "transaction", "output_topic": "out",
+                "config": given, **group,
             }),
             GroupSpec(
                 "audit", ("out",), coordinated=False,

@@ -337,7 +337,7 @@ class Watch:
         self.most: dict[str, int] = {}
         """Term → the most records that it ever was about: a schedule in which nothing happens proves nothing."""
         checker = self.checker
-        listeners = {kind: self._after(hear) for kind, hear in checker.listeners().items()}
+        listeners = {kind: self._after(hear) for kind, hear in checker.handlers().items()}
         cluster.trace.set_observer(self._after(checker.observe), listeners)
         self.plain._look()
 

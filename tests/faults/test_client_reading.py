@@ -376,7 +376,7 @@ def test_failing_records_go_to_the_dead_letter_topic(then: str) -> None:
 @pytest.mark.parametrize(("commit", "then"), covering_cases(["transaction", "sync"], ["retry", "crash", "skip"]))
 def test_who_reads_processes_and_writes_does_it_again(commit: str, then: str) -> None:
     audit = GroupSpec("audit", ("bills",), config={"isolation.level": "read_committed"}, coordinated=False)
-    cluster, board = started(group={"to": "bills", "commit": commit}, more=(audit,))
+    cluster, board = started(group={"output_topic": "bills", "commit": commit}, more=(audit,))
     inject(board, "failing_handler", ALL, percent=PERCENT, then=then, pause=50 * MS)
     cluster.run(16 * SECOND)
     skipped = len(failed(cluster.drain()))

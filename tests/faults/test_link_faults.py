@@ -154,7 +154,7 @@ def test_links_are_struck_by_their_ends_and_direction(
 @pytest.mark.parametrize("loaded", [False, True])
 def test_two_clients_of_one_process_have_one_network_card(loaded: bool) -> None:
     """What the application writes waits behind what its consumer asks for, and the other way round."""
-    cluster, board = begun(5 * SECOND, client_cluster, group={"to": "bills", "commit": "sync"})
+    cluster, board = begun(5 * SECOND, client_cluster, group={"output_topic": "bills", "commit": "sync"})
     consumer, own = BILLING_0, BILLING_0 + LETTERS
     number = inject(board, "bandwidth", "client(billing/0)", 10 * SECOND, rate=5_000, shared=True)
     if loaded:

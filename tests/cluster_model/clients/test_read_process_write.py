@@ -136,7 +136,7 @@ def test_brokers_that_crash_one_after_the_other_change_nothing(kafka: str, seed:
 
 def test_output_that_gets_nowhere_has_its_transaction_aborted_and_its_records_copied_later() -> None:
     config = {"delivery.timeout.ms": 1_500, "request.timeout.ms": 1_000, "linger.ms": 0}
-    copying = Copying("3.9", fast=True, to_config=config).run(1.5)
+    copying = Copying("3.9", fast=True, output_config=config).run(1.5)
     for member in (M0, M1):
         copying.cluster.cut(member, 3, 1)
     copying.run(3)
@@ -176,7 +176,7 @@ def pending(kafka: str) -> Copying:
     """A member that dies when its offsets have reached the group's coordinator, before it asks for the commit."""
     copying = Copying(
         kafka, fast=True, each_us=40_000,
-        to_config={"transaction.timeout.ms": 8_000}, config={"max.poll.interval.ms": 60_000},
+        output_config={"transaction.timeout.ms": 8_000}, config={"max.poll.interval.ms": 60_000},
     ).run(1.5)  # fmt: skip
     cluster = copying.cluster
     coordinator = cluster.coordinators[cluster.query.leader("__consumer_offsets-0")]

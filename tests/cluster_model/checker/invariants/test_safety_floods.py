@@ -101,7 +101,8 @@ FLOODS: dict[str, tuple[Callable[[Patch], None], dict[str, int]]] = {
         EPOCHS},
     ),
     "fenced-member-kept": (
-        broken.having(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: []), {"isr-eligibility": 2},
+        broken.having(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: []),
+        {"isr-eligibility": 2},
     ),
     "recovering-in-company": (
         broken.commits(lambda state: state._replace(recovering=True)), {"recovery-barrier": EPOCHS},

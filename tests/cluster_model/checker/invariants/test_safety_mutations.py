@@ -495,7 +495,9 @@ MUTATIONS = [
              having(PartitionLeaderState, "maximal_isr", property(lambda self: self.isr)), {
         "maximal-isr-superset": [(A, NOWHERE, 0)],
     }),
-    Mutation("fenced-member-kept", dies, having(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: []), {
+    Mutation("fenced-member-kept", dies, having(
+        ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: []
+    ), {
         "isr-eligibility": [(3, NOWHERE, 0)],
     }),
     Mutation("fenced-broker-joins", unheard, lenient_controller, {"isr-eligibility": [(3, NOWHERE, 0)]}),
