@@ -76,10 +76,10 @@ def _letters_taken(kind: str, declared: Sequence[Fault] | Sequence[Operation], a
 
 def _unknown_words(fault: Fault) -> Iterator[str]:
     if fault.family not in FAMILIES:
-        yield f"fault {fault.name!r}: found the family {fault.family!r}, allowed are {', '.join(FAMILIES)}"
+        yield f"fault {fault.name!r}: found the family {fault.family!r}, expected {', '.join(FAMILIES)}"
     for accepts in (fault.accepts, *(alias.accepts for alias in fault.aliases if alias.accepts)):
         if accepts not in ACCEPTS:
-            yield f"fault {fault.name!r}: found {accepts!r} in 'accepts', allowed are {', '.join(ACCEPTS)}"
+            yield f"fault {fault.name!r}: found {accepts!r} in 'accepts', expected {', '.join(ACCEPTS)}"
 
 
 def _unknown_types(owner: str, params: Iterable[Param]) -> Iterator[str]:
@@ -87,7 +87,7 @@ def _unknown_types(owner: str, params: Iterable[Param]) -> Iterator[str]:
     for param in params:
         if param.type not in known:
             found = f"found the type {param.type!r} of parameter {param.name!r}"
-            yield f"{owner}: {found}, allowed are {', '.join(known)}"
+            yield f"{owner}: {found}, expected {', '.join(known)}"
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:

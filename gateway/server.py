@@ -81,7 +81,7 @@ class Frames:
 
     def _checked(self, length: int) -> int:
         if not 0 < length <= self._largest:
-            raise FrameError(f"found a frame of {length} bytes, allowed are 1 to {self._largest}")
+            raise FrameError(f"found a frame of {length} bytes, expected 1 to {self._largest}")
         return length
 
 

@@ -281,7 +281,7 @@ def some_of(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         for name in wanted or ["nothing"]:
             if name not in allowed:
                 found = repr(name) if wanted else name
-                raise argparse.ArgumentTypeError(f"found {found}, allowed are {', '.join(allowed)}")
+                raise argparse.ArgumentTypeError(f"found {found}, expected {', '.join(allowed)}")
         return tuple(name for name in allowed if name in wanted)
 
     return names

@@ -534,7 +534,7 @@ class ViewProvider(Offers):
 
         def check(text: str) -> str:
             value = value_of(option, text)
-            return "" if option.takes(value) else f"found {text or 'nothing'}, allowed is {allowed}"
+            return "" if option.takes(value) else f"found {text or 'nothing'}, expected {allowed}"
 
         async def use(text: str) -> str:
             self._keep(option, value_of(option, text))

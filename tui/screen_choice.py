@@ -49,11 +49,9 @@ def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenC
     except ValueError as error:
         raise ScreenChoiceError(str(error)) from error
     if theme not in (None, *THEMES):
-        raise ScreenChoiceError(
-            f"--theme: found {shown(theme)}, allowed are {listed(THEMES, 'and')}{nearest(theme, THEMES)}"
-        )
+        raise ScreenChoiceError(f"--theme: found {shown(theme)}, expected {listed(THEMES)}{nearest(theme, THEMES)}")
     if speed is not None and not SPEEDS[0] <= speed <= SPEEDS[-1]:
-        raise ScreenChoiceError(f"--speed: found {speed:g}, allowed are {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
+        raise ScreenChoiceError(f"--speed: found {speed:g}, expected {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
     if not has_terminal():
         raise ScreenChoiceError("the TUI needs a terminal; without one use: floodmark run PLAYBOOK")
     for problem in found.problems:

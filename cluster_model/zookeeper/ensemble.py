@@ -225,7 +225,7 @@ class Ensemble:
     ) -> None:
         """``count`` servers, an odd number; their owner adds :attr:`nodes` to the network."""
         if count < 1 or count % 2 == 0:
-            raise ValueError(f"found {count} servers, allowed is an odd number: 1, 3, 5 ...")
+            raise ValueError(f"found {count} servers, expected an odd number: 1, 3, 5 ...")
         self.servers = tuple(range(FIRST_SERVER, FIRST_SERVER + count))
         self.on_commit = on_commit
         self._network = network

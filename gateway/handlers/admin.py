@@ -129,7 +129,7 @@ def elect_leaders(call: ApiCall) -> RequestHandlerGenerator:
     kind = call.get("election_type", PREFERRED)
     if kind not in (PREFERRED, UNCLEAN):
         yield ask(MetadataRequest(0))
-        message = f"found election type {kind}, allowed are {PREFERRED} (preferred) and {UNCLEAN} (unclean)"
+        message = f"found election type {kind}, expected {PREFERRED} (preferred) or {UNCLEAN} (unclean)"
         refused = [AdminError(each, KafkaError.INVALID_REQUEST, message) for each in names]
         return _elected(KafkaError.INVALID_REQUEST, refused)
     if topics is not None and not names:
@@ -261,7 +261,7 @@ def _other_factor(call: ApiCall, move: ReassignablePartition) -> AdminError | No
     had = 0 if state is None else len([broker for broker in state.replicas if broker not in state.adding])
     if not had or not move.replicas or len(move.replicas) == had:
         return None
-    message = f"found {len(move.replicas)} replicas, allowed are {had}"
+    message = f"found {len(move.replicas)} replicas, expected {had}"
     return AdminError(move.partition, KafkaError.INVALID_REPLICATION_FACTOR, message)
 
 

@@ -120,7 +120,7 @@ def _other_broker(call: ApiCall, name: str) -> AdminError | None:
 
 def _no_resource(kind: int) -> AdminError:
     return AdminError(
-        "", KafkaError.INVALID_REQUEST, f"found resource type {kind}, allowed are {TOPIC} (topic) and {BROKER} (broker)"
+        "", KafkaError.INVALID_REQUEST, f"found resource type {kind}, expected {TOPIC} (topic) or {BROKER} (broker)"
     )
 
 

@@ -230,7 +230,7 @@ def describe_cluster(call: ApiCall) -> RequestHandlerGenerator:
     if wanted != BROKERS:
         mismatched = wanted == CONTROLLERS
         error = KafkaError.MISMATCHED_ENDPOINT_TYPE if mismatched else KafkaError.UNSUPPORTED_ENDPOINT_TYPE
-        return {"error_code": error, "error_message": f"found endpoint type {wanted}, allowed is {BROKERS} (brokers)"}
+        return {"error_code": error, "error_message": f"found endpoint type {wanted}, expected {BROKERS} (brokers)"}
     brokers = [{**each, "is_fenced": False} for each in _brokers(call, known.brokers, "broker_id")]
     if call.get("include_fenced_brokers", False):
         fenced = call.context.cluster.brokers[call.broker].control.fenced_brokers()

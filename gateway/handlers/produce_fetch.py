@@ -321,7 +321,7 @@ def produce(call: ApiCall) -> RequestHandlerGenerator:
         elif target.partition not in known:
             refused[target] = (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "")
         elif acks not in _ACKS:
-            refused[target] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, allowed are -1, 0 and 1")
+            refused[target] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, expected -1, 0 and 1")
         else:
             try:
                 head, data = _taken(call, target.partition, bytes(records or b""))
@@ -369,7 +369,7 @@ def _taken(call: ApiCall, partition: str, data: bytes) -> tuple[BatchHeader, byt
     if rules.codec in (PRODUCERS_CODEC, head.codec):
         return head, data
     if head.size > rules.max_message:
-        message = f"found a batch of {head.size} bytes, allowed are {rules.max_message}"
+        message = f"found a batch of {head.size} bytes, expected {rules.max_message}"
         raise BatchError(KafkaError.MESSAGE_TOO_LARGE, message)
     try:
         data = recompress(data, rules.codec)

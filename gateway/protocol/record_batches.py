@@ -187,17 +187,17 @@ def validate_batch(data: bytes, version: int = _ZSTD_SINCE) -> BatchHeader:
     ) = _HEADER.unpack_from(data)  # fmt: skip
     codec = attributes & _CODEC
     if magic != 2:
-        raise BatchError(KafkaError.INVALID_RECORD, f"found message format {magic}, allowed is 2")
+        raise BatchError(KafkaError.INVALID_RECORD, f"found message format {magic}, expected 2")
     if codec == ZSTD and version < _ZSTD_SINCE:
         message = f"found zstd in version {version}, allowed from {_ZSTD_SINCE} on"
         raise BatchError(KafkaError.UNSUPPORTED_COMPRESSION_TYPE, message)
     if length != len(data) - _LENGTH_ENDS:
-        message = f"found a batch of {length} in {len(data)} bytes, allowed is one complete batch"
+        message = f"found a batch of {length} in {len(data)} bytes, expected one complete batch"
         raise BatchError(KafkaError.INVALID_RECORD, message)
     if crc32c(memoryview(data)[_CRC_FROM:]) != crc:
         raise BatchError(KafkaError.CORRUPT_MESSAGE, "found a batch with a wrong checksum")
     if codec not in _CODECS:  # an IllegalArgumentException in Kafka, which has no error code
-        raise BatchError(KafkaError.UNKNOWN_SERVER_ERROR, f"found codec {codec}, allowed are 0 to {ZSTD}")
+        raise BatchError(KafkaError.UNKNOWN_SERVER_ERROR, f"found codec {codec}, expected 0 to {ZSTD}")
     if attributes & _CONTROL:
         raise BatchError(KafkaError.INVALID_RECORD, "found a control batch, which only brokers write")
     if records < 1 or last_delta != records - 1:
@@ -438,7 +438,7 @@ def _times(data: bytes) -> Iterator[tuple[int, int]]:
     first_ms, _newest_ms = _TIMES.unpack_from(data, 27)
     (count,) = _COUNT.unpack_from(data, 57)
     if count > MOST_RECORDS:
-        raise UnreadableError(f"found {count} records, allowed are at most {MOST_RECORDS}")
+        raise UnreadableError(f"found {count} records, expected at most {MOST_RECORDS}")
     try:
         body = decompress(data[OVERHEAD:], attributes & _CODEC)
         at = 0

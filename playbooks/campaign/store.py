@@ -130,7 +130,7 @@ def open_campaign(path: Path, work: CampaignWorkload, name: str, *, rows: bool =
     head = head_of(work, name)
     if has_scheme(str(path)):
         raise CampaignError(
-            f"{path}: found a path with a scheme, allowed is a directory on a disk", code="path_with_scheme"
+            f"{path}: found a path with a scheme, expected a directory on a disk", code="path_with_scheme"
         )
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def open_campaign(path: Path, work: CampaignWorkload, name: str, *, rows: bool =
             before = _same(path, head)
         elif any(path.iterdir()):
             raise CampaignError(
-                f"{path}: found a directory with other files, allowed is a new one or a campaign's", code="other_files"
+                f"{path}: found a directory with other files, expected a new one or a campaign's", code="other_files"
             )
         campaign = CampaignStore(path, head, {}, _kept(path, before))
         if rows:
@@ -189,7 +189,7 @@ def _same(path: Path, head: dict[str, Any]) -> dict[str, Any]:
             shown = "" if name == "text" else f" ({found.get(name)!r}, not {value!r})"
             what = f"a campaign with another {name.replace('_', ' ')}{shown}"
             raise CampaignError(
-                f"{path}: found {what}, allowed is the same; or use another --out", code=f"another_{name}"
+                f"{path}: found {what}, expected the same; or use another --out", code=f"another_{name}"
             )
     return found
 

@@ -319,7 +319,7 @@ class Compiler:
     def _minus(self, node: Tree[Token], depth: int) -> TypedExpression:
         part = self.part(node.children[1], depth)
         if part.type not in {NUMBER, TIME}:
-            raise ConditionError(f"found {part.type} after -, allowed is a number or a time", part.column)
+            raise ConditionError(f"found {part.type} after -, expected a number or a time", part.column)
         run = part.run
         if isinstance(part.constant, int):
             return _constant(part.type, -part.constant, _column(node))
@@ -349,13 +349,13 @@ class Compiler:
         name, column = str(node.children[0]), _column(node)
         function = ALL.get(ALSO.get(name, name))
         if function is None:
-            hint = nearest(name, (*ALL, *ALSO)) or f"; allowed are {', '.join(ALL)}"
+            hint = nearest(name, (*ALL, *ALSO)) or f"; expected {', '.join(ALL)}"
             raise ConditionError(f"found the function {shown(name)}, which does not exist{hint}", column)
         parts = self._parts(node, depth)
         if function is LEN:
             return _length(parts, column)
         if not function.required <= len(parts) <= len(function.arguments):
-            raise ConditionError(f"found {_arguments(len(parts))}, allowed is {function.signature}", column)
+            raise ConditionError(f"found {_arguments(len(parts))}, expected {function.signature}", column)
         return self._query(function, [self._argument(function, i, part) for i, part in enumerate(parts)], column)
 
     def _argument(self, function: Function, index: int, part: TypedExpression) -> TypedExpression:
@@ -363,7 +363,7 @@ class Compiler:
         wanted = NUMBER if kind == "broker" else TEXT
         allowed = "a broker's id" if kind == "broker" else f"the name of {'an' if kind == 'invariant' else 'a'} {kind}"
         if part.type != wanted:
-            raise ConditionError(f"found {part.type} in {function.name}(), allowed is {allowed}", part.column)
+            raise ConditionError(f"found {part.type} in {function.name}(), expected {allowed}", part.column)
         if part.constant is not None:
             self.uses.append(Use(kind, str(part.constant), part.column, function.name))
         return part
@@ -400,15 +400,15 @@ def _as_list(value: Any) -> Any:
 
 def _needed(part: TypedExpression, wanted: Type, where: str) -> TypedExpression:
     if part.type != wanted:
-        raise ConditionError(f"found {part.type} beside '{where}', allowed is {wanted}", part.column)
+        raise ConditionError(f"found {part.type} beside '{where}', expected {wanted}", part.column)
     return part
 
 
 def _length(parts: list[TypedExpression], column: int) -> TypedExpression:
     if len(parts) != 1:
-        raise ConditionError(f"found {_arguments(len(parts))}, allowed is len(a list)", column)
+        raise ConditionError(f"found {_arguments(len(parts))}, expected len(a list)", column)
     if parts[0].type.name != "list":
-        raise ConditionError(f"found {parts[0].type} in len(), allowed is a list", parts[0].column)
+        raise ConditionError(f"found {parts[0].type} in len(), expected a list", parts[0].column)
     run = parts[0].run
     return TypedExpression(NUMBER, lambda query: len(run(query)), column)
 
@@ -418,12 +418,12 @@ def _test(sign: str, left: TypedExpression, right: TypedExpression) -> Callable[
     if sign in _ORDER:
         for part in (left, right):
             if part.type not in {NUMBER, TIME}:
-                raise ConditionError(f"found {part.type} beside {sign}, allowed is a number or a time", part.column)
+                raise ConditionError(f"found {part.type} beside {sign}, expected a number or a time", part.column)
     if sign in _MEMBER:
         if right.type.name != "list":
-            raise ConditionError(f"found {right.type} after '{sign}', allowed is a list", right.column)
+            raise ConditionError(f"found {right.type} after '{sign}', expected a list", right.column)
         if right.type.element is not None and not comparable(left.type, right.type.element):
-            raise ConditionError(f"found {left.type} in {right.type}, allowed is an element of its type", left.column)
+            raise ConditionError(f"found {left.type} in {right.type}, expected an element of its type", left.column)
         return _MEMBER[sign]
     if not comparable(left.type, right.type):
         hint = "; write a time with its unit, as 5s" if {left.type, right.type} == {NUMBER, TIME} else ""
@@ -436,11 +436,11 @@ def _operation(sign: str, left: TypedExpression, right: TypedExpression) -> Type
     for part in (left, right):
         if part.type not in {NUMBER, TIME}:
             hint = "; a dash inside a name belongs to the name" if part.type == TEXT else ""
-            raise ConditionError(f"found {part.type} beside {sign}, allowed is a number or a time{hint}", part.column)
+            raise ConditionError(f"found {part.type} beside {sign}, expected a number or a time{hint}", part.column)
     times = (left.type == TIME, right.type == TIME)
     result = _RESULTS[sign].get(times)
     if result is None:
-        raise ConditionError(f"found {left.type} {sign} {right.type}, allowed is {_ALLOWED[sign]}", right.column)
+        raise ConditionError(f"found {left.type} {sign} {right.type}, expected {_ALLOWED[sign]}", right.column)
     one, other, column = left.run, right.run, left.column
     if sign == "+":
         return TypedExpression(result, lambda query: one(query) + other(query), column)
@@ -528,7 +528,7 @@ class Condition:
     def holds(self, query: object) -> bool:
         """Return whether it is true now. Raises :class:`EvaluationError`, also if it is not a boolean."""
         if self.type != "boolean":
-            raise EvaluationError(f"{self.text} is a {self.type}, allowed is a true or false condition", self.column)
+            raise EvaluationError(f"{self.text} is a {self.type}, expected a true or false condition", self.column)
         return bool(self.value(query))
 
     def _named(self, kind: str) -> tuple[str, ...]:

@@ -177,9 +177,9 @@ def _made_of() -> tuple[str, str]:
 def parse_tree(text: str) -> Tree[Token] | Token:
     """Parse a condition; raise :class:`ConditionError` with a column from 1 in ``text``."""
     if len(text) > MAX_LENGTH:
-        raise ConditionError(f"found {len(text)} characters, allowed are at most {MAX_LENGTH}")
+        raise ConditionError(f"found {len(text)} characters, expected at most {MAX_LENGTH}")
     if not text.strip():
-        raise ConditionError("found nothing, allowed is a condition such as acked_lost() == 0")
+        raise ConditionError("found nothing, expected a condition such as acked_lost() == 0")
     try:
         return _parser().parse(text)
     except UnexpectedCharacters as error:
@@ -198,7 +198,7 @@ def _unexpected_character(text: str, position: int) -> ConditionError:
         end = position
         while end < len(text) and (text[end].isalnum() or text[end] in "._-"):
             end += 1
-        message = "allowed are whole numbers, durations such as 5s, and in quotes names that begin with a digit"
+        message = "expected whole numbers, durations such as 5s, and in quotes names that begin with a digit"
         return ConditionError(f"found {shown(text[position:end])}, {message}", position + 1)
     hint = _HINTS.get(character)
     return ConditionError(f"found {shown(character)}" + (f": {hint}" if hint else " here"), position + 1)

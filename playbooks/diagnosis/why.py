@@ -260,7 +260,7 @@ def explain(
     """
     findings = findings_of(result)
     if number > len(findings):
-        allowed = f"allowed is a number from 1 to {len(findings)}" if findings else "the session has no findings"
+        allowed = f"expected a number from 1 to {len(findings)}" if findings else "the session has no findings"
         raise WhyError(f"found finding {number}, {allowed}")
     remedies: dict[str, tuple[Remedy, ...]] = {}
     explained: list[FindingDiagnosis] = []

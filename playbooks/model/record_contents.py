@@ -177,12 +177,12 @@ def parse(text: str) -> ProviderCall:
     """
     found = _CALL.fullmatch(text.strip())
     if found is None:
-        raise RecordFieldError(f"found {shown(text)}, allowed is a provider such as uuid4 or pyint(1, 500)")
+        raise RecordFieldError(f"found {shown(text)}, expected a provider such as uuid4 or pyint(1, 500)")
     name, inside = found[1], found[2] or ""
     provider = PROVIDERS.get(name)
     if provider is None:
         hint = nearest(name, PROVIDERS)
-        raise RecordFieldError(f"found an unknown provider {shown(name)}{hint or f', allowed are {listed(PROVIDERS)}'}")
+        raise RecordFieldError(f"found an unknown provider {shown(name)}{hint or f', expected {listed(PROVIDERS)}'}")
     return ProviderCall(name, _bound(name, provider, _arguments(inside)))
 
 
@@ -193,7 +193,7 @@ def _arguments(text: str) -> list[tuple[str, Argument]]:
     while text[at:].strip() or (found and at and text[at - 1] == ","):
         match = _ARGUMENT.match(text, at)
         if match is None:
-            raise RecordFieldError(f"found {shown(text[at:].strip())}, allowed is a whole number, or a quoted string")
+            raise RecordFieldError(f"found {shown(text[at:].strip())}, expected a whole number, or a quoted string")
         name, number, single, double, _comma = match.groups()
         value: Argument = int(number) if number is not None else single if single is not None else double
         found.append((name or "", value))
@@ -210,22 +210,22 @@ def _bound(name: str, provider: Provider, given: list[tuple[str, Argument]]) -> 
         parameter = parameters[0] if many else _parameter(name, provider, index, word)
         key = str(index) if many else parameter.name
         if many and word:
-            raise RecordFieldError(f"found {word}=, allowed is {provider.signature(name)} without names")
+            raise RecordFieldError(f"found {word}=, expected {provider.signature(name)} without names")
         if key in bound or (not word and not many and len(bound) < index):
-            raise RecordFieldError(f"found {parameter.name} twice, allowed is {provider.signature(name)}")
+            raise RecordFieldError(f"found {parameter.name} twice, expected {provider.signature(name)}")
         wrong = parameter.wrong(value)
         if wrong:
             found_value = shown(value) if isinstance(value, str) else value
-            raise RecordFieldError(f"found {found_value} as {parameter.name} of {name}, allowed is {wrong}")
+            raise RecordFieldError(f"found {found_value} as {parameter.name} of {name}, expected {wrong}")
         bound[key] = value
     if len(bound) < provider.needed:
         raise RecordFieldError(
-            f"found {name} with {counted(len(bound), 'argument')}, allowed is {provider.signature(name)}"
+            f"found {name} with {counted(len(bound), 'argument')}, expected {provider.signature(name)}"
         )
     if provider.ordered:
         low, high = bound.get("min_value", 0), bound.get("max_value", 9_999)
         if isinstance(low, int) and isinstance(high, int) and low > high:
-            raise RecordFieldError(f"found {low} to {high}, allowed is the smaller one first")
+            raise RecordFieldError(f"found {low} to {high}, expected the smaller one first")
     return tuple(bound.items())
 
 
@@ -234,10 +234,10 @@ def _parameter(name: str, provider: Provider, index: int, word: str) -> Paramete
     if word:
         known = {each.name: each for each in parameters}
         if word not in known:
-            raise RecordFieldError(f"found {word}=, allowed is {provider.signature(name)}{nearest(word, known)}")
+            raise RecordFieldError(f"found {word}=, expected {provider.signature(name)}{nearest(word, known)}")
         return known[word]
     if index >= len(parameters):
-        raise RecordFieldError(f"found {counted(index + 1, 'argument')} or more, allowed is {provider.signature(name)}")
+        raise RecordFieldError(f"found {counted(index + 1, 'argument')} or more, expected {provider.signature(name)}")
     return parameters[index]
 
 

@@ -246,7 +246,7 @@ class _ExplorationStep:
 
 PRESETS: Final = Path(__file__).parent / "presets"
 
-OLDER: Final = "found Kafka {}, allowed is 2.1 and later: the TLA+ module is that of KIP-320, which older releases lack"
+OLDER: Final = "found Kafka {}, expected 2.1 and later: the TLA+ module is that of KIP-320, which older releases lack"
 """Message for a rejected ``as_module``."""
 
 LIMITS: Final = {"replicas": (2, 5), "log_size": (1, 6), "records": (0, 6), "epochs": (1, 6), "restarts": (0, 4)}
@@ -311,7 +311,7 @@ def find(source: str) -> Exploration:
         return load(PRESETS / f"{source}.yaml")
     if not Path(source).exists() and "/" not in source and not source.endswith((".yaml", ".yml")):
         raise KeyError(
-            f"no exploration {shown(source)}{nearest(source, presets())}; allowed are {', '.join(presets())}, or a file"
+            f"no exploration {shown(source)}{nearest(source, presets())}; expected {', '.join(presets())}, or a file"
         )
     return load(Path(source))
 
@@ -326,7 +326,7 @@ def loads(text: str, path: str) -> Exploration:
     root, problems = compose(text, path)
     notes = ErrorNotes(path, problems)
     if isinstance(root, Mapping) and "explore" not in root.entries and "steps" in root.entries:
-        notes.problem(root, "explore", "found a playbook, allowed is an exploration; use floodmark run for playbooks")
+        notes.problem(root, "explore", "found a playbook, expected an exploration; use floodmark run for playbooks")
         raise PlaybookError(notes.errors)
     fields = EXPLORATION.open(root, "", notes)
     if fields is None:

@@ -179,7 +179,7 @@ def _actions(path: Path, notes: list[str]) -> tuple[RecordedAction, ...]:
             raise SessionError(f"{path}:{number}: not an action: {error}", code="not_an_action") from None
         if action.verb not in _ACTION_VERBS:
             raise SessionError(
-                f"{path}:{number}: verb {action.verb!r}, allowed are {', '.join(_ACTION_VERBS)}", code="unknown_verb"
+                f"{path}:{number}: verb {action.verb!r}, expected {', '.join(_ACTION_VERBS)}", code="unknown_verb"
             )
         found.append(action)
     return tuple(found)

@@ -117,13 +117,13 @@ def read_baseline(path: Path) -> Baseline:
     if isinstance(document, dict) and FORMAT in document:
         if document[FORMAT] != VERSION or isinstance(document[FORMAT], bool):
             found = shown(str(document[FORMAT]))
-            raise BaselineError(f"{path}: {FORMAT}: found {found}, allowed is {VERSION}, the version of the format")
+            raise BaselineError(f"{path}: {FORMAT}: found {found}, expected {VERSION}, the version of the format")
         document = document.get("playbooks")
     elif isinstance(document, dict):
         document = [document]
     if not isinstance(document, list):
         raise BaselineError(
-            f"{path}: found no list of results; allowed is what 'run --json' prints or --save-baseline writes"
+            f"{path}: found no list of results; expected what 'run --json' prints or --save-baseline writes"
         )
     return Baseline(str(path), named(_entry(each, f"{path}: result {n}") for n, each in enumerate(document, 1)))
 
@@ -224,16 +224,16 @@ def _trend(before: int, now: int) -> int:
 
 def _entry(found: Any, where: str) -> BaselineEntry:
     if not isinstance(found, Mapping):
-        raise BaselineError(f"{where}: found {_kind(found)}, allowed is an object")
+        raise BaselineError(f"{where}: found {_kind(found)}, expected an object")
     verdict = _take(found, "verdict", str, where)
     if verdict not in VERDICTS:
-        raise BaselineError(f"{where}: verdict: found {shown(verdict)}, allowed is one of {', '.join(VERDICTS)}")
+        raise BaselineError(f"{where}: verdict: found {shown(verdict)}, expected one of {', '.join(VERDICTS)}")
     ledger = _take(found, "ledger", Mapping, where)
     expectations: dict[str, bool] = {}
     for number, each in enumerate(_take(found, "expectations", list, where), 1):
         place = f"{where}: expectation {number}"
         if not isinstance(each, Mapping):
-            raise BaselineError(f"{place}: found {_kind(each)}, allowed is an object")
+            raise BaselineError(f"{place}: found {_kind(each)}, expected an object")
         expectations[unused(_take(each, "text", str, place), expectations)] = _take(each, "ok", bool, place)
     unavailable_us = None
     if "unavailable" in found:
@@ -254,7 +254,7 @@ def _entry(found: Any, where: str) -> BaselineEntry:
 def _amount(found: Mapping[str, Any], key: str, where: str) -> int:
     amount: int = _take(found, key, int, where)
     if amount < 0:
-        raise BaselineError(f"{where}: {key}: found {amount}, allowed is a whole number from 0")
+        raise BaselineError(f"{where}: {key}: found {amount}, expected a whole number from 0")
     return amount
 
 
@@ -272,10 +272,10 @@ _NAMES: Final[Mapping[Any, str]] = {
 
 def _take(found: Mapping[str, Any], key: str, wanted: type, where: str) -> Any:
     if key not in found:
-        raise BaselineError(f"{where}: {key} is missing; allowed is what 'run --json' prints or --save-baseline writes")
+        raise BaselineError(f"{where}: {key} is missing; expected what 'run --json' prints or --save-baseline writes")
     value = found[key]
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-        raise BaselineError(f"{where}: {key}: found {_kind(value)}, allowed is {_NAMES[wanted]}")
+        raise BaselineError(f"{where}: {key}: found {_kind(value)}, expected {_NAMES[wanted]}")
     return value
 
 

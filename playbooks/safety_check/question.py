@@ -54,10 +54,10 @@ def pieces(text: str) -> list[QuestionPart]:
         PlaybookError: it is too long, has several lines, or a bracket or quote is not closed.
     """
     if len(text) > LONGEST:
-        raise wrong("", 1, f"found {len(text)} characters, allowed are at most {LONGEST}")
+        raise wrong("", 1, f"found {len(text)} characters, expected at most {LONGEST}")
     unprintable = next((place for place, each in enumerate(text) if not each.isprintable()), -1)
     if unprintable >= 0:
-        raise wrong(text, unprintable + 1, "found an unprintable character, allowed is one line of text")
+        raise wrong(text, unprintable + 1, "found an unprintable character, expected one line of text")
     found: list[QuestionPart] = []
     start = 0
     for word in words(QuestionPart(text, 1), text):
@@ -183,7 +183,7 @@ def read_list(text: str, path: str, facts: PlaybookNames, first: int = 0) -> tup
         notes.refuse(root, "", "a list of steps, as a playbook has it")
     steps = read_steps(root, notes, manual=False)
     if not notes.problems and not steps:
-        notes.problem(root, "", "found no step, allowed is at least one")
+        notes.problem(root, "", "found no step, expected at least one")
     if notes.problems:
         raise PlaybookError(notes.problems, {path: text})
     return tuple(replace(step, index=first + step.index) for step in steps if step.verb not in ENDINGS)
@@ -202,7 +202,7 @@ class _Action:
     def node(self) -> YamlMapping:
         """Return the step's keys and values, each with its column in the question."""
         if not self._words:
-            raise wrong(self._whole, self._piece.column, "found no action, allowed is one such as restart broker(2)")
+            raise wrong(self._whole, self._piece.column, "found no action, expected one such as restart broker(2)")
         self._trigger()
         verb = self._words.pop(0)
         name = verb.text.replace("-", "_").rstrip(":")
@@ -216,7 +216,7 @@ class _Action:
             self._fault(QuestionPart(name, verb.column))
         else:
             known = "a fault, an operation or heal, see: floodmark faults"
-            raise wrong(self._whole, verb.column, f"found {shown(verb.text)}, allowed is {known}{nearest(name, VERBS)}")
+            raise wrong(self._whole, verb.column, f"found {shown(verb.text)}, expected {known}{nearest(name, VERBS)}")
         return YamlMapping(1, self._piece.column, self._entries)
 
     # -- when it acts -----------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ class _Action:
     def _trigger(self) -> None:
         first = self._words[0]
         if first.text == "at":
-            message = "found a time, allowed are after 10s and when CONDITION; use --at to set the start"
+            message = "found a time, expected after 10s and when CONDITION; use --at to set the start"
             raise wrong(self._whole, first.column, message)
         if first.text == "after":
             self._words.pop(0)
@@ -232,7 +232,7 @@ class _Action:
             try:
                 duration_us(span.text.rstrip(":,"))
             except UnitError as error:
-                raise wrong(self._whole, span.column, f"found {shown(span.text)}, allowed is {error}") from None
+                raise wrong(self._whole, span.column, f"found {shown(span.text)}, expected {error}") from None
             self._put("after", QuestionPart(span.text.rstrip(":,"), span.column))
         elif first.text == "when":
             self._words.pop(0)
@@ -259,7 +259,7 @@ class _Action:
                     self._put("within", within)
                 self._words = self._words[number:]
                 return
-        message = "found no action after the condition, allowed is one such as restart broker(2)"
+        message = "found no action after the condition, expected one such as restart broker(2)"
         raise error or wrong(self._whole, when.column, message)
 
     @staticmethod
@@ -290,7 +290,7 @@ class _Action:
             duration_us(given.text if isinstance(given, Scalar) else "")
         except UnitError as error:
             found = given.text if isinstance(given, Scalar) else target.text
-            raise wrong(self._whole, given.column, f"for: found {shown(found)}, allowed is {error}") from None
+            raise wrong(self._whole, given.column, f"for: found {shown(found)}, expected {error}") from None
 
     def _inject(self, verb: QuestionPart) -> None:
         self._put("inject", verb)
@@ -306,7 +306,7 @@ class _Action:
             numbered = about.text.rpartition("-")[2].isdigit()
             params = [each for each in params if each.type == ("partition" if numbered else "topic")]
         if not params:
-            raise wrong(self._whole, about.column, f"found {shown(about.text)}, allowed are parameters as key=value")
+            raise wrong(self._whole, about.column, f"found {shown(about.text)}, expected parameters as key=value")
         param = params[0]
         if param.type == "broker" and about.text.startswith("broker(") and about.text.endswith(")"):
             about = QuestionPart(about.text[7:-1].strip(), about.column + 7)
@@ -330,7 +330,7 @@ class _Action:
             elif word.text == "on" and not kept and self._words:
                 continue
             elif ended:
-                raise wrong(self._whole, word.column, f"found {shown(word.text)}, allowed are for and key=value here")
+                raise wrong(self._whole, word.column, f"found {shown(word.text)}, expected for and key=value here")
             else:
                 kept.append(word)
                 continue
@@ -342,7 +342,7 @@ class _Action:
 
     def _next(self, after: QuestionPart, allowed: str) -> QuestionPart:
         if not self._words:
-            raise wrong(self._whole, after.column, f"found nothing after {shown(after.text)}, allowed is {allowed}")
+            raise wrong(self._whole, after.column, f"found nothing after {shown(after.text)}, expected {allowed}")
         return self._words.pop(0)
 
     def _put(self, key: str, value: QuestionPart) -> None:

@@ -259,7 +259,7 @@ def _within(recorded: RecordedSession, at: TimePoint) -> None:
 def _beyond(at: TimePoint, settles_us: int) -> StartPointError:
     found = duration_text(at.us) if at.us >= 0 else f"{at.executed} events"
     return StartPointError(
-        f"--at: found {found}, allowed is before {duration_text(settles_us)}, when the session begins to settle",
+        f"--at: found {found}, expected before {duration_text(settles_us)}, when the session begins to settle",
         code="after_the_steps",
     )
 
@@ -267,7 +267,7 @@ def _beyond(at: TimePoint, settles_us: int) -> StartPointError:
 def _not_too_far(at: TimePoint) -> None:
     if at.us > LATEST_US:
         raise StartPointError(
-            f"--at: found {duration_text(at.us)}, allowed is {duration_text(LATEST_US)} or earlier",
+            f"--at: found {duration_text(at.us)}, expected {duration_text(LATEST_US)} or earlier",
             code="too_far_ahead",
         )
 
@@ -278,7 +278,7 @@ def _stood(
     cluster = session.cluster
     if session.phase != "steps":
         raise StartPointError(
-            f"--at: the session is {session.phase} at {duration_text(cluster.now_us)}; allowed is an earlier time",
+            f"--at: the session is {session.phase} at {duration_text(cluster.now_us)}; expected an earlier time",
             code="after_the_steps",
         )
     return StartPoint(

@@ -186,7 +186,7 @@ def _checked_contents(file: Path, bundle: zipfile.ZipFile) -> dict[str, Any]:
     if not members or members[0].filename != CONTENTS:
         raise BundleError(f"{file} is not a bundle: its first member is not {CONTENTS}", code="not_a_bundle")
     if len(members) > MOST_FILES:
-        raise BundleError(f"{file} has {len(members)} files, allowed are {MOST_FILES}", code="too_many_files")
+        raise BundleError(f"{file} has {len(members)} files, expected {MOST_FILES}", code="too_many_files")
     for member in members:
         _check_member(file, member)
     names = [member.filename for member in members]
@@ -197,7 +197,7 @@ def _checked_contents(file: Path, bundle: zipfile.ZipFile) -> dict[str, Any]:
     allowed = min(MOST_BYTES, FREE_BYTES + MOST_RATIO * file.stat().st_size)
     if total > allowed:
         raise BundleError(
-            f"{file} would unpack to {total} bytes, allowed are {allowed} for a file of its size", code="too_large"
+            f"{file} would unpack to {total} bytes, expected {allowed} for a file of its size", code="too_large"
         )
     contents = _read_contents(file, bundle, members[0])
     _compare_names(file, contents["files"], names[1:])
@@ -224,7 +224,7 @@ def _check_member(file: Path, member: zipfile.ZipInfo) -> None:
 def _read_contents(file: Path, bundle: zipfile.ZipFile, member: zipfile.ZipInfo) -> dict[str, Any]:
     if member.file_size > MOST_CONTENTS:
         raise BundleError(
-            f"{file}: {CONTENTS} has {member.file_size} bytes, allowed are {MOST_CONTENTS}", code="too_large"
+            f"{file}: {CONTENTS} has {member.file_size} bytes, expected {MOST_CONTENTS}", code="too_large"
         )
     try:
         with bundle.open(member) as source:

@@ -126,7 +126,7 @@ class SimulatedCluster:
         target = span if until is not None else self.now_us + span
         if target < self.now_us:
             raise HarnessError(
-                f"run: found until={until!r}, allowed is {time_in_seconds(self.now_us)} or later, the current time"
+                f"run: found until={until!r}, expected {time_in_seconds(self.now_us)} or later, the current time"
             )
         self._advance(target)
         return self
@@ -261,13 +261,13 @@ class SimulatedCluster:
 
     def _compile(self, text: str, *, boolean: bool = False) -> Condition:
         if not isinstance(text, str):
-            raise HarnessError(f"found {type(text).__name__}, allowed is a string such as 'acked_lost() == 0'")
+            raise HarnessError(f"found {type(text).__name__}, expected a string such as 'acked_lost() == 0'")
         try:
             compiled = self._asking.condition(text.strip())
         except PlaybookError as error:
             raise HarnessError(_message(error)) from None
         if boolean and compiled.type != "boolean":
-            raise HarnessError(f"found the {compiled.type} {shown(text)}, allowed is a condition that is true or false")
+            raise HarnessError(f"found the {compiled.type} {shown(text)}, expected a condition that is true or false")
         return compiled
 
     def _check_open(self) -> None:
@@ -345,11 +345,11 @@ def _named(kind: str, given: Mapping[str, Parts] | Iterable[Parts]) -> list[dict
     if isinstance(given, Mapping):
         wrong = [name for name, each in given.items() if not isinstance(each, Mapping)]
         if wrong:
-            raise HarnessError(f"{kind}: found {wrong[0]!r} without a mapping, allowed is {{name: {{key: value}}}}")
+            raise HarnessError(f"{kind}: found {wrong[0]!r} without a mapping, expected {{name: {{key: value}}}}")
         return [{"name": name, **each} for name, each in given.items()]
     if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(each, Mapping) for each in given):
         return [dict(each) for each in given]
-    raise HarnessError(f"{kind}: found {type(given).__name__}, allowed is a mapping by name, or a list of mappings")
+    raise HarnessError(f"{kind}: found {type(given).__name__}, expected a mapping by name, or a list of mappings")
 
 
 def _duration(name: str, text: Any) -> int:
@@ -359,7 +359,7 @@ def _duration(name: str, text: Any) -> int:
         allowed = f"a duration as string such as {duration_text(10_000_000)!r}"
     except UnitError as error:
         allowed = str(error)
-    raise HarnessError(f"{name}: found {text!r}, allowed is {allowed}")
+    raise HarnessError(f"{name}: found {text!r}, expected {allowed}")
 
 
 def _message(error: PlaybookError, *, places: bool = False) -> str:

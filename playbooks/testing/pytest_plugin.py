@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{MARKER}: a playbook; on a test that takes `cluster`, what to build")
     seed = config.getoption("--floodmark-seed")
     if seed is not None and seed < 0:
-        raise pytest.UsageError(f"--floodmark-seed: found {seed}, allowed is 0 or more")
+        raise pytest.UsageError(f"--floodmark-seed: found {seed}, expected 0 or more")
     given = config.getoption("--floodmark-set")
     if given:
         from playbooks.parser.settings import SettingError, parse_setting  # noqa: PLC0415

@@ -53,6 +53,7 @@ PROSE: Final = {
     r"lost, by its numbers": "lost offsets",
     r"99 % (?:acknowledged|read)": "p99 latency",
     r"kinds that may be": "allowed anomaly types",
+    r"allowed (?:is|are)": "found X, expected Y",
 }
 """Pattern of words → what to write instead."""
 

@@ -66,7 +66,7 @@ assert f"broker {broker} is the leader" in text
 assert lines == ["one", ("two", "and here it is")]
 assert told.startswith("what was found is")
 assert found == Finding("lost", sentence="nobody had it any more")
-with pytest.raises(ValueError, match=r"found .*, allowed is a number"): ...
+with pytest.raises(ValueError, match=r"found .*, expected a number"): ...
 """
     assert [*sentences(ast.parse(text))] == [2, 3, 4, 5, 6, 7]
 

@@ -92,7 +92,7 @@ def changed(text: str, change: str) -> str:
     before = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "-"))
     after = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "+"))
     assert text.count(before) == 1, (
-        f"a diff of docs/contributing.md fits {text.count(before)} times, allowed is once; "
+        f"a diff of docs/contributing.md fits {text.count(before)} times, expected once; "
         f"write the lines on the page as the file has them now:\n{before}"
     )
     return text.replace(before, after)

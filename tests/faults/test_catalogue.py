@@ -182,7 +182,7 @@ def is_target(text: str) -> bool:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_field_of_a_fault_is_filled(fault: Fault) -> None:
-    mistakes = [f"{name}: found {getattr(fault, name)!r}, allowed is {WANTED[name]}" for name in wanting(fault)]
+    mistakes = [f"{name}: found {getattr(fault, name)!r}, expected {WANTED[name]}" for name in wanting(fault)]
     assert mistakes == []
 
 

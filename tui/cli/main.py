@@ -323,7 +323,7 @@ def _groups(
 
     def work() -> int:
         if members and state:
-            print_error("found --members and --state together, allowed is one of them")
+            print_error("found --members and --state together, expected one of them")
             return BAD_INPUT
         show = "members" if members else "state" if state else "offsets"
         return run_groups(session, group, at=at, show=show, json=json)

@@ -426,7 +426,7 @@ class Conflict(NamedTuple):
     @property
     def words(self) -> str:
         """Message: what was found, and what is allowed."""
-        return f"found {shown(self.key)!r}, which is already the key of {self.other}; allowed is an unused key"
+        return f"found {shown(self.key)!r}, which is already the key of {self.other}; expected an unused key"
 
 
 def remapped(wanted: Wanted, keys: Sequence[KeyBinding] | None = None) -> tuple[KeyBinding, ...]:
@@ -452,7 +452,7 @@ def without_conflicts(
         if found.id not in kept:
             raise ValueError(
                 f"found the key {shown(found.key)!r} in the declarations of {found.other} and {found.id}, which have "
-                "the same scope; allowed is a key that is unused there (tui/keybindings)"
+                "the same scope; expected a key that is unused there (tui/keybindings)"
             )
         conflicts.append(found)
         del kept[found.id]

@@ -25,7 +25,7 @@ def playbook_destination(text: str) -> Destination:
         DestinationError: there is none, it is invalid, its cluster cannot be built, or it has manual steps.
     """
     if not text:
-        raise DestinationError("found nothing, allowed is a file or the name of a bundled playbook")
+        raise DestinationError("found nothing, expected a file or the name of a bundled playbook")
     try:
         playbook = read(text)
         if playbook.spec.manual:

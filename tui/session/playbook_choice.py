@@ -38,7 +38,7 @@ def read(text: str) -> Playbook:
     if not path.exists() and text in names():
         return load(path_of(text))
     if not path.exists() and text in fragment_names():
-        message = f"found a fragment, allowed is a playbook; include the fragment by 'include: {text}'"
+        message = f"found a fragment, expected a playbook; include the fragment by 'include: {text}'"
         raise PlaybookError([Problem(text, 1, 1, "", message)])
     if not path.exists() and path.suffix not in SUFFIXES and "/" not in text:
         raise PlaybookError(

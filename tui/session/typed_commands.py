@@ -110,7 +110,7 @@ def read_line(text: str, place: CommandContext) -> Typed:
     name, _blank, rest = line.partition(" ")
     rest = rest.strip()
     if not name:
-        raise TypedError("found nothing, allowed is a fault, an operation, heal, go, speed, play or the id of a key")
+        raise TypedError("found nothing, expected a fault, an operation, heal, go, speed, play or the id of a key")
     if not rest and name in _PRESSED:
         return Press(name)
     if name == "play":
@@ -148,12 +148,12 @@ def facts_now(facts: PlaybookNames, view: ClusterView) -> PlaybookNames:
 
 def _alone(name: str, rest: str, found: Typed) -> Typed:
     if rest:
-        raise TypedError(f"found {shown(rest)} after {name}, allowed is nothing")
+        raise TypedError(f"found {shown(rest)} after {name}, expected nothing")
     return found
 
 
 def _speed(text: str) -> float:
-    allowed = f"allowed is a number from {SPEEDS[0]:g} to {SPEEDS[-1]:g}"
+    allowed = f"expected a number from {SPEEDS[0]:g} to {SPEEDS[-1]:g}"
     if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,6})?", text.removeprefix("x").removeprefix("×"), re.ASCII):
         raise TypedError(f"speed: found {shown(text) if text else 'nothing'}, {allowed}")
     speed = float(text.removeprefix("x").removeprefix("×"))
@@ -171,7 +171,7 @@ def _actions(line: str, place: CommandContext) -> tuple[Action, ...]:
         message = f"{problem.key}: {problem.message}" if problem.key else problem.message
         raise TypedError(message) from None
     if any(step.trigger.kind != "after" or step.trigger.time_us for step in steps):
-        raise TypedError("found after or when, allowed are actions without a condition")
+        raise TypedError("found after or when, expected actions without a condition")
     return tuple(action_of(step) for step in steps)
 
 

@@ -96,12 +96,12 @@ def read_settings(path: Path | None = None) -> SettingsFile:
     except OSError as error:
         return _unreadable(path, f"cannot be read: {error.strerror or error}")
     if len(raw) > MAX_SETTINGS_BYTES:
-        return _unreadable(path, f"found more than {MAX_SETTINGS_BYTES} bytes, allowed is a settings file")
+        return _unreadable(path, f"found more than {MAX_SETTINGS_BYTES} bytes, expected a settings file")
     try:
         text = raw.decode()
         data = tomllib.loads(text)
     except UnicodeDecodeError:
-        return _unreadable(path, "found bytes that are not UTF-8, allowed is TOML text")
+        return _unreadable(path, "found bytes that are not UTF-8, expected TOML text")
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         return _unreadable(path, f"is not valid TOML: {error}")
     return _Reading(path, text, data).found()
@@ -124,7 +124,7 @@ class _Reading:
         for name in self._data:
             if name not in (SCREEN, KEY_TABLE):
                 self._problem(
-                    name, "", f"unknown, allowed are [{SCREEN}] and [{KEY_TABLE}]{nearest(name, (SCREEN, KEY_TABLE))}"
+                    name, "", f"unknown, expected [{SCREEN}] and [{KEY_TABLE}]{nearest(name, (SCREEN, KEY_TABLE))}"
                 )
         values = self._screen(self._table(SCREEN))
         keys = self._keys(self._table(KEY_TABLE))
@@ -135,7 +135,7 @@ class _Reading:
         table = self._data.get(name, {})
         if isinstance(table, Mapping):
             return table
-        self._problem(name, "", f"found {_value_text(table)}, allowed is a table [{name}]")
+        self._problem(name, "", f"found {_value_text(table)}, expected a table [{name}]")
         return {}
 
     def _screen(self, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,9 +143,9 @@ class _Reading:
         good: dict[str, Any] = {}
         for name, value in table.items():
             if name not in known:
-                self._problem(SCREEN, name, f"unknown, allowed are {listed(known, 'and')}{nearest(name, known)}")
+                self._problem(SCREEN, name, f"unknown, expected {listed(known)}{nearest(name, known)}")
             elif not known[name].takes(value):
-                self._problem(SCREEN, name, f"found {_value_text(value)}, allowed is {known[name].allowed}")
+                self._problem(SCREEN, name, f"found {_value_text(value)}, expected {known[name].allowed}")
             else:
                 good[name] = float(value) if name == "speed" else value
         return good
@@ -158,7 +158,7 @@ class _Reading:
         for name, value in table.items():
             if name not in known:
                 hint = nearest(name, known) or "; for a list see: floodmark settings --example"
-                self._problem(KEY_TABLE, name, f"unknown, allowed is the id of an action{hint}")
+                self._problem(KEY_TABLE, name, f"unknown, expected the id of an action{hint}")
                 continue
             keys = self._keys_of(name, value)
             if keys:
@@ -179,14 +179,14 @@ class _Reading:
         for text in texts:
             key = text if text in own else key_named(text) if isinstance(text, str) else None
             if key is None:
-                self._problem(KEY_TABLE, name, f"found {_value_text(text)}, allowed is {ALLOWED}{_why_not(text)}")
+                self._problem(KEY_TABLE, name, f"found {_value_text(text)}, expected {ALLOWED}{_why_not(text)}")
                 return ()
             if typed and (len(key) == 1 or in_file(key) != key or key == "space"):
-                self._problem(KEY_TABLE, name, f"found {_value_text(text)}, which is typed there; allowed is {UNTYPED}")
+                self._problem(KEY_TABLE, name, f"found {_value_text(text)}, which is typed there; expected {UNTYPED}")
                 return ()
             keys.append(key)
         if not keys:
-            self._problem(KEY_TABLE, name, f"found an empty list, allowed is {ALLOWED}")
+            self._problem(KEY_TABLE, name, f"found an empty list, expected {ALLOWED}")
         out = [each for each in own if each == OUT]
         return tuple(dict.fromkeys([*keys, *out])) if keys else ()
 

@@ -86,7 +86,7 @@ def instant_us(text: str, first_us: int, last_us: int) -> int:
     Raises:
         InstantError: not a time, or outside of the session.
     """
-    allowed = f"allowed is a time from {clock(first_us)} to {clock(last_us)}, such as {ALLOWED}"
+    allowed = f"expected a time from {clock(first_us)} to {clock(last_us)}, such as {ALLOWED}"
     written = _CLOCK.fullmatch(text)
     if written is not None:
         hours, minutes, seconds, rest = written.groups()

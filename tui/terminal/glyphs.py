@@ -177,7 +177,7 @@ def choose(asked: str | None, environ: Mapping[str, str] | None = None, encoding
     if asked in ("unicode", "ascii"):
         return "ascii" if asked == "ascii" else "unicode"
     if asked not in (None, "", "auto"):
-        raise ValueError(f"--glyphs: found {asked!r}, allowed are auto, unicode and ascii")
+        raise ValueError(f"--glyphs: found {asked!r}, expected auto, unicode and ascii")
     environ = os.environ if environ is None else environ
     encoding = locale.getpreferredencoding(False) if encoding is None else encoding
     plain = environ.get("TERM") == "linux" or encoding.lower().replace("-", "") != "utf8"

@@ -60,7 +60,7 @@ def jump_labels(count: int) -> tuple[str, ...]:
     """
     letters = len(ascii_lowercase)
     if count > letters * letters:
-        raise ValueError(f"found {count} places, allowed are {letters * letters}")
+        raise ValueError(f"found {count} places, expected {letters * letters}")
     pairs = 0
     while letters - pairs + pairs * letters < count:
         pairs += 1

@@ -341,7 +341,7 @@ class FeatureControlManager:
         """Why Kafka rejects an update, empty if it does not (``FeatureControlManager.updateFeature``)."""
         level = update.level
         if update.type not in tuple(UpgradeType):
-            return f"found upgrade type {update.type}, allowed are 1 to 3"
+            return f"found upgrade type {update.type}, expected 1 to 3"
         feature = self._features.get(update.feature)
         if feature is None:
             return f"found {update.feature!r}, supported are {', '.join(self._features)}"

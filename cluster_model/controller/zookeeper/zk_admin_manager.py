@@ -179,7 +179,7 @@ class ZkAdminManager:
         if count < 1:
             return (), KafkaError.INVALID_PARTITIONS, f"found {count} partitions, at least 1 is required"
         if not 1 <= factor <= len(brokers):
-            message = f"found replication factor {factor}, allowed are 1 to {len(brokers)} (live brokers)"
+            message = f"found replication factor {factor}, expected 1 to {len(brokers)} (live brokers)"
             return (), KafkaError.INVALID_REPLICATION_FACTOR, message
         return self._spread(brokers, count, factor, random_values.start, random_values.shift), KafkaError.NONE, ""
 

@@ -210,7 +210,7 @@ def decode(text: str) -> OffsetRecord | GroupRecord:
     if version == _GROUP:
         return GroupRecord(group_id, None if value is None else _group(value))
     allowed = f"{_OFFSET} (offset) and {_GROUP} (group)"
-    raise ValueError(f"record of __consumer_offsets: found key version {version}, allowed are {allowed}: {text!r}")
+    raise ValueError(f"record of __consumer_offsets: found key version {version}, expected {allowed}: {text!r}")
 
 
 def _group(value: list[Any]) -> GroupValue:

@@ -57,7 +57,7 @@ def decode(text: str) -> tuple[str, TxnValue | None]:
     key_text, _sign, value_text = text.partition("=")
     version, transactional_id = json.loads(key_text)
     if version != _KEY_VERSION:
-        raise ValueError(f"record of {TRANSACTIONS}: found key version {version}, allowed is {_KEY_VERSION}: {text!r}")
+        raise ValueError(f"record of {TRANSACTIONS}: found key version {version}, expected {_KEY_VERSION}: {text!r}")
     if not value_text:
         return transactional_id, None
     producer_id, epoch, timeout_us, state, partitions, *more = json.loads(value_text)

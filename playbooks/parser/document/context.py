@@ -50,12 +50,10 @@ class PlaybookNames:
     def wrong_controller(self, node: int) -> str:
         """Return why there is no such node in the KRaft quorum; empty if there is, or if the mode is unknown."""
         if self.mode == "zookeeper":
-            return (
-                f"found controller({node}) in ZooKeeper mode, allowed are controller and controllers: those are brokers"
-            )
+            return f"found controller({node}) in ZooKeeper mode, expected controller and controllers: those are brokers"
         if self.mode is None or node in self.voters:
             return ""
-        return f"found controller {node}, allowed are the quorum's {listed(map(str, self.voters))}"
+        return f"found controller {node}, expected the quorum's {listed(map(str, self.voters))}"
 
     def wrong_zookeeper(self, number: int | None) -> str:
         """Return why there is no ZooKeeper server of that number, from 1; None stands for all of them."""
@@ -63,27 +61,27 @@ class PlaybookNames:
             return "found a ZooKeeper server in KRaft mode, allowed with 'mode: zookeeper' only"
         if self.mode is None or number is None or 1 <= number <= self.zookeepers:
             return ""
-        allowed = f"allowed are 1 to {self.zookeepers}" if self.zookeepers > 1 else "allowed is 1"
+        allowed = f"expected 1 to {self.zookeepers}" if self.zookeepers > 1 else "expected 1"
         return f"found ZooKeeper server {number}, {allowed}"
 
     def wrong_broker(self, broker: int) -> str:
         """Return why there is no such broker, as ``found ..., allowed ...``; empty if there is."""
         if self.brokers is None or broker in self.brokers:
             return ""
-        return f"found broker {broker}, allowed are the cluster's brokers {listed(map(str, self.brokers))}"
+        return f"found broker {broker}, expected the cluster's brokers {listed(map(str, self.brokers))}"
 
     def wrong_replica(self, broker: int, partition: str) -> str:
         """Return why the broker has no replica of the partition; empty if it has, or if that is unknown."""
         holders = self.replicas.get(partition)
         if holders is None or broker in holders:
             return ""
-        return f"found broker {broker}, allowed are the replicas of {partition}: {listed(map(str, holders))}"
+        return f"found broker {broker}, expected the replicas of {partition}: {listed(map(str, holders))}"
 
     def wrong_partition(self, name: str) -> str:
         """Return why there is no such partition; empty if there is, or if its topic has errors."""
         topic, dash, number = name.rpartition("-")
         if not dash or not number.isascii() or not number.isdigit() or len(number) > 9:
-            return f"found {shown(name)}, allowed is a partition such as orders-0 (topic, dash, number)"
+            return f"found {shown(name)}, expected a partition such as orders-0 (topic, dash, number)"
         if self.topics is None:
             return ""
         if topic not in self.topics:
@@ -91,7 +89,7 @@ class PlaybookNames:
         count = self.topics[topic]
         if count is None or (int(number) < count and str(int(number)) == number):
             return ""
-        allowed = "allowed is" if count == 1 else f"allowed are {topic}-0 to"
+        allowed = "expected" if count == 1 else f"expected {topic}-0 to"
         return f"found {shown(name)}, {allowed} {topic}-{count - 1}"
 
     def wrong_lag(self, group: str, function: str) -> str:
@@ -117,7 +115,7 @@ class PlaybookNames:
 
 
 def _among(kind: str, known: Collection[str]) -> str:
-    return f"allowed are the playbook's {kind} {listed(known)}" if known else f"but the playbook has no {kind}"
+    return f"expected the playbook's {kind} {listed(known)}" if known else f"but the playbook has no {kind}"
 
 
 OF_COMMITS: Final = ("lag", "committed")
@@ -157,7 +155,7 @@ class ErrorNotes:
 
     def refuse(self, node: Node, key: str, allowed: str) -> None:
         """Add the error ``found ..., allowed ...`` at ``node``."""
-        self.problem(node, key, f"found {found(node)}, allowed is {allowed}")
+        self.problem(node, key, f"found {found(node)}, expected {allowed}")
 
     def inside(self, node: Scalar, key: str, message: str, column: int) -> None:
         """Add an error at a column (from 1) of a scalar's own text, if the file contains that text unchanged."""

@@ -72,7 +72,7 @@ class TextType(FieldType):
         if not isinstance(node, Scalar) or node.empty:
             notes.refuse(node, key, self.allowed)
         elif len(node.text) > self.longest:
-            notes.problem(node, key, f"found {len(node.text)} characters, allowed are at most {self.longest}")
+            notes.problem(node, key, f"found {len(node.text)} characters, expected at most {self.longest}")
         elif self.pattern and not re.fullmatch(self.pattern, node.text, re.ASCII):
             notes.refuse(node, key, self.allowed)
         else:
@@ -179,7 +179,7 @@ class Quantity(FieldType):
             value = self.convert(node.text)
         except UnitError as error:
             allowed = str(error)
-            wording = f"allowed is {allowed}" if allowed.startswith("a ") else allowed
+            wording = f"expected {allowed}" if allowed.startswith("a ") else allowed
             notes.problem(node, key, f"found {found(node)}, {wording}")
             return BAD
         if value < self.low or (self.high is not None and value > self.high):
@@ -210,7 +210,7 @@ class ListOf(FieldType):
             notes.refuse(node, key, "a list")
             return BAD
         if not self.least <= len(node.items) <= self.most:
-            message = f"found {counted(len(node.items), 'element')}, allowed are {self.least} to {self.most}"
+            message = f"found {counted(len(node.items), 'element')}, expected {self.least} to {self.most}"
             notes.problem(node, key, message)
             return BAD
         values = [self.kind.read(item, item_key(item, f"{key}[{i}]"), notes) for i, item in enumerate(node.items, 1)]
@@ -299,7 +299,7 @@ class Record(FieldType):
             if name not in self.keys:
                 hint = nearest(name, self.keys)
                 meant.add(closest(name, self.keys))
-                allowed = "" if hint else f", allowed are {listed(self.keys)}"
+                allowed = "" if hint else f", expected {listed(self.keys)}"
                 notes.problem(where, fields.path(_safe(name)), f"found an unknown key {shown(name)}{allowed}{hint}")
         for name, entry in self.keys.items():
             if entry.required and name not in node.entries and name not in meant:
@@ -408,7 +408,7 @@ class ConditionText(FieldType):
             notes.problem(node, key, error.message, error.column if node.exact else 0)
             return BAD
         if condition.type != "boolean":
-            message = f"found a {condition.type}, allowed is a condition that is true or false, such as {text} == 0"
+            message = f"found a {condition.type}, expected a condition that is true or false, such as {text} == 0"
             notes.problem(node, key, message)
             return BAD
         return BAD if _names_wrong(condition, node, key, notes, shift) else condition
@@ -458,7 +458,7 @@ VOCABULARIES: Final = {
 def _wrong_word(kind: str, name: str) -> str:
     """Return why a name is unknown; a misspelt one would never be found."""
     known = VOCABULARIES[kind]
-    return "" if name in known else f"found the {kind} {shown(name)}, allowed is {listed(known)}{nearest(name, known)}"
+    return "" if name in known else f"found the {kind} {shown(name)}, expected {listed(known)}{nearest(name, known)}"
 
 
 # Kafka versions to which a part of a playbook applies: ``2.1+``, ``0.8.2-2.0`` or ``1.1``.
@@ -483,7 +483,7 @@ class Versions(FieldType):
             first = first.removesuffix("+")
         for version in (first, last):
             if version not in PROFILE_VERSIONS:
-                message = f"found {shown(version or text)}, allowed are {ALLOWED}{nearest(version, PROFILE_VERSIONS)}"
+                message = f"found {shown(version or text)}, expected {ALLOWED}{nearest(version, PROFILE_VERSIONS)}"
                 notes.problem(node, key, message)
                 return BAD
         low, high = PROFILE_VERSIONS.index(first), PROFILE_VERSIONS.index(last)

@@ -105,7 +105,7 @@ def _unknown(name: str, root: Mapping, brought: Sequence[str]) -> str:
     known = [*named, SEED, *SHORT, *[key for scope in _SCOPES.values() for key in SCOPES[scope]]]
     allowed = f"{SEED}, {', '.join(SHORT)}, a Kafka configuration such as acks, or a path such as cluster.brokers"
     own = f"the variables {listed(named, 'and')}, " if named else ""
-    return f"found an axis {shown(name)} without a target, allowed are {own}{allowed}{nearest(name, known)}"
+    return f"found an axis {shown(name)} without a target, expected {own}{allowed}{nearest(name, known)}"
 
 
 def _configuration(name: str, root: Mapping) -> tuple[str, ...]:
@@ -242,9 +242,9 @@ def check_size(grid: Grid, node: Node, notes: ErrorNotes, key: str) -> None:
     """Report a grid with too many cells."""
     settings = grid.without(SEED).size
     if grid.size > MAX_CELLS:
-        notes.problem(node, key, f"found {counted(grid.size, 'cell')}, allowed are at most {thousands(MAX_CELLS)}")
+        notes.problem(node, key, f"found {counted(grid.size, 'cell')}, expected at most {thousands(MAX_CELLS)}")
     elif settings > MAX_SETTINGS:
-        message = f"found {counted(settings, 'cell')} apart from seeds, allowed are at most {thousands(MAX_SETTINGS)}"
+        message = f"found {counted(settings, 'cell')} apart from seeds, expected at most {thousands(MAX_SETTINGS)}"
         notes.problem(node, key, message)
 
 
@@ -265,7 +265,7 @@ def read_axis(
             if text is None:
                 good = False
             elif text in texts:
-                message = f"found {shown(text)} twice, allowed is once (first in line {texts[text].line})"
+                message = f"found {shown(text)} twice, expected once (first in line {texts[text].line})"
                 notes.problem(item, inside, message)
                 good = False
             else:
@@ -298,11 +298,11 @@ def _seeds(item: Node, place: str, notes: ErrorNotes) -> list[str | None]:
         count = int(span[2]) - int(span[1]) + 1
         if count <= MAX_CELLS:
             return [str(seed) for seed in range(int(span[1]), int(span[2]) + 1)]
-        notes.problem(item, place, f"found {thousands(count)} seeds, allowed are at most {thousands(MAX_CELLS)}")
+        notes.problem(item, place, f"found {thousands(count)} seeds, expected at most {thousands(MAX_CELLS)}")
         return [None]
     if _SEED.fullmatch(text):
         return [str(int(text))]
-    notes.problem(item, place, f"found {found(item)}, allowed are whole numbers and ranges such as 1..20")
+    notes.problem(item, place, f"found {found(item)}, expected whole numbers and ranges such as 1..20")
     return [None]
 
 
@@ -352,9 +352,9 @@ def _cases(node: Node, places: GridNodes, root: Mapping, notes: ErrorNotes, key:
         names = tuple(sorted(name for name, _value in case))
         first = first or names
         if names != first:
-            notes.problem(item, place, f"found the axes {', '.join(names)}, allowed are {', '.join(first)} as before")
+            notes.problem(item, place, f"found the axes {', '.join(names)}, expected {', '.join(first)} as before")
         elif case in cases:
-            notes.problem(item, place, f"found the case twice, allowed is once (first in line {cases[case].line})")
+            notes.problem(item, place, f"found the case twice, expected once (first in line {cases[case].line})")
         else:
             cases[case] = item
     places.cases = tuple(cases.values())
@@ -373,7 +373,7 @@ def _case(node: Node, root: Mapping, notes: ErrorNotes, place: str) -> Cell | No
         _check_name(name, where, inside, root, notes)
         texts = _texts(name, value, inside, notes)
         if name == SEED and len(texts) > 1:
-            notes.problem(value, inside, "found a range, allowed is one seed in a case")
+            notes.problem(value, inside, "found a range, expected one seed in a case")
         good = good and len(notes.problems) == before
         pairs += [(name, text) for text in texts[:1] if text is not None]
     return tuple(sorted(pairs)) if good else None

@@ -63,7 +63,7 @@ def playbooks_under(folder: Path) -> list[Path]:
     if not playbooks:
         there = f", only {counted(len(found), 'fragment')}" if found else ""
         raise PlaybookError(
-            [Problem(str(folder), 1, 1, "", f"found no playbooks{there}; allowed is a folder with .yaml or .yml files")]
+            [Problem(str(folder), 1, 1, "", f"found no playbooks{there}; expected a folder with .yaml or .yml files")]
         )
     return playbooks
 
@@ -130,7 +130,7 @@ class OnDisk:
     def text(self, key: str) -> str:
         """Return the text of the file."""
         if is_bundled(key) and key not in fragment_names():
-            hint = nearest(key, fragment_names()) or f", allowed are {', '.join(fragment_names())}"
+            hint = nearest(key, fragment_names()) or f", expected {', '.join(fragment_names())}"
             raise FragmentError(f"no bundled fragment {shown(key)}{hint}; write the name of a file with '.yaml'")
         path = self._path(key)
         try:
@@ -162,7 +162,7 @@ class FragmentStore:
     def text(self, key: str) -> str:
         """Return the stored text."""
         if key not in self._texts:
-            kept = f"allowed are the stored ones: {', '.join(self._texts)}" if self._texts else "it had none"
+            kept = f"expected the stored ones: {', '.join(self._texts)}" if self._texts else "it had none"
             raise FragmentError(f"the fragment {shown(key)}, which was not stored with this playbook, {kept}")
         return self._texts[key]
 
@@ -310,7 +310,7 @@ class Includer:
             self._blame(error, written)
             return None
         if not isinstance(tree, YamlMapping) or "fragment" not in tree.entries:
-            allowed = "allowed is a fragment, which begins 'floodmark: 1' and 'fragment: NAME'"
+            allowed = "expected a fragment, which begins 'floodmark: 1' and 'fragment: NAME'"
             self._notes.problem(written, way, f"found {path}, {allowed}")
             self._broken = True
             return None
@@ -389,7 +389,7 @@ class Includer:
         written, given = step.entries["include"][1], step.get("with")
         for name, (where, _) in step.entries.items():
             if name not in {"include", "with"}:
-                message = f"found {shown(name)} beside an include, allowed is 'with'{nearest(name, ('with',))}"
+                message = f"found {shown(name)} beside an include, expected 'with'{nearest(name, ('with',))}"
                 self._notes.problem(where, f"{way}.{shown(name).strip(chr(39))}", message + _TRIGGERS.get(name, ""))
         opened = self._opened(written, f"{way}.include", by, {})
         if opened is None:

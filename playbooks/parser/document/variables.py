@@ -145,7 +145,7 @@ class VariableReplacer:
                 self._problem(where, key, "found a variable in a key, allowed only in values")
                 continue
             if name == "include" and self.keep is not None and isinstance(value, Scalar) and uses(value.text):
-                self._problem(value, way, "found a variable in the path of a fragment, allowed is a literal path")
+                self._problem(value, way, "found a variable in the path of a fragment, expected a literal path")
                 value = _unknown(value)  # noqa: PLW2901 - the path is not needed
             inner = self._keeping(own) if own and name == "steps" else self
             entries[name] = (where, inner._put(value, way, depth + 1))
@@ -204,7 +204,7 @@ class VariableReplacer:
         name = use[1]
         if not use[2]:
             if self.keep is not None:
-                message = "found ${ without its }, allowed is ${name}; use $${ for a literal ${"
+                message = "found ${ without its }, expected ${name}; use $${ for a literal ${"
                 self._problem(node, key, message, use.start())
             return None if self.keep is not None else use[0]
         if not self._is_name(name, node, key, use.start()):
@@ -225,7 +225,7 @@ class VariableReplacer:
         if re.fullmatch(NAME_PATTERN, name, re.ASCII):
             return True
         if self.keep is not None:
-            message = f"found {shown('${' + name + '}')}, allowed is {NAME_ALLOWED}; use $${{ for a literal ${{"
+            message = f"found {shown('${' + name + '}')}, expected {NAME_ALLOWED}; use $${{ for a literal ${{"
             self._problem(node, key, message, at)
         return False
 
@@ -242,7 +242,7 @@ def unknown_variable(name: str, known: Collection[str]) -> str:
     """Return the error of using an undeclared variable."""
     if not known:
         return f"found ${{{name}}}, but there are no variables here; declare it under 'vars'"
-    return f"found ${{{name}}}, allowed are the variables {', '.join(known)}{nearest(name, known)}"
+    return f"found ${{{name}}}, expected the variables {', '.join(known)}{nearest(name, known)}"
 
 
 def restored(node: Node) -> Node:
@@ -357,7 +357,7 @@ def _holds(name: str, where: Scalar, value: Node, place: str, notes: ErrorNotes)
         notes.refuse(value, place, "a value, or a list of values")
         return False
     if name == SEED:
-        notes.problem(where, place, "found the seed, allowed are other axes: a result of one seed is no guarantee")
+        notes.problem(where, place, "found the seed, expected other axes: a result of one seed is no guarantee")
         return False
     if root is None:
         return False
@@ -449,7 +449,7 @@ class VariableScope:
         """Add the values of an include's ``with``, which are resolved already."""
         for name, (where, value) in given.items():
             if name not in self.declared:
-                known = f"allowed are {', '.join(self.declared)}" if self.declared else "which has none"
+                known = f"expected {', '.join(self.declared)}" if self.declared else "which has none"
                 message = f"found {shown(name)}, which is not a variable of {fragment}, {known}"
                 self.notes.problem(where, f"{key}.with", message + nearest(name, self.declared))
             elif isinstance(value, Scalar) and value.empty:
@@ -523,7 +523,7 @@ class VariableScope:
 
     def _wrong_name(self, name: str) -> str:
         if not re.fullmatch(NAME_PATTERN, name, re.ASCII):
-            return f"found {shown(name)}, allowed is {NAME_ALLOWED}"
+            return f"found {shown(name)}, expected {NAME_ALLOWED}"
         if name in self.reserved:
             return f"found a variable named {shown(name)}, which is a key of playbooks; choose another name"
         return ""
@@ -533,7 +533,7 @@ class VariableScope:
         if isinstance(node, Scalar):
             return False
         if isinstance(node, YamlMapping):
-            self.notes.problem(node, key, f"found {found(node)}, allowed is {VALUE_ALLOWED}")
+            self.notes.problem(node, key, f"found {found(node)}, expected {VALUE_ALLOWED}")
             return True
         wrong = [self._wrong_value(item, f"{key}[{i}]") for i, item in enumerate(node.items, 1)]
         return any(wrong)

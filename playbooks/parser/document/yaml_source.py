@@ -112,7 +112,7 @@ def decode(data: bytes, path: str) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8-sig", "replace")
         line, column = place_of(before, len(before))
-        message = f"found the byte 0x{data[error.start]:02x}, allowed is UTF-8 text"
+        message = f"found the byte 0x{data[error.start]:02x}, expected UTF-8 text"
         texts = {path: data.decode("utf-8-sig", "backslashreplace")}
         raise PlaybookError([Problem(path, line, column, "", message)], texts) from None
 
@@ -162,12 +162,12 @@ class _Composer:
         next(self._events)  # the stream's start
         event = next(self._events)
         if isinstance(event, yaml.StreamEndEvent):
-            raise self._refused(1, 1, "found an empty file, allowed is a playbook, which begins with 'floodmark: 1'")
+            raise self._refused(1, 1, "found an empty file, expected a playbook, which begins with 'floodmark: 1'")
         node = self._node(next(self._events), 0)
         next(self._events)  # the document's end
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
-            raise self._at(event, "found a second document, allowed is one per file")
+            raise self._at(event, "found a second document, expected one per file")
         return node
 
     def _parse(self, text: str) -> abc.Iterator[yaml.Event]:
@@ -204,7 +204,7 @@ class _Composer:
             return self._alias(event, depth)
         tag, anchor = getattr(event, "tag", None), getattr(event, "anchor", None)
         if tag is not None and tag != "!":
-            raise self._at(event, f"found the tag {shown(str(tag))}, allowed are plain values")
+            raise self._at(event, f"found the tag {shown(str(tag))}, expected plain values")
         before = self._nodes
         if anchor is not None:
             self._anchors[anchor] = None  # known but incomplete: an alias to it from inside is a cycle
@@ -232,10 +232,10 @@ class _Composer:
             key = self._node(event, depth + 1)
             value = self._node(next(self._events), depth + 1)
             if not isinstance(key, Scalar):
-                raise self._refused(key.line, key.column, f"found {found(key)} as a key, allowed is a single word")
+                raise self._refused(key.line, key.column, f"found {found(key)} as a key, expected a single word")
             if key.text in entries:
                 first = entries[key.text][0]
-                message = f"found the key twice, allowed is once (first in line {first.line})"
+                message = f"found the key twice, expected once (first in line {first.line})"
                 self.problems.append(Problem(self.path, key.line, key.column, shown(key.text).strip("'"), message))
                 continue
             entries[key.text] = (key, value)
@@ -244,7 +244,7 @@ class _Composer:
     def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
         value = str(event.value)
         if any("\ud800" <= c <= "\udfff" for c in value):
-            raise self._at(event, "found half of a surrogate pair, allowed are whole characters")
+            raise self._at(event, "found half of a surrogate pair, expected whole characters")
         line, column = _start(event)
         plain = not event.style  # empty in libyaml, None in PyYAML
         quotes = 0 if plain else 1

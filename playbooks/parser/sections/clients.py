@@ -71,7 +71,7 @@ from playbooks.units import (
 
 TOO_FAST: Final = "more than one batch a microsecond; use a lower rate, or larger batches"
 _SIZE_SHAPES: Final = (("from", "to"), ("small", "large", "share"), ("median", "p99"))
-_SIZES_ALLOWED: Final = "allowed are from and to, or small, large and share, or median and p99"
+_SIZES_ALLOWED: Final = "expected from and to, or small, large and share, or median and p99"
 
 
 def read_rate(fields: Fields, batch: int, notes: ErrorNotes) -> tuple[int, RateProfile | None]:
@@ -100,7 +100,7 @@ def _check_rate_is_there(fields: Fields, notes: ErrorNotes) -> None:
 def _profile(fields: Fields, batch: int, notes: ErrorNotes) -> RateProfile | None:
     shapes = [name for name in _SHAPES if fields.given(name)]
     if len(shapes) != 1:
-        message = f"found {listed(shapes, 'and') if shapes else 'none of them'}, allowed is one of {listed(_SHAPES)}"
+        message = f"found {listed(shapes, 'and') if shapes else 'none of them'}, expected one of {listed(_SHAPES)}"
         notes.problem(fields.node, fields.key, message)
         return None
     shape = fields.get(shapes[0])
@@ -122,14 +122,14 @@ def _whole(
         notes.problem(fields.node, fields.key, f"found {TOO_FAST}")
         return None
     if not any(rate for stretch in stretches for rate in stretch[1:]):
-        notes.problem(fields.node, fields.key, "found only rates of 0/s, allowed is a rate above 0 at some time")
+        notes.problem(fields.node, fields.key, "found only rates of 0/s, expected a rate above 0 at some time")
         return None
     if not every:
         return RateProfile(tuple(stretches))
     length = sum(stretch.duration_us for stretch in stretches[:-1])
     if every < length:
         least = duration_text(length)
-        message = f"found a period of {duration_text(every)} for a profile of {least}, allowed is {least} or more"
+        message = f"found a period of {duration_text(every)} for a profile of {least}, expected {least} or more"
         notes.problem(fields.at("every"), fields.path("every"), message)
         return None
     last = [stretches[-1]._replace(duration_us=every - length)] if every > length else []
@@ -197,10 +197,10 @@ def read_loop(fields: Fields, batch: int, notes: ErrorNotes) -> ClosedLoop | Non
         message = "found a rate in a closed loop, allowed only with 'loop: open': responses pace a closed one"
         notes.problem(fields.at("rate"), fields.path("rate"), message)
     if not loop.given("outstanding") and not loop.given("think"):
-        notes.problem(loop.node, loop.key, "found neither outstanding nor think, allowed is one of them, or both")
+        notes.problem(loop.node, loop.key, "found neither outstanding nor think, expected one of them, or both")
     outstanding = loop.get("outstanding", batch)
     if outstanding < batch:
-        message = f"found {outstanding}, allowed is at least one batch: {batch}"
+        message = f"found {outstanding}, expected at least one batch: {batch}"
         notes.problem(loop.at("outstanding"), loop.path("outstanding"), message)
     return ClosedLoop(outstanding, loop.get("think", 0))
 
@@ -219,7 +219,7 @@ def read_sizes(fields: Fields, notes: ErrorNotes) -> Sizes | None:
     if None in values:
         return None
     if values[1] < values[0]:
-        message = f"found {values[1]}, allowed is {shape[0]} ({values[0]}) or more"
+        message = f"found {values[1]}, expected {shape[0]} ({values[0]}) or more"
         notes.problem(sizes.at(shape[1]), sizes.path(shape[1]), message)
         return None
     kinds: dict[str, type[Any]] = {"from": UniformSizes, "small": TwoSizes, "median": SpreadSizes}
@@ -234,7 +234,7 @@ def read_keys(fields: Fields, notes: ErrorNotes) -> tuple[int, KeySkew | None]:
         return keys, None
     zipf, hot = keys.get("zipf"), keys.get("hot")
     if keys.given("zipf") and keys.given("hot"):
-        notes.problem(keys.at("hot"), keys.path("hot"), "found hot beside zipf, allowed is one of them")
+        notes.problem(keys.at("hot"), keys.path("hot"), "found hot beside zipf, expected one of them")
     skew = ZipfKeys(zipf) if zipf is not None else HotKeys(hot) if hot is not None else None
     return keys.get("distinct", 0), skew
 
@@ -247,7 +247,7 @@ def dead_letter(fields: Fields, notes: ErrorNotes) -> str:
     topic = str(fields.get("dead_letter", ""))
     wrong = ""
     if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
-        wrong = f"found {topic!r}, which the group itself reads, allowed is another topic"
+        wrong = f"found {topic!r}, which the group itself reads, expected another topic"
     elif topic and fields.get("commit", "auto") == HANDED_OFF:
         wrong = "found a dead-letter topic with 'commit: handed_off', allowed if the poll loop waits for the handler"
     if wrong:
@@ -380,9 +380,9 @@ def read_output(fields: Fields, profile: Profile, notes: ErrorNotes) -> Written:
 
 def _wrong_topic(fields: Fields, topic: str, commit: str) -> str:
     if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
-        return f"found {topic!r}, which the group itself reads, allowed is another topic"
+        return f"found {topic!r}, which the group itself reads, expected another topic"
     if topic and fields.given("dead_letter"):
-        return "found a topic for output and one for dead letters, allowed is one of them"
+        return "found a topic for output and one for dead letters, expected one of them"
     if topic and commit == HANDED_OFF:
         return "found a topic for output with 'commit: handed_off', allowed only if the poll loop waits for its output"
     return ""
@@ -418,7 +418,7 @@ def _wrong_commit(fields: Fields, profile: Profile) -> str:
     if not fields.get("coordinated", True):
         return "found 'transaction' in a group without a coordinator, allowed only with one"
     if fields.get("config", {}).get("enable.auto.commit") is True:
-        return "found 'transaction' with enable.auto.commit, allowed is one of them"
+        return "found 'transaction' with enable.auto.commit, expected one of them"
     return ""
 
 
@@ -442,7 +442,7 @@ class KeysToPartitions(FieldType):
         found: dict[str, Any] = {}
         for name, (where, value) in node.entries.items():
             if name != OTHERS and not re.fullmatch(_KEY, name, re.ASCII):
-                notes.problem(where, key, f"found {shown(name)}, allowed are keys such as key-0, and {OTHERS}")
+                notes.problem(where, key, f"found {shown(name)}, expected keys such as key-0, and {OTHERS}")
                 continue
             found[name] = _PARTITION.read(value, f"{key}.{name}", notes)
         if len(found) < len(node.entries) or BAD in found.values():
@@ -471,16 +471,16 @@ def check_placing(fields: Fields, distinct: int, notes: ErrorNotes) -> None:
         return
     node, path = fields.at("partitioner"), fields.path("partitioner")
     if fields.given("partition"):
-        notes.problem(node, path, "found a partitioner beside a partition, allowed is one of them")
+        notes.problem(node, path, "found a partitioner beside a partition, expected one of them")
     if PARTITIONER_CLASS in fields.get("config", {}):
-        notes.problem(node, path, f"found a partitioner beside {PARTITIONER_CLASS}, allowed is one of them")
+        notes.problem(node, path, f"found a partitioner beside {PARTITIONER_CLASS}, expected one of them")
     if not fields.given("keys"):
         notes.problem(node, path, "found a partitioner of keys without keys, allowed only with keys")
     if own is None or not isinstance(node, Mapping):
         return
     for name, (where, _value) in node.entries.items():
         if name != OTHERS and distinct and int(name[4:]) >= distinct:
-            most = f"allowed are key-0 to key-{distinct - 1}" if distinct > 1 else "allowed is key-0"
+            most = f"expected key-0 to key-{distinct - 1}" if distinct > 1 else "expected key-0"
             notes.problem(where, path, f"found {name} of {counted(distinct, 'key')}, {most}")
     for name, partition in (*((f"key-{number}", where) for number, where in own.keys), (OTHERS, own.others)):
         if partition >= 0:
@@ -489,7 +489,7 @@ def check_placing(fields: Fields, distinct: int, notes: ErrorNotes) -> None:
 
 def _check_partition(partition: int, total: int | None, node: Node, path: str, notes: ErrorNotes) -> None:
     if total is not None and partition >= total:
-        allowed = f"allowed are 0 to {total - 1}" if total > 1 else "allowed is 0"
+        allowed = f"expected 0 to {total - 1}" if total > 1 else "expected 0"
         notes.problem(node, path, f"found {partition} of {counted(total, 'partition')}, {allowed}")
 
 
@@ -509,7 +509,7 @@ class Template(FieldType):
         if isinstance(node, Scalar) and node.text in known:
             return node.text
         hint = nearest(node.text, known) if isinstance(node, Scalar) else ""
-        notes.problem(node, key, f"found {found(node)}, allowed are {listed(known)}, or a mapping of fields{hint}")
+        notes.problem(node, key, f"found {found(node)}, expected {listed(known)}, or a mapping of fields{hint}")
         return BAD
 
     def _schema(self) -> Schema:
@@ -523,7 +523,7 @@ class FieldMap(FieldType):
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         assert isinstance(node, Mapping)
         if not 1 <= len(node.entries) <= MOST_FIELDS:
-            message = f"found {counted(len(node.entries), 'field')}, allowed are 1 to {MOST_FIELDS}"
+            message = f"found {counted(len(node.entries), 'field')}, expected 1 to {MOST_FIELDS}"
             notes.problem(node, key, message)
             return BAD
         read = [(name, _field(name, where, value, key, notes)) for name, (where, value) in node.entries.items()]
@@ -544,9 +544,7 @@ def _field(name: str, where: Node, value: Node, key: str, notes: ErrorNotes) -> 
     """Return the provider of a field; empty after reporting its errors."""
     path = f"{key}.{shown(name)[1:-1]}"
     if not re.fullmatch(_FIELD_NAME, name, re.ASCII):
-        notes.problem(
-            where, path, f"found a field {shown(name)}, allowed are letters, digits, dots, dashes, underscores"
-        )
+        notes.problem(where, path, f"found a field {shown(name)}, expected letters, digits, dots, dashes, underscores")
         return ""
     if not isinstance(value, Scalar) or value.empty:
         notes.refuse(value, path, "a provider such as uuid4 or pyint(1, 500)")
@@ -616,7 +614,7 @@ def _interceptors(fields: Fields, notes: ErrorNotes) -> tuple[Interceptor, ...]:
     for each in fields.get("interceptors", []):
         name = each.get("name", "")
         if name and any(name == other.name for other in made):
-            notes.problem(each.at("name"), each.path("name"), f"found {shown(name)} twice, allowed is once")
+            notes.problem(each.at("name"), each.path("name"), f"found {shown(name)} twice, expected once")
         made.append(Interceptor(name, each.get("adds", 0), each.get("fails", 0)))
     return tuple(made)
 
@@ -638,7 +636,7 @@ class Pattern(FieldType):
         try:
             re.compile(node.text)
         except (re.error, OverflowError) as error:
-            notes.problem(node, key, f"found {node.text!r}, allowed is a regular expression: {error}")
+            notes.problem(node, key, f"found {node.text!r}, expected a regular expression: {error}")
             return BAD
         return node.text
 
@@ -651,9 +649,9 @@ def racks(fields: Fields, notes: ErrorNotes) -> tuple[str, ...]:
     given = tuple(fields.get("racks", ()))
     members = fields.get("members", 1)
     if given and len(given) != members:
-        wrong = f"found {len(given)} racks for {members} members, allowed is one for each"
+        wrong = f"found {len(given)} racks for {members} members, expected one for each"
     elif given and "client.rack" in fields.get("config", {}):
-        wrong = "found racks and client.rack in config, allowed is one of them"
+        wrong = "found racks and client.rack in config, expected one of them"
     else:
         return given
     notes.problem(fields.at("racks"), fields.path("racks"), wrong)
@@ -666,9 +664,9 @@ def subscription(fields: Fields, profile: Profile, notes: ErrorNotes) -> tuple[t
     pattern = fields.get("pattern", "")
     wrong = ""
     if fields.given("topics") and fields.given("pattern"):
-        wrong = "found topics and a pattern, allowed is one of them"
+        wrong = "found topics and a pattern, expected one of them"
     elif not fields.given("topics") and not fields.given("pattern"):
-        wrong = "found neither topics nor a pattern, allowed is one of them"
+        wrong = "found neither topics nor a pattern, expected one of them"
     elif fields.given("pattern") and not fields.get("coordinated", True):
         wrong = "found a pattern with 'coordinated: false', allowed only if a coordinator assigns partitions"
     elif fields.given("pattern") and not profile.group_membership:

@@ -104,7 +104,7 @@ class Config(FieldType):
         values: dict[str, ConfigValue] = {}
         for name, (where, value) in node.entries.items():
             if not isinstance(value, Scalar) or value.empty:
-                notes.problem(value, f"{key}.{name}", f"found {found(value)}, allowed is a single value")
+                notes.problem(value, f"{key}.{name}", f"found {found(value)}, expected a single value")
                 continue
             try:
                 values[name] = check(self.scope, name, _typed(SCOPES[self.scope].get(name), value))
@@ -440,10 +440,10 @@ def _combined(fields: Fields, brokers: tuple[BrokerSpec, ...], kafka: str, notes
     known = [broker.id for broker in brokers]
     wrong = [broker for broker in given if broker not in known]
     if wrong:
-        message = f"found broker {wrong[0]}, allowed are {listed(list(map(str, known)), 'and')}"
+        message = f"found broker {wrong[0]}, expected {listed(list(map(str, known)), 'and')}"
         notes.problem(fields.at("controllers"), fields.path("controllers"), message)
     if len(set(given)) < len(given) or len(given) not in QUORUM_SIZES:
-        message = f"found {given}, allowed are 1, 3 or 5 brokers, each once"
+        message = f"found {given}, expected 1, 3 or 5 brokers, each once"
         notes.problem(fields.at("controllers"), fields.path("controllers"), message)
     return tuple(given)
 
@@ -478,7 +478,7 @@ def _brokers(fields: Fields, notes: ErrorNotes) -> tuple[BrokerSpec, ...]:
     for broker in given:
         number = broker.get("id")
         if number in brokers:
-            notes.problem(broker.at("id"), broker.path("id"), f"found broker {number} twice, allowed is once")
+            notes.problem(broker.at("id"), broker.path("id"), f"found broker {number} twice, expected once")
         elif number is not None:
             brokers[number] = BrokerSpec(number, broker.get("rack", ""))
     return tuple(brokers.values())
@@ -494,7 +494,7 @@ def build_topics(topics: list[Fields] | None, spec: ClusterSpec, notes: ErrorNot
         _check_placement(fields, notes)
         topic = _topic(fields, spec, notes)
         if topic.name in counts:
-            notes.problem(fields.at("name"), fields.path("name"), f"found {shown(topic.name)} twice, allowed is once")
+            notes.problem(fields.at("name"), fields.path("name"), f"found {shown(topic.name)} twice, expected once")
             continue
         _check_collision(topic.name, counts, fields, notes)
         broken = fields.bad("partitions") or fields.bad("placement")
@@ -527,9 +527,7 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: ErrorNotes) -> TopicSpec:
             notes.problem(fields.node, fields.key, message)
         replication = 1
     elif known and replication > len(spec.brokers):
-        message = (
-            f"found {replication} replicas, allowed are at most the cluster's {counted(len(spec.brokers), 'broker')}"
-        )
+        message = f"found {replication} replicas, expected at most the cluster's {counted(len(spec.brokers), 'broker')}"
         notes.problem(fields.at("replication"), fields.path("replication"), message)
     return TopicSpec(name, fields.get("partitions", 1), int(replication), (), config)
 
@@ -542,17 +540,17 @@ def _check_placement(fields: Fields, notes: ErrorNotes) -> None:
     node, path = fields.at("placement"), fields.path("placement")
     for i, row in enumerate(rows):
         if len(set(row)) != len(row):
-            notes.problem(node, f"{path}[{i + 1}]", f"found a broker twice in {row}, allowed is once in a partition")
+            notes.problem(node, f"{path}[{i + 1}]", f"found a broker twice in {row}, expected once in a partition")
         if len(row) != len(rows[0]):
             notes.problem(
                 node,
                 f"{path}[{i + 1}]",
-                f"found {counted(len(row), 'replica')}, allowed are {len(rows[0])} as in the first",
+                f"found {counted(len(row), 'replica')}, expected {len(rows[0])} as in the first",
             )
     for name, implied in (("partitions", len(rows)), ("replication", len(rows[0]))):
         value = fields.get(name)
         if value is not None and value != implied:
-            message = f"found {value}, allowed is {implied} as in the placement, or no value"
+            message = f"found {value}, expected {implied} as in the placement, or no value"
             notes.problem(fields.at(name), fields.path(name), message)
 
 
@@ -577,13 +575,13 @@ def build_clients(clients: Fields | None, spec: ClusterSpec, notes: ErrorNotes, 
         notes.facts = replace(notes.facts, groups=None if _names(groups) is None else counts)
     members = sum(fields.get("members", 1) for fields in groups)
     if clients is not None and members > MOST_CONSUMERS:
-        message = f"found {members} members in all groups together, allowed are at most {MOST_CONSUMERS}"
+        message = f"found {members} members in all groups together, expected at most {MOST_CONSUMERS}"
         notes.problem(clients.at("groups"), clients.path("groups"), message)
     seen: set[str] = set()
     for fields in [*producers, *groups]:
         name = fields.get("name")
         if name in seen:
-            message = f"found {shown(name)} twice, allowed is once among producers and groups"
+            message = f"found {shown(name)} twice, expected once among producers and groups"
             notes.problem(fields.at("name"), fields.path("name"), message)
         elif name is not None:
             seen.add(name)
@@ -655,11 +653,11 @@ def _instances(fields: Fields, profile: Profile, notes: ErrorNotes) -> tuple[str
     members = fields.get("members", 1)
     wrong = ""
     if instances and len(instances) != members:
-        wrong = f"found {len(instances)} instances for {members} members, allowed is one for each"
+        wrong = f"found {len(instances)} instances for {members} members, expected one for each"
     elif instances and not profile.static_members:
         wrong = f"found instances with Kafka {profile.version}, allowed since 2.3"
     elif instances and "group.instance.id" in fields.get("config", {}):
-        wrong = "found instances and group.instance.id in config, allowed is one of them"
+        wrong = "found instances and group.instance.id in config, expected one of them"
     if wrong:
         notes.problem(fields.at("instances"), fields.path("instances"), wrong)
     return instances

@@ -65,7 +65,7 @@ def read_expectations(node: Node, notes: ErrorNotes, *, manual: bool) -> tuple[E
         notes.refuse(node, "expect", "a list of conditions")
         return ()
     if len(node.items) > MAX_EXPECTATIONS:
-        notes.problem(node, "expect", f"found {len(node.items)} expectations, allowed are at most {MAX_EXPECTATIONS}")
+        notes.problem(node, "expect", f"found {len(node.items)} expectations, expected at most {MAX_EXPECTATIONS}")
         return ()
     read = (_read_one(item, item_key(item, f"expect[{i}]"), notes, manual) for i, item in enumerate(node.items, 1))
     return tuple(expectation for expectation in read if expectation is not None)
@@ -80,7 +80,7 @@ def _read_one(node: Node, key: str, notes: ErrorNotes, manual: bool) -> Expectat
         return None
     kinds = [kind for kind in RECORDS if kind in node.entries]
     if len(kinds) > 1:
-        notes.problem(node, key, f"found {listed(kinds, 'and')} together, allowed is one of them")
+        notes.problem(node, key, f"found {listed(kinds, 'and')} together, expected one of them")
         return None
     record = RECORDS[kinds[0]] if kinds else EVENTUALLY
     if not kinds and any(name not in EVENTUALLY.keys for name in node.entries):
@@ -157,7 +157,7 @@ def read_guards(fields: Fields | None, notes: ErrorNotes, *, manual: bool) -> Gu
     if not any(fields.given(name) for name in _LIMITS):
         if any(name not in GUARDS.keys for name in fields.node.entries):
             return None  # the error is the unknown key, which may be meant as a limit
-        notes.problem(fields.node, fields.key, f"found no limit, allowed are {listed(_LIMITS, 'and')}")
+        notes.problem(fields.node, fields.key, f"found no limit, expected {listed(_LIMITS)}")
         return None
     limits = Limits(
         fields.get("max_brokers_down", -1),
@@ -228,7 +228,7 @@ def read_storm(fields: Fields | None, notes: ErrorNotes, *, manual: bool) -> Sto
             low, high = value if isinstance(value, list) else (value, value)
             if low > high:
                 notes.problem(
-                    fields.at(name), fields.path(name), "found the larger value first, allowed is the smaller first"
+                    fields.at(name), fields.path(name), "found the larger value first, expected the smaller first"
                 )
             values[field] = (low, high)
     for name in ("faults", "without", "expected"):

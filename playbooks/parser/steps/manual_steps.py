@@ -93,7 +93,7 @@ class ByBroker(FieldType):
         for name, (where, value) in node.entries.items():
             kind = self.broker if BrokerId.is_one(name) else self.others.get(name)
             if kind is None:
-                notes.problem(where, key, f"found {shown(name)}, allowed is {allowed}")
+                notes.problem(where, key, f"found {shown(name)}, expected {allowed}")
                 return BAD
             wrong = notes.facts.wrong_broker(int(name)) if kind is self.broker else ""
             if wrong:
@@ -220,7 +220,7 @@ def settle_partitions(fields: Fields, partition: str | None, notes: ErrorNotes) 
             if notes.facts.topics is not None:
                 first = f"{next(iter(notes.facts.topics), 'orders')}-0"
                 why = "since there are several and the step names none"
-                message = f"found no partition, allowed is {{{first}: {{1: ...}}}}, {why}"
+                message = f"found no partition, expected {{{first}: {{1: ...}}}}, {why}"
                 notes.problem(fields.at("then"), fields.path("then"), message)
             return {}
         states = {name: states[""]}
@@ -386,10 +386,8 @@ def _check_replicas(verb: str, params: Fields, notes: ErrorNotes) -> None:
 def _check_names(params: Fields, notes: ErrorNotes) -> None:
     names, records = params.get("names"), params.get("records")
     if names is not None and records is not None and len(names) != records:
-        message = (
-            f"found {counted(len(names), 'name')}, allowed {'is' if records == 1 else 'are'} {records} as in records"
-        )
+        message = f"found {counted(len(names), 'name')}, expected {records} as in records"
         notes.problem(params.at("names"), params.path("names"), message)
     if names is not None and len(set(names)) != len(names):
         twice = listed(sorted({shown(name) for name in names if names.count(name) > 1}), "and")
-        notes.problem(params.at("names"), params.path("names"), f"found {twice} more than once, allowed is once")
+        notes.problem(params.at("names"), params.path("names"), f"found {twice} more than once, expected once")

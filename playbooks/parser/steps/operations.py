@@ -89,7 +89,7 @@ def check_reset(operation: Operation, fields: Fields, notes: ErrorNotes) -> None
         notes.problem(fields.at(scopes[0]), fields.path(scopes[0]), message)
     elif not fields.given("from_file") and len(scopes) != 1:
         found = f"{listed(scopes, 'and')} together" if scopes else "neither topics nor all_topics"
-        notes.problem(fields.node, fields.key, f"found {found}, allowed is one of topics or all_topics")
+        notes.problem(fields.node, fields.key, f"found {found}, expected one of topics or all_topics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Brokers(FieldType):
             return BAD
         twice = [broker for place, broker in enumerate(found) if broker in found[:place]]
         if twice:
-            notes.problem(node, key, f"found broker {twice[0]} twice, allowed is each broker once")
+            notes.problem(node, key, f"found broker {twice[0]} twice, expected each broker once")
             return BAD
         return tuple(found)
 
@@ -194,12 +194,12 @@ def check_operation(operation: Operation, fields: Fields, notes: ErrorNotes) -> 
     given = [name for name in operation.one_of if fields.given(name) and fields.get(name) is not False]
     if operation.one_of and len(given) != 1:
         found = listed(given, "and") + " together" if given else f"neither {listed(operation.one_of, 'nor')}"
-        notes.problem(fields.node, fields.key, f"found {found}, allowed is one of {listed(operation.one_of)}")
+        notes.problem(fields.node, fields.key, f"found {found}, expected one of {listed(operation.one_of)}")
     check_reset(operation, fields, notes)
     if operation.name == "reassign" and fields.given("brokers") == bool(fields.get("cancel", False)):
-        notes.problem(fields.node, fields.key, "allowed is either brokers to move to, or 'cancel: true'")
+        notes.problem(fields.node, fields.key, "expected either brokers to move to, or 'cancel: true'")
     if operation.param("set") is not None and not (fields.given("set") or fields.given("reset")):
-        notes.problem(fields.node, fields.key, "found nothing to change, allowed are set, reset or both")
+        notes.problem(fields.node, fields.key, "found nothing to change, expected set, reset or both")
     kafka = notes.facts.kafka
     if kafka is not None and not fields.given("refused") and not fields.given("kafka"):
         lacking = operation.unsupported_reason(Profile.of(kafka).number, "")

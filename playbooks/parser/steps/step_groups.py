@@ -100,7 +100,7 @@ def read_group(node: Mapping, key: str, notes: ErrorNotes, *, manual: bool) -> F
     """Return the keys of a group; report a verb beside them."""
     verbs = [name for name in node.entries if name in (MANUAL_VERBS if manual else TIMED_VERBS)]
     if verbs:
-        message = f"found {listed(verbs, 'and')} beside the steps of a group, allowed is one or the other"
+        message = f"found {listed(verbs, 'and')} beside the steps of a group, expected one or the other"
         notes.problem(node.entries[verbs[0]][0], f"{key}.{verbs[0]}", message)
         node = replace(node, entries={name: entry for name, entry in node.entries.items() if name not in verbs})
     fields: Fields = GROUP[manual].read(node, key, notes)
@@ -111,11 +111,11 @@ def read_rounds(fields: Fields, notes: ErrorNotes) -> GroupRounds:
     """Return the rounds of a group; one round of an unknown value if they have errors."""
     sound = not any(fields.bad(name) for name in ("repeat", "each", "as"))
     if fields.given("repeat") and fields.given("each"):
-        message = "found repeat and each together, allowed is one of them"
+        message = "found repeat and each together, expected one of them"
         notes.problem(fields.at("each"), fields.path("each"), message)
         sound = False
     elif not fields.given("repeat") and not fields.given("each"):
-        message = "found steps without a number of rounds, allowed is 'repeat: 3' or 'each: [a, b]' beside them"
+        message = "found steps without a number of rounds, expected 'repeat: 3' or 'each: [a, b]' beside them"
         notes.problem(fields.node, fields.key, message)
         sound = False
     node = fields.node
@@ -148,7 +148,7 @@ def read_steps(node: Node | None, notes: ErrorNotes, *, manual: bool) -> tuple[S
         notes.refuse(node, "steps", "a list of steps")
         return ()
     if len(node.items) > MAX_STEPS:
-        notes.problem(node, "steps", f"found {len(node.items)} steps, allowed are at most {MAX_STEPS}")
+        notes.problem(node, "steps", f"found {len(node.items)} steps, expected at most {MAX_STEPS}")
         return ()
     reader = _Reader(notes, manual=manual)
     reader.read_list(node, "steps", "", ())

@@ -50,7 +50,7 @@ class Target(FieldType):
             notes.refuse(node, key, "a target such as leader(orders-0), broker(2) or all")
             return BAD
         if len(node.text) > LONGEST:
-            notes.problem(node, key, f"found {len(node.text)} characters, allowed are at most {LONGEST}")
+            notes.problem(node, key, f"found {len(node.text)} characters, expected at most {LONGEST}")
             return BAD
         try:
             selector = parse(node.text)
@@ -65,7 +65,7 @@ class Target(FieldType):
     def _problems(self, selector: Selector, facts: PlaybookNames) -> Iterator[tuple[int, str]]:
         """Yield the errors of a selector with their columns, from 0."""
         if selector.kind == LINK and not self.sides:
-            yield selector.column, f"found {LINK}, which has two sides; allowed are {ACCEPTS[self.accepts]}"
+            yield selector.column, f"found {LINK}, which has two sides; expected {ACCEPTS[self.accepts]}"
         one = selector.parts[0] if selector.kind == LINK else selector
         for part in _walked(selector):
             if not (part.parts or part.inner):
@@ -79,7 +79,7 @@ class Target(FieldType):
                 yield _first(part).column, wrong
         most = _most(one, facts)
         if most is not None and most < self.at_least:
-            yield _first(one).column, f"found {one}, allowed are {self.at_least} nodes or more: it matches fewer"
+            yield _first(one).column, f"found {one}, expected {self.at_least} nodes or more: it matches fewer"
 
     def _schema(self) -> Schema:
         return {"type": "string", "minLength": 1}
@@ -88,7 +88,7 @@ class Target(FieldType):
 def check_sides(fields: Fields, notes: ErrorNotes) -> None:
     """Report a step that gives the other side of its links twice, in its target and beside it."""
     if parse(fields.get("target", "all")).kind == LINK:
-        message = f"found the other side twice, allowed is a target of one side, or {LINK} alone"
+        message = f"found the other side twice, expected a target of one side, or {LINK} alone"
         notes.problem(fields.at(OTHER_SIDE), fields.path(OTHER_SIDE), message)
 
 
@@ -139,14 +139,14 @@ def _wrong_count(selector: Selector, facts: PlaybookNames) -> str:
         return ""
     most = _most_drawn_from(selector, facts)
     if selector.kind == "minority" and most is not None and most < 3:
-        return f"found {selector} of at most {most}, which matches none; allowed is one of 3 or more"
+        return f"found {selector} of at most {most}, which matches none; expected one of 3 or more"
     if selector.kind != "random" or selector.inner is None:
         return ""
     if selector.count < 1:
-        return f"found random({selector.count}, ...), allowed is 1 or more"
+        return f"found random({selector.count}, ...), expected 1 or more"
     if most is None or selector.count <= most:
         return ""
-    allowed = f"allowed are 1 to {most}" if most > 1 else "allowed is 1"
+    allowed = f"expected 1 to {most}" if most > 1 else "expected 1"
     return f"found {selector.count} selected from {selector.inner}, {allowed}: it never matches more"
 
 
@@ -206,11 +206,11 @@ def _wrong_client(name: str, facts: PlaybookNames) -> str:
     group, slash, number = name.rpartition("/")
     if not slash or group not in facts.groups:
         known = [*facts.producers, *(f"{known}/0" for known in facts.groups), ADMIN]
-        return f"found the client {shown(name)}, allowed are {listed(known)}"
+        return f"found the client {shown(name)}, expected {listed(known)}"
     members = facts.groups[group]
     if members is None or (number.isascii() and number.isdigit() and int(number[:9]) < members):
         return ""
-    return f"found the client {shown(name)}, allowed are {group}/0 to {group}/{members - 1}"
+    return f"found the client {shown(name)}, expected {group}/0 to {group}/{members - 1}"
 
 
 def _unfit(selector: Selector, accepts: str, facts: PlaybookNames) -> Iterator[tuple[int, str]]:
@@ -239,17 +239,17 @@ def _unfit_client(leaf: Selector, accepts: str, facts: PlaybookNames) -> str:
     if leaf.kind not in ("client", "clients", "producers", "consumers", "members"):
         if accepts not in ("clients", "consumers", "producers"):
             return ""
-        return f"found {shown(leaf.kind)}, which are not clients; allowed are {ACCEPTS[accepts]}"
+        return f"found {shown(leaf.kind)}, which are not clients; expected {ACCEPTS[accepts]}"
     if accepts in ("brokers", "controllers", "plane"):
-        return f"found a client, allowed are {ACCEPTS[accepts]}"
+        return f"found a client, expected {ACCEPTS[accepts]}"
     if leaf.argument == ADMIN and accepts != "nodes":
-        return f"found the administrator's client, allowed are {ACCEPTS[accepts]}"
+        return f"found the administrator's client, expected {ACCEPTS[accepts]}"
     produces = leaf.kind in ("clients", "producers") and facts.producers != ()
     if accepts == "consumers" and (produces or leaf.argument in (facts.producers or ())):
-        return "found a producer, allowed are consumers"
+        return "found a producer, expected consumers"
     consumes = leaf.kind in ("members", "consumers") or (leaf.kind == "clients" and bool(facts.groups))
     if accepts == "producers" and (consumes or (leaf.kind == "client" and "/" in leaf.argument)):
-        return "found a consumer, allowed are producers"
+        return "found a consumer, expected producers"
     return ""
 
 
@@ -258,8 +258,8 @@ def _unfit_node(leaf: Selector, accepts: str, facts: PlaybookNames) -> str:
     if accepts not in ("brokers", "hosts"):
         return ""
     if leaf.kind in ("zookeeper", "zookeepers"):
-        return f"found a ZooKeeper server, allowed are {ACCEPTS[accepts]}"
+        return f"found a ZooKeeper server, expected {ACCEPTS[accepts]}"
     own = facts.mode is not None and not facts.controllers_are_brokers
     if own and leaf.kind in ("controller", "controllers"):
-        return f"found the {leaf.kind}, allowed are {ACCEPTS[accepts]}; here controllers have their own processes"
+        return f"found the {leaf.kind}, expected {ACCEPTS[accepts]}; here controllers have their own processes"
     return ""

@@ -81,10 +81,10 @@ def target_of(name: str, fields: Fields, notes: ErrorNotes) -> str:
     if not may_name_broker(name):
         return str(fields.get("target", ""))
     if fields.given("target") and fields.given("broker"):
-        message = "found target and broker together, allowed is one of them"
+        message = "found target and broker together, expected one of them"
         notes.problem(fields.at("broker"), fields.path("broker"), message)
     elif not fields.given("target") and not fields.given("broker"):
-        notes.problem(fields.node, fields.key, "found neither target nor broker, allowed is one of them")
+        notes.problem(fields.node, fields.key, "found neither target nor broker, expected one of them")
     broker = fields.get("broker")
     return f"broker({broker})" if broker is not None else str(fields.get("target", ""))
 
@@ -270,7 +270,7 @@ class TimedSteps:
         given = [name for name in ("at", "after", "when") if fields.given(name)]
         for name in given[1:]:
             notes.problem(
-                fields.at(name), fields.path(name), f"found {listed(given, 'and')} together, allowed is one of them"
+                fields.at(name), fields.path(name), f"found {listed(given, 'and')} together, expected one of them"
             )
         if fields.given("within") and "when" not in given:
             message = "found a time limit without a condition, allowed beside 'when' only"
@@ -285,7 +285,7 @@ class TimedSteps:
             at_us = fields.get("at", floor_us)
             if at_us < floor_us:
                 earliest = f"{duration_text(floor_us)} or later, as in the step before"
-                message = f"found {duration_text(at_us)}, allowed is {earliest}"
+                message = f"found {duration_text(at_us)}, expected {earliest}"
                 notes.problem(fields.at("at"), fields.path("at"), message)
             self._at_us[-1] = max(at_us, floor_us)
             return Trigger("at", at_us, since_round=len(self._at_us) - 1, executed=fields.get("executed", -1))
@@ -312,7 +312,7 @@ def the_verb(
     if len(given) == 1:
         return given[0]
     if given:
-        message = f"found the verbs {listed(given, 'and')} together, allowed is one in a step"
+        message = f"found the verbs {listed(given, 'and')} together, expected one in a step"
         notes.problem(node.entries[given[1]][0], key, message)
         return None
     unknown = [where for name, (where, _) in node.entries.items() if name not in known and name != "note"]
@@ -324,9 +324,9 @@ def the_verb(
         else:
             hint = nearest(where.text, [*verbs, *known])
             message = f"found an unknown key {shown(where.text)} in a step without a verb"
-            notes.problem(where, key, f"{message}, allowed is one of {listed(verbs)}{hint}")
+            notes.problem(where, key, f"{message}, expected one of {listed(verbs)}{hint}")
     if not unknown:
-        notes.problem(node, key, f"found no verb, allowed is one of {listed(verbs)}")
+        notes.problem(node, key, f"found no verb, expected one of {listed(verbs)}")
     return None
 
 

@@ -88,19 +88,19 @@ def run_ask(request: AskRequest) -> int:
 def _ask(request: AskRequest) -> int:
     at, horizon_us, stall_us = _at(request.at), _span("--for", request.horizon), _span("--stall", request.stall)
     if 0 <= horizon_us < _SHORTEST_US:
-        raise _AskError(f"--for: found {request.horizon}, allowed is 1s or more")
+        raise _AskError(f"--for: found {request.horizon}, expected 1s or more")
     if request.question and request.steps is not None:
-        raise _AskError("found a question and --steps together, allowed is one of them")
+        raise _AskError("found a question and --steps together, expected one of them")
     named = request.witness is not None and not request.witness.is_dir()
     if request.witness is not None and (
         request.no_witness or (named and request.witness.exists() and not request.force)
     ):
-        together = "found --witness and --no-witness together, allowed is one of them"
+        together = "found --witness and --no-witness together, expected one of them"
         there = f"--witness: {request.witness} already exists; --force overwrites it"
         raise _AskError(together if request.no_witness else there)
     if named and request.witness is not None and not os.access(request.witness.parent, os.W_OK | os.X_OK):
         allowed = "a file in an existing, writable directory"
-        raise _AskError(f"--witness: found {request.witness}, allowed is {allowed}")
+        raise _AskError(f"--witness: found {request.witness}, expected {allowed}")
     steps = (read_text(request.steps), str(request.steps)) if request.steps is not None else None
     console = stderr_console()
     with ProgressLine(console) as progress_line:
@@ -187,7 +187,7 @@ def _at(text: str | None) -> TimePoint:
     try:
         return TimePoint(us=duration_us(text))
     except UnitError:
-        raise _AskError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}, or a number of events") from None
+        raise _AskError(f"--at: found {text!r}, expected {DURATION_ALLOWED}, or a number of events") from None
 
 
 def _span(option: str, text: str | None) -> int:
@@ -196,4 +196,4 @@ def _span(option: str, text: str | None) -> int:
     try:
         return duration_us(text)
     except UnitError as error:
-        raise _AskError(f"{option}: found {text!r}, allowed is {error}") from None
+        raise _AskError(f"{option}: found {text!r}, expected {error}") from None

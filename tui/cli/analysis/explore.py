@@ -118,7 +118,7 @@ def _asked(request: ExploreRequest) -> Exploration:
     for name, value in request.bounds.items():
         low, high = LIMITS[name]
         if not low <= value <= high:
-            raise _BoundError(f"--{name.replace('_', '-')}: found {value}, allowed are {low} to {high}")
+            raise _BoundError(f"--{name.replace('_', '-')}: found {value}, expected {low} to {high}")
     profile = exploration.profile if request.kafka is None else Profile.of(request.kafka)
     if exploration.as_module and not profile.kip_320:
         raise _BoundError(f"--kafka with as_module: {OLDER.format(profile.version)}")

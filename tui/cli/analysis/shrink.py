@@ -265,11 +265,11 @@ def _origin(request: ShrinkRequest, tell: Callable[[str], None]) -> ShrinkSource
 def _out(request: ShrinkRequest, origin: ShrinkSource) -> Path:
     out = request.out or Path(f"{origin.playbook.name.removesuffix(SUFFIX)}{SUFFIX}.yaml")
     if out.is_dir():
-        raise _ShrinkInputError(f"--out: {out} is a directory, allowed is a file")
+        raise _ShrinkInputError(f"--out: {out} is a directory, expected a file")
     if out.exists() and not request.force and not request.resume:
         raise _ShrinkInputError(f"--out: {out} already exists; --force overwrites it")
     if not os.access(out.parent, os.W_OK | os.X_OK):
-        raise _ShrinkInputError(f"--out: found {out}, allowed is a file in an existing, writable directory")
+        raise _ShrinkInputError(f"--out: found {out}, expected a file in an existing, writable directory")
     return out
 
 
@@ -294,4 +294,4 @@ def _budget(text: str) -> Budget:
     try:
         return Budget(until=time.monotonic() + duration_us(text) / 1_000_000)
     except UnitError as error:
-        raise _ShrinkInputError(f"--budget: found {text!r}, allowed is a number of runs, or {error}") from None
+        raise _ShrinkInputError(f"--budget: found {text!r}, expected a number of runs, or {error}") from None

@@ -277,16 +277,16 @@ def _there(source: str) -> str:
 
 def _storm(request: StormRequest) -> int:
     if request.out is not None and request.resume is not None:
-        raise _StormError("found --out and --resume together, allowed is one of them")
+        raise _StormError("found --out and --resume together, expected one of them")
     if refused := engine_error(
         request.engine, request.master, request.memory, workers="--workers" if request.workers else ""
     ):
         raise _StormError(refused)
     if request.resume is not None and not (request.resume / "campaign.json").is_file():
-        raise _StormError(f"--resume: found {request.resume}, allowed is the directory of a campaign")
+        raise _StormError(f"--resume: found {request.resume}, expected the directory of a campaign")
     chosen = choose(_there(request.source), request.seed, settings_of(request.settings))
     if chosen.playbook.spec.manual:
-        raise _StormError(f"{chosen.playbook.path}: found 'stepping: manual', allowed is a playbook in virtual time")
+        raise _StormError(f"{chosen.playbook.path}: found 'stepping: manual', expected a playbook in virtual time")
     plan = plan_of(chosen.playbook, chosen.seed, keep_steps=request.keep_steps, vary=not request.no_vary)
     name = chosen.playbook.name
     if request.show is not None:

@@ -50,10 +50,10 @@ def faults(name: str | None, *, family: str | None = None, json: bool = False) -
         return BAD_INPUT
     name = None if name is None else canonical_name(name)
     if family is not None and family not in FAMILIES:
-        print_error(f"--family: found {shown(family)}, allowed is {listed(FAMILIES)}{nearest(family, FAMILIES)}")
+        print_error(f"--family: found {shown(family)}, expected {listed(FAMILIES)}{nearest(family, FAMILIES)}")
         return BAD_INPUT
     if name is not None and family is not None:
-        print_error("found a name and --family together, allowed is one of them")
+        print_error("found a name and --family together, expected one of them")
         return BAD_INPUT
     chosen = [fault for fault in CATALOGUE.values() if name in (None, fault.name) and family in (None, fault.family)]
     if json:

@@ -132,16 +132,16 @@ def _problem(wanted: LibraryOptions) -> str:
     if wanted.name is not None and wanted.name not in known:
         return f"no bundled playbook {shown(wanted.name)}{nearest(wanted.name, known)}; see: floodmark library"
     if wanted.name is not None and (wanted.tag is not None or wanted.kafka is not None):
-        return f"found a name and {'--kafka' if wanted.tag is None else '--tag'} together, allowed is one of them"
+        return f"found a name and {'--kafka' if wanted.tag is None else '--tag'} together, expected one of them"
     if wanted.yaml and wanted.json:
-        return "found --yaml and --json together, allowed is one of them"
+        return "found --yaml and --json together, expected one of them"
     if wanted.yaml and wanted.name is None:
         return "--yaml: found no name, required is the name of one playbook: floodmark library NAME --yaml"
     if wanted.tag is not None and wanted.tag not in (*THEMES, *TAGS):
         tags = (*THEMES, *TAGS)
-        return f"--tag: found {shown(wanted.tag)}, allowed is {listed(tags)}{nearest(wanted.tag, tags)}"
+        return f"--tag: found {shown(wanted.tag)}, expected {listed(tags)}{nearest(wanted.tag, tags)}"
     if wanted.kafka is not None and wanted.kafka not in PROFILE_VERSIONS:
-        found = f"--kafka: found {shown(wanted.kafka)}, allowed is {listed(PROFILE_VERSIONS)}"
+        found = f"--kafka: found {shown(wanted.kafka)}, expected {listed(PROFILE_VERSIONS)}"
         return found + nearest(wanted.kafka, PROFILE_VERSIONS)
     return ""
 
@@ -354,7 +354,7 @@ def _files(path: str) -> Iterator[str | PlaybookError]:
     for problem in problems:
         yield PlaybookError([problem])
     if not found and not problems:
-        message = f"found a folder without playbooks, allowed is one with files {' or '.join(SUFFIXES)} in it"
+        message = f"found a folder without playbooks, expected one with files {' or '.join(SUFFIXES)} in it"
         yield PlaybookError([Problem(path, 1, 1, "", message)])
 
 

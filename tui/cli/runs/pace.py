@@ -20,13 +20,13 @@ def speed_is_valid(speed: float, chosen: Sequence[PlaybookChoice], files: int, j
     """Return whether ``--speed`` is valid with the other options; prints each conflict."""
     wrong = []
     if not SLOWEST <= speed <= FASTEST:
-        wrong.append(f"found {speed:g}, allowed are {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
+        wrong.append(f"found {speed:g}, expected {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
     if dry:
-        wrong.append("found --dry-run too, allowed is one of them: a dry run prints as fast as it can")
+        wrong.append("found --dry-run too, expected one of them: a dry run prints as fast as it can")
     if jobs is not None and jobs > 1:
-        wrong.append(f"found --jobs {jobs} too, allowed is one of them: only one session can be watched")
+        wrong.append(f"found --jobs {jobs} too, expected one of them: only one session can be watched")
     if files > 1:
-        wrong.append(f"found {files} playbooks, allowed is one: only one session can be watched at a time")
+        wrong.append(f"found {files} playbooks, expected one: only one session can be watched at a time")
     wrong += [
         f"{each.playbook.path}: a manual playbook has no clock, so it has no speed"
         for each in chosen

@@ -76,7 +76,7 @@ def _joined(
 ) -> tuple[Grid, GridNodes]:
     axis, where = added
     if any(axis.name == name for case in grid.cases for name, _value in case):
-        notes.problem(where.whole, axis.name, "found an axis that the playbook's cases set already; allowed is another")
+        notes.problem(where.whole, axis.name, "found an axis that the playbook's cases set already; expected another")
         return grid, places
     return grid.with_axis(axis), replace(places, axes={**places.axes, **where.axes})
 
@@ -102,7 +102,7 @@ def repeated(chosen: PlaybookChoice, times: int | None, *, kept: bool) -> Playbo
     if grid.size > most:
         more = "" if kept else f", and {thousands(MOST_KEPT)} with --engine"
         found = f"--repeat: found {times}, which makes {counted(grid.size, 'cell')}"
-        raise SettingError(f"{found}, allowed are at most {thousands(most)}{more}")
+        raise SettingError(f"{found}, expected at most {thousands(most)}{more}")
     return replace(chosen, playbook=replace(playbook, grid=grid))
 
 
@@ -128,15 +128,15 @@ def refusals(asked: GridOptions, chosen: Sequence[PlaybookChoice]) -> list[str]:
     if asked.seed is not None and own_seeds and not alone:
         errors.append(f"--seed: found {asked.seed}, but the grid of {chosen[0].playbook.path} has an axis of seeds")
     if asked.makers:
-        errors += [f"found {asked.makers[0]} and {option} together, allowed is one of them" for option in asked.beside]
+        errors += [f"found {asked.makers[0]} and {option} together, expected one of them" for option in asked.beside]
         if len(chosen) > 1:
-            errors.append(f"{asked.makers[0]}: found {len(chosen)} playbooks, allowed is one: each has its own grid")
+            errors.append(f"{asked.makers[0]}: found {len(chosen)} playbooks, expected one: each has its own grid")
     elif asked.engine and len(chosen) > 1:
-        errors.append(f"--engine: found {len(chosen)} playbooks, allowed is one with a grid")
+        errors.append(f"--engine: found {len(chosen)} playbooks, expected one with a grid")
     elif asked.engine and chosen and grid is None:
-        errors.append(f"--engine: {chosen[0].playbook.path} has no grid, allowed is one: --vary or --repeat makes it")
+        errors.append(f"--engine: {chosen[0].playbook.path} has no grid, expected one: --vary or --repeat makes it")
     elif asked.engine and alone:
-        errors += [f"found --engine and {option} together, allowed is one of them" for option in asked.beside]
+        errors += [f"found --engine and {option} together, expected one of them" for option in asked.beside]
     elif grid is not None and not alone:
         why = f"{chosen[0].playbook.path}: its grid runs many sessions at a time; --no-vary runs it once"
         errors += [f"{option}: {why}" for option in asked.beside]
@@ -284,7 +284,7 @@ def _until(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> int | None:
     try:
         until_us = duration_us(request.until)
     except UnitError as error:
-        allowed = f"allowed is {error}" if str(error).startswith("a ") else str(error)
+        allowed = f"expected {error}" if str(error).startswith("a ") else str(error)
         print_error(f"--until: found {request.until!r}, {allowed}")
         until_us = None
     manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
@@ -297,12 +297,12 @@ def _fits_together(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> boo
     """Return whether no option conflicts with another; prints the first conflict."""
     if request.plain and (request.jobs or 1) > 1:
         print_error(
-            f"found --plain and --jobs {request.jobs} together, allowed is --plain with one job: "
+            f"found --plain and --jobs {request.jobs} together, expected --plain with one job: "
             "it prints the events of one session at a time"
         )
         return False
     if request.json and request.markdown == STDOUT:
-        print_error("found --json and --markdown - together, allowed is one of them on stdout")
+        print_error("found --json and --markdown - together, expected one of them on stdout")
         return False
     return not request.dry_run or _can_be_dry(request, chosen)
 
@@ -326,7 +326,7 @@ def _grids_fit(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     refused = engine_error(request.engine, request.master, request.memory, workers="--jobs" if request.jobs else "")
     messages += [refused] if refused else []
     if request.engine is not None and request.fail_fast:
-        messages.append("found --engine and --fail-fast together, allowed is one of them: a campaign runs every cell")
+        messages.append("found --engine and --fail-fast together, expected one of them: a campaign runs every cell")
     for line in messages:
         print_error(line)
     return not messages
@@ -344,7 +344,7 @@ def _can_be_dry(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     }
     given = [option for option, is_given in beside.items() if is_given]
     for option in given:
-        print_error(f"found --dry-run and {option} together, allowed is one of them: a dry run records nothing")
+        print_error(f"found --dry-run and {option} together, expected one of them: a dry run records nothing")
     manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
     for path in manual:
         print_error(f"--dry-run: {path}: a manual playbook injects no faults, so there is no impact to predict")

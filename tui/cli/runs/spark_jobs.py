@@ -172,7 +172,7 @@ def _formats_known(text: str | None) -> bool:
     if names and unknown is None:
         return True
     found = "nothing" if unknown is None else repr(unknown)
-    print_error(f"--format: found {found}, allowed are {', '.join(FORMATS)}")
+    print_error(f"--format: found {found}, expected {', '.join(FORMATS)}")
     return False
 
 
@@ -212,7 +212,7 @@ def engine_error(engine: str | None, master: str | None, memory: str | None, *, 
     ``workers`` is the name of the given option for the number of processes, empty if none is given.
     """
     if engine is not None and engine not in ENGINES:
-        return f"--engine: found {engine!r}, allowed are {', '.join(ENGINES)}{nearest(engine, ENGINES)}"
+        return f"--engine: found {engine!r}, expected {', '.join(ENGINES)}{nearest(engine, ENGINES)}"
     given = [name for name, value in (("--master", master), ("--memory", memory)) if value is not None]
     if engine != SPARK and given:
         beside = "without --engine" if engine is None else f"with --engine {engine}"
@@ -220,7 +220,7 @@ def engine_error(engine: str | None, master: str | None, memory: str | None, *, 
     if memory is not None and _HEAP.fullmatch(memory) is None:
         return f"--memory: found {memory!r}, expected megabytes or gigabytes, such as 800m or 4g"
     if engine == SPARK and workers:
-        return f"found {workers} with --engine spark, allowed is --master, such as local[4] or spark://host:7077"
+        return f"found {workers} with --engine spark, expected --master, such as local[4] or spark://host:7077"
     return ""
 
 

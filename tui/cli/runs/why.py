@@ -165,7 +165,7 @@ def _at(text: str | None) -> int:
     try:
         return duration_us(text)
     except UnitError:
-        raise WhyError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}") from None
+        raise WhyError(f"--at: found {text!r}, expected {DURATION_ALLOWED}") from None
 
 
 def _case(request: WhyRequest, console: Console, progress_line: ProgressLine) -> SessionCase:

@@ -252,7 +252,7 @@ Lines = SimpleQueue[str | None]
 def open_plain(playbook: str | None, *, seed: int | None, out: Path | None, speed: float, fsync: Fsync) -> int:
     """Print a live session until stdin ends or ``quit``; return 0 sealed, 2 bad input, 70 internal, 130 interrupted."""
     if not SLOWEST <= speed <= FASTEST:
-        print_error(f"--speed: found {speed:g}, allowed are {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
+        print_error(f"--speed: found {speed:g}, expected {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
         return BAD_INPUT
     session = begin_live(playbook or SANDBOX, seed=seed, parent=out or sessions_root(), fsync=fsync)
     if session is None:

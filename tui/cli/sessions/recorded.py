@@ -98,13 +98,13 @@ def export_summary(exported: Exported) -> str:
 def _refused(request: Export) -> str:
     """Return the error in the options; empty if they are valid."""
     if request.name is not None and request.bundle:
-        return "found --name and --bundle together, allowed is one of them: a bundle keeps the session's name"
+        return "found --name and --bundle together, expected one of them: a bundle keeps the session's name"
     if request.name is not None and not re.fullmatch(NAME_PATTERN, request.name, re.ASCII):
-        return f"--name: found {shown(request.name)}, allowed is {NAME.allowed}"
+        return f"--name: found {shown(request.name)}, expected {NAME.allowed}"
     if request.out is None:
         return ""
     if request.out.is_dir():
-        return f"-o: {request.out} is a directory, allowed is a file"
+        return f"-o: {request.out} is a directory, expected a file"
     if request.out.exists() and not request.force:
         return f"-o: {request.out} already exists; --force overwrites it"
     return ""

@@ -120,7 +120,7 @@ def _check_host(host: str) -> None:
     try:
         address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError:
-        raise ValueError(f"--host: found {host}, allowed is an address such as 127.0.0.1") from None
+        raise ValueError(f"--host: found {host}, expected an address such as 127.0.0.1") from None
     if not address.is_loopback:
         print_line(
             stderr_console(),
