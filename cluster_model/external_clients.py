@@ -120,11 +120,11 @@ class ProduceTracker:
         else:
             self._emit(RecordsAcked(now, client, partition, attempt.first, count, 0, broker, -1, -1, 0, -1))
         origin = attempt.first - request.sequence if idempotent else 0
-        return request._replace(correlation=token, sequence=attempt.first, origin=origin)
+        return request._replace(correlation_id=token, sequence=attempt.first, origin=origin)
 
     def answered(self, now: int, broker: int, response: ProduceResponse) -> None:
         """Record a broker's produce response."""
-        _broker, attempt = self._in_flight.pop(response.correlation, (broker, None))
+        _broker, attempt = self._in_flight.pop(response.correlation_id, (broker, None))
         if attempt is None:
             return
         if response.error and response.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
@@ -419,7 +419,7 @@ class ExternalClients:
                 self._port.send(broker, message)
                 return token
         else:
-            message = request._replace(correlation=token)
+            message = request._replace(correlation_id=token)
             if isinstance(request, FetchRequest):
                 self.settings.reads(client, committed_only=bool(request.isolation))
             elif isinstance(request, JoinGroupRequest) or _joins(request):
@@ -443,7 +443,7 @@ class ExternalClients:
 
     def receive(self, source: int, message: Any) -> None:
         """Handle a response; one that nothing waits for is ignored, unless it makes the broker close the connection."""
-        token = message.correlation
+        token = message.correlation_id
         pending = self._pending.pop(token, None)
         if pending is not None:
             self._record(source, pending, message)

@@ -370,7 +370,7 @@ class LostResponses:
         if (
             isinstance(message, ProduceResponse)
             and not message.error
-            and self._producer.is_in_flight(message.correlation)
+            and self._producer.is_in_flight(message.correlation_id)
             and self._loses(message.partition)
         ):
             self._node.on_disconnect(source)

@@ -13,12 +13,12 @@ from faults.declarations.fault import (
     ACCEPTS,
     Action,
     ActiveFault,
-    Aim,
     Behaviour,
     ExpectedImpact,
     Fault,
     FaultError,
     NoTargetError,
+    ResolvedTarget,
 )
 from faults.declarations.operation import default_action
 from faults.declarations.parameters import details, with_defaults
@@ -70,7 +70,7 @@ class FaultInjector:
         return self._cluster
 
     def _count(self, name: str) -> int:
-        return sum(name in ("", injury.fault) for injury in self._active.values())
+        return sum(name in ("", active_fault.fault) for active_fault in self._active.values())
 
     def inject(self, action: Action) -> int:
         """Inject a fault and return its number; 0 if it was skipped.
@@ -86,7 +86,7 @@ class FaultInjector:
         if self.on_inject is not None:
             self.on_inject(action)
         try:
-            aim = self._admitted(fault, action)
+            resolved = self._admitted(fault, action)
         except NoTargetError as error:
             if not action.if_any:
                 raise
@@ -96,20 +96,20 @@ class FaultInjector:
         number = self._next
         self._next += 1
         cluster = self._cluster
-        until_us = cluster.now_us + aim.for_us if aim.for_us >= 0 else -1
-        detail = details(fault, aim.params, {text: self._names(nodes) for text, nodes in self._resolved.items()})
-        injury = ActiveFault(
-            number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail
+        until_us = cluster.now_us + resolved.for_us if resolved.for_us >= 0 else -1
+        detail = details(fault, resolved.params, {text: self._names(nodes) for text, nodes in self._resolved.items()})
+        active_fault = ActiveFault(
+            number, fault.name, resolved.nodes, dict(resolved.params), resolved.links, cluster.now_us, until_us, detail
         )
-        cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(aim.nodes), until_us, detail))
+        cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(resolved.nodes), until_us, detail))
         if fault.is_lasting:
-            self._active[number] = injury
-        fault.behaviour.apply(self, injury)
+            self._active[number] = active_fault
+        fault.behaviour.apply(self, active_fault)
         if until_us >= 0:
             cluster.call_at(until_us, number)
         return number
 
-    def _aim(self, fault: Fault, action: Action) -> Aim:
+    def _aim(self, fault: Fault, action: Action) -> ResolvedTarget:
         """Determine what the fault affects.
 
         It may advance the random stream; the caller restores the stream if the fault is not injected.
@@ -131,22 +131,22 @@ class FaultInjector:
                 code="too_few_targets",
             )
         for_us = action.for_us if fault.is_lasting else -1
-        aim = replace(fault.behaviour.resolve(self, Aim(nodes, params)), for_us=for_us)
-        fault.behaviour.check(self, aim)
-        return aim
+        resolved = replace(fault.behaviour.resolve(self, ResolvedTarget(nodes, params)), for_us=for_us)
+        fault.behaviour.check(self, resolved)
+        return resolved
 
-    def _admitted(self, fault: Fault, action: Action) -> Aim:
+    def _admitted(self, fault: Fault, action: Action) -> ResolvedTarget:
         """Determine what the fault affects, if the guardrails allow it. A refusal restores the random stream."""
         stream = self._cluster.stream(TARGET_STREAM)
         position = stream.position
         try:
-            aim = self._aim(fault, action)
+            resolved = self._aim(fault, action)
             if self.guards is not None:
-                self.guards.admit(fault, self._names(aim.nodes), fault.behaviour.predict(self._cluster, aim))
+                self.guards.admit(fault, self._names(resolved.nodes), fault.behaviour.predict(self._cluster, resolved))
         except FaultError:
             stream.position = position
             raise
-        return aim
+        return resolved
 
     def _refuse_mode(self, fault: Fault) -> None:
         mode = "kraft" if self._cluster.profile.kraft else "zookeeper"
@@ -175,23 +175,23 @@ class FaultInjector:
             raise FaultError(f"target {text!r}: {error}", code=error.code) from None
         return found
 
-    def schedule(self, injury: ActiveFault, after_us: int) -> None:
+    def schedule(self, active_fault: ActiveFault, after_us: int) -> None:
         """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
-        self._cluster.call_at(self._cluster.now_us + after_us, FIRST_WAKE_TOKEN + injury.id)
+        self._cluster.call_at(self._cluster.now_us + after_us, FIRST_WAKE_TOKEN + active_fault.id)
 
-    def pause(self, injury: ActiveFault, node: int) -> None:
+    def pause(self, active_fault: ActiveFault, node: int) -> None:
         """Pause a process; it stays paused as long as any fault pauses it."""
         held = self._paused_by.get(node, ())
-        self._paused_by[node] = (*held, injury.id)
+        self._paused_by[node] = (*held, active_fault.id)
         if self._cluster.state_of(node) is ProcessState.RUNNING:
             self._cluster.pause(node)
 
-    def unpause(self, injury: ActiveFault, node: int) -> None:
+    def unpause(self, active_fault: ActiveFault, node: int) -> None:
         """Undo :meth:`pause` for this fault."""
         held = self._paused_by.get(node, ())
-        if injury.id not in held:
+        if active_fault.id not in held:
             return
-        left = tuple(each for each in held if each != injury.id)
+        left = tuple(each for each in held if each != active_fault.id)
         if left:
             self._paused_by[node] = left
             return
@@ -202,39 +202,41 @@ class FaultInjector:
     def release_process(self, node: int) -> None:
         """Remove a process that is about to end from the faults that pause or are ending it."""
         self._paused_by.pop(node, None)
-        self._leave(node, lambda behaviour, injury: behaviour.holds(injury))
+        self._leave(node, lambda behaviour, active_fault: behaviour.holds(active_fault))
 
     def restart(self, node: int) -> None:
         """Start a process that is down, and remove it from the faults that had ended it."""
         self._paused_by.pop(node, None)
-        self._leave(node, lambda behaviour, injury: behaviour.ends(injury))
+        self._leave(node, lambda behaviour, active_fault: behaviour.ends(active_fault))
         self._cluster.restart(node)
 
     def _leave(self, node: int, which: Callable[[Behaviour, ActiveFault], bool]) -> None:
         """Remove a node from the faults for which ``which`` is true; the fault continues on its other nodes."""
-        for injury in tuple(self._active.values()):
-            if node in injury.nodes and which(CATALOGUE[injury.fault].behaviour, injury):
-                left = tuple(other for other in injury.nodes if other != node)
+        for active_fault in tuple(self._active.values()):
+            if node in active_fault.nodes and which(CATALOGUE[active_fault.fault].behaviour, active_fault):
+                left = tuple(other for other in active_fault.nodes if other != node)
                 if left:
-                    injury.nodes = left
+                    active_fault.nodes = left
                 else:
-                    self.end(injury)
+                    self.end(active_fault)
 
-    def end(self, injury: ActiveFault) -> None:
+    def end(self, active_fault: ActiveFault) -> None:
         """Mark a lasting fault as over; nothing is undone."""
-        if self._active.pop(injury.id, None) is not None:
-            self._tell_end(injury)
+        if self._active.pop(active_fault.id, None) is not None:
+            self._tell_end(active_fault)
 
-    def _tell_end(self, injury: ActiveFault) -> None:
-        self._cluster.emit(FaultHealed(self._cluster.now_us, injury.id, injury.fault, self._names(injury.nodes)))
+    def _tell_end(self, active_fault: ActiveFault) -> None:
+        self._cluster.emit(
+            FaultHealed(self._cluster.now_us, active_fault.id, active_fault.fault, self._names(active_fault.nodes))
+        )
 
     # -- the end of faults --------------------------------------------------------------------------------------------
 
     def _time_is_over(self, token: int) -> None:
         if token >= FIRST_WAKE_TOKEN:
-            injury = self._active.get(token - FIRST_WAKE_TOKEN)
-            if injury is not None:
-                CATALOGUE[injury.fault].behaviour.on_timer(self, injury)
+            active_fault = self._active.get(token - FIRST_WAKE_TOKEN)
+            if active_fault is not None:
+                CATALOGUE[active_fault.fault].behaviour.on_timer(self, active_fault)
         elif token >= FIRST_OPERATION_TOKEN:
             self.operation_runner.on_timer(token)
         elif token in self._active:
@@ -264,9 +266,9 @@ class FaultInjector:
         return len(numbers)
 
     def _heal(self, number: int) -> None:
-        injury = self._active.pop(number)
-        self._tell_end(injury)
-        CATALOGUE[injury.fault].behaviour.heal(self, injury)
+        active_fault = self._active.pop(number)
+        self._tell_end(active_fault)
+        CATALOGUE[active_fault.fault].behaviour.heal(self, active_fault)
 
     def admin(self, action: Action, by: str = OPERATOR) -> int:
         """Start an admin operation and return its number; :attr:`operation_runner` reports its result.
@@ -300,8 +302,8 @@ class FaultInjector:
 
     def _affected(self) -> Iterator[tuple[int, ...]]:
         """Yield what active faults affect: each link, or each node if the fault is not about links."""
-        for injury in self._active.values():
-            yield from injury.links or ((node,) for node in injury.nodes)
+        for active_fault in self._active.values():
+            yield from active_fault.links or ((node,) for node in active_fault.nodes)
 
     def on_node(self, node: int) -> tuple[str, ...]:
         """Return the names of the faults active on a node."""
@@ -313,10 +315,10 @@ class FaultInjector:
         Raises:
             FaultError: The injection would be refused.
         """
-        aim = self.aim_of(action)
-        return CATALOGUE[action.name].behaviour.predict(self._cluster, aim)
+        resolved = self.resolved_target(action)
+        return CATALOGUE[action.name].behaviour.predict(self._cluster, resolved)
 
-    def aim_of(self, action: Action) -> Aim:
+    def resolved_target(self, action: Action) -> ResolvedTarget:
         """Return what an injection would affect now. Nothing changes, including random streams.
 
         Raises:
@@ -351,8 +353,10 @@ class FaultInjector:
                     cluster, self._aim(fault, Action("inject", name, own, for_us=fault.default_duration_us))
                 )
             params = with_defaults(fault, Action("inject", name))
-            aim = replace(fault.behaviour.resolve(self, Aim((node,), params)), for_us=fault.default_duration_us)
-            return fault.behaviour.predict(cluster, aim)
+            resolved = replace(
+                fault.behaviour.resolve(self, ResolvedTarget((node,), params)), for_us=fault.default_duration_us
+            )
+            return fault.behaviour.predict(cluster, resolved)
         except FaultError as error:
             return ExpectedImpact(f"nothing: {error}")
         finally:
@@ -376,14 +380,14 @@ class FaultInjector:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; it is saved and loaded with the cluster's keyframe."""
-        injuries = tuple(injury.save() for injury in self._active.values())
+        injuries = tuple(active_fault.save() for active_fault in self._active.values())
         guards = () if self.guards is None else self.guards.save()
         return (self._next, injuries, tuple(self._paused_by.items()), self.operation_runner.save(), guards)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         self._next, injuries, holds, desk, guards = saved
-        self._active = {injury.id: injury for injury in map(ActiveFault.load, injuries)}
+        self._active = {active_fault.id: active_fault for active_fault in map(ActiveFault.load, injuries)}
         self._paused_by = dict(holds)
         self.operation_runner.load(desk)
         if self.guards is not None:

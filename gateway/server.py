@@ -289,7 +289,7 @@ class KafkaConnection(asyncio.Protocol):
         low, high = self._context.ranges[api_versions.API_VERSIONS]
         keys = [{"api_key": api_versions.API_VERSIONS, "min_version": low, "max_version": high}]
         response = {"error_code": UNSUPPORTED_VERSION, "api_keys": keys}
-        self._transport.write(framed(write_response(header.api, 0, header.correlation, response)))
+        self._transport.write(framed(write_response(header.api, 0, header.correlation_id, response)))
 
     def done(self, response: ResponseFields) -> None:
         """Send the response of the model."""
@@ -310,7 +310,7 @@ class KafkaConnection(asyncio.Protocol):
         try:
             known = with_known_errors(header.api, header.version, response_fields)
             plain = header.api in PLAIN_HEADERS
-            response = write_response(header.api, header.version, header.correlation, known, plain=plain)
+            response = write_response(header.api, header.version, header.correlation_id, known, plain=plain)
         except Exception as error:  # a response repeats values of the request, which may not be encodable
             self.refuse(f"{type(error).__name__}: {error}")
             return False

@@ -195,7 +195,7 @@ class AppendQueue:
         if isinstance(message, FetchRequest) and message.replica != CONSUMER:
             return (source, 1 + message.fetcher)
         if isinstance(message, EpochEndRequest | ListOffsetsRequest) and message.replica != CONSUMER:
-            return (source, 1 + fetcher_of(message.correlation))
+            return (source, 1 + fetcher_of(message.correlation_id))
         return (source, -1 if self._hosted.takes(type(message)) else 0)
 
     def _handle(self, source: int, message: Message) -> None:
@@ -349,7 +349,7 @@ class AppendQueue:
         error = KafkaError.KAFKA_STORAGE_ERROR
         if write.kind == _BY_PRODUCER and write.message.acks:
             request = write.message
-            answer = ProduceResponse(request.correlation, request.partition, error, -1, -1, -1)
+            answer = ProduceResponse(request.correlation_id, request.partition, error, -1, -1, -1)
             self._port.send(write.source, answer)
         elif write.kind == _BY_COORDINATOR:
             self._hosted.settled(write.topic, write.token, error)

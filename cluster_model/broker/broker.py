@@ -196,7 +196,7 @@ class Broker:
     def continue_produce(self, source: int, request: ProduceRequest, error: KafkaError) -> None:
         """Append a write that was verified, or reject it."""
         if error:
-            self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
+            self._port.send(source, ProduceResponse(request.correlation_id, request.partition, error, -1, -1, -1))
         elif self.append_queue.active:
             self.append_queue.go_on(source, request)
         else:
@@ -258,7 +258,7 @@ class Broker:
         """Dispatch a timer by its name."""
         name = timer[0]
         if name == "fetcher":
-            self._complete_consumer_fetches(self._fetchers.rang(timer[1], timer[2]))
+            self._complete_consumer_fetches(self._fetchers.on_timer(timer[1], timer[2]))
         elif name == "fetch wait":
             self._service.on_fetch_wait(*timer[1:])
         elif name == "purgatory":
@@ -426,13 +426,13 @@ class Broker:
         return self.replicas[partition].delete_records(before, self._port.now)
 
     def _handle_api_versions(self, source: int, request: ApiVersionsRequest) -> None:
-        self._port.send(source, ApiVersionsResponse(request.correlation))
+        self._port.send(source, ApiVersionsResponse(request.correlation_id))
 
     def _handle_metadata(self, source: int, request: MetadataRequest) -> None:
         brokers, controller = tuple(self.metadata.live), self.control.known_controller()
         states = tuple(self.states.values())
         racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()
-        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
+        self._port.send(source, MetadataResponse(request.correlation_id, states, brokers, controller, racks))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, including the disk."""

@@ -361,9 +361,9 @@ class ProducerIdManager:
         producer_id = self.generate()
         if producer_id < 0:
             error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS
-            self._port.send(source, InitProducerIdResponse(request.correlation, error, -1, -1))
+            self._port.send(source, InitProducerIdResponse(request.correlation_id, error, -1, -1))
             return
-        self._port.send(source, InitProducerIdResponse(request.correlation, KafkaError.NONE, producer_id, 0))
+        self._port.send(source, InitProducerIdResponse(request.correlation_id, KafkaError.NONE, producer_id, 0))
 
     def generate(self) -> int:
         """Return a new producer id; -1 if the broker has just started and has no metadata yet."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cluster_model.broker.fetch.fetch_reads import missing_replica_error
 from cluster_model.broker.partition.fetch_sessions import FetchSessions, SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse, FetchRequest
 
@@ -29,7 +29,7 @@ class _DelayedDelete(NamedTuple):
     """A DeleteRecords request that waits for the low watermark."""
 
     source: int
-    correlation: int
+    correlation_id: int
     offset: int
     deadline: int
 
@@ -55,24 +55,24 @@ class DelayedDeletions:
         self._replicas = replicas
         self._metadata = metadata
         self._touched = touched
-        self._alarm = Alarm(port, "purgatory")
+        self._alarm = DeadlineTimer(port, "purgatory")
 
     def handle_request(self, source: int, request: DeleteRecordsRequest) -> None:
         """Advance the log start, and respond once all live replicas have followed."""
         partition, now = request.partition, self._port.now
         replica = self._replicas.get(partition)
         if replica is None:
-            self._answer(source, request.correlation, partition, missing_replica_error(partition, self._known), -1)
+            self._answer(source, request.correlation_id, partition, missing_replica_error(partition, self._known), -1)
             return
         self._touched[partition] = None
         offset = replica.hw if request.offset == -1 else request.offset
         error = replica.delete_records(request.offset, now)
         if error is not KafkaError.NONE:
-            self._answer(source, request.correlation, partition, error, -1)
+            self._answer(source, request.correlation_id, partition, error, -1)
             return
-        delayed = _DelayedDelete(source, request.correlation, offset, now + request.timeout_us)
+        delayed = _DelayedDelete(source, request.correlation_id, offset, now + request.timeout_us)
         self.waiting.setdefault(partition, []).append(delayed)
-        self._alarm.want(delayed.deadline)
+        self._alarm.arm(delayed.deadline)
         self.check(partition)
 
     def check(self, partition: str) -> None:
@@ -88,9 +88,9 @@ class DelayedDeletions:
             del self.waiting[partition]
         for each in delayed:
             if low is None:
-                self._answer(each.source, each.correlation, partition, KafkaError.NOT_LEADER_OR_FOLLOWER, -1)
+                self._answer(each.source, each.correlation_id, partition, KafkaError.NOT_LEADER_OR_FOLLOWER, -1)
             elif low >= each.offset:
-                self._answer(each.source, each.correlation, partition, KafkaError.NONE, low)
+                self._answer(each.source, each.correlation_id, partition, KafkaError.NONE, low)
 
     def _low_watermark(self, partition: str) -> int | None:
         """Return the lowest log start of the live replicas (``lowWatermarkIfLeader``); None if not the leader."""
@@ -102,8 +102,8 @@ class DelayedDeletions:
         return min([replica.log.log_start, *starts])
 
     def expire(self) -> None:
-        """Fail requests whose timeout is over, when the alarm rings."""
-        if not self._alarm.rang():
+        """Fail requests whose timeout is over, when the timer fires."""
+        if not self._alarm.take_expired():
             return
         now = self._port.now
         for partition, delayed in tuple(self.waiting.items()):
@@ -113,13 +113,13 @@ class DelayedDeletions:
                 del self.waiting[partition]
             for each in delayed:
                 if each.deadline <= now:
-                    self._answer(each.source, each.correlation, partition, KafkaError.REQUEST_TIMED_OUT, -1)
+                    self._answer(each.source, each.correlation_id, partition, KafkaError.REQUEST_TIMED_OUT, -1)
         deadlines = [each.deadline for delayed in self.waiting.values() for each in delayed]
         if deadlines:
-            self._alarm.want(min(deadlines))
+            self._alarm.arm(min(deadlines))
 
-    def _answer(self, source: int, correlation: int, partition: str, error: KafkaError, low: int) -> None:
-        self._port.send(source, DeleteRecordsResponse(correlation, partition, int(error), low))
+    def _answer(self, source: int, correlation_id: int, partition: str, error: KafkaError, low: int) -> None:
+        self._port.send(source, DeleteRecordsResponse(correlation_id, partition, int(error), low))
 
     def stopped(self) -> None:
         """Discard all requests of a process that died."""
@@ -150,12 +150,12 @@ class DelayedFetch(NamedTuple):
 class DelayedProduce(NamedTuple):
     """A delayed produce with acks=all that waits until the HW reaches ``required``.
 
-    A coordinator's append has the ``source`` LOCAL, its token as ``correlation`` and the coordinator's index as
+    A coordinator's append has the ``source`` LOCAL, its token as ``correlation_id`` and the coordinator's index as
     ``epoch_branch``.
     """
 
     source: int
-    correlation: int
+    correlation_id: int
     partition: str
     base: int
     leader_epoch: int
@@ -191,11 +191,11 @@ class Purgatory:
         self._fetches_due: list[tuple[int, int]] = []
         """Heap of (deadline, token) of fetches; completed ones stay in it until their deadline."""
         self._token = 0
-        self._alarm = Alarm(port, "purgatory")
+        self._alarm = DeadlineTimer(port, "purgatory")
 
     def _wait(self, deadline: int) -> int:
         self._token += 1
-        self._alarm.want(deadline)
+        self._alarm.arm(deadline)
         return self._token
 
     def delay_fetch(self, fetch: DelayedFetch) -> int:
@@ -222,8 +222,8 @@ class Purgatory:
         return fetch
 
     def due(self, now: int) -> list[int]:
-        """Return the tokens whose deadline has passed; to be called when the alarm rings."""
-        if not self._alarm.rang():
+        """Return the tokens whose deadline has passed; to be called when the timer fires."""
+        if not self._alarm.take_expired():
             return []
         waiting = [(produce.deadline, token) for token, produce in self.produces.items()]
         fetches = self._fetches_due
@@ -235,7 +235,7 @@ class Purgatory:
         if fetches:
             later.append(fetches[0][0])
         if later:
-            self._alarm.want(min(later))
+            self._alarm.arm(min(later))
         return [token for deadline, token in sorted(waiting) if deadline <= now]
 
     def clear(self) -> None:

@@ -69,10 +69,10 @@ class LeaderHints:
         known = self._states.get(partition) if replica is None or replica.leader_epoch < 0 else replica
         return None if known is None or known.leader == NO_LEADER else (known.leader, known.leader_epoch)
 
-    def refusal(self, correlation: int, partition: str, error: KafkaError) -> ProduceResponse:
+    def refusal(self, correlation_id: int, partition: str, error: KafkaError) -> ProduceResponse:
         """Return the error response to a produce request."""
         hint = self._of(partition) if self.given and error is KafkaError.NOT_LEADER_OR_FOLLOWER else None
-        return ProduceResponse(correlation, partition, error, -1, -1, -1, -1, hint)
+        return ProduceResponse(correlation_id, partition, error, -1, -1, -1, -1, hint)
 
     def on_fetch(self, found: list[FetchData]) -> list[FetchData]:
         """Add leader hints to the errors of a consumer's fetch response."""
@@ -198,7 +198,7 @@ def list_offsets_response(
     """Return the ListOffsets response with the result of :func:`list_offset`."""
     error, offset, timestamp = list_offset(replica, refused, request, now)
     epoch = -1 if replica is None or offset < 0 else _epoch_of(replica, request.timestamp_us, offset)
-    return ListOffsetsResponse(request.correlation, request.partition, error, offset, timestamp, epoch)
+    return ListOffsetsResponse(request.correlation_id, request.partition, error, offset, timestamp, epoch)
 
 
 def _epoch_of(replica: Replica, timestamp: int, offset: int) -> int:
@@ -251,7 +251,7 @@ class RequestHandler:
             error = (
                 missing_replica_error(partition, self._known) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
             )
-            self._port.send(source, self._hints.refusal(request.correlation, partition, error))
+            self._port.send(source, self._hints.refusal(request.correlation_id, partition, error))
             return
         if request.kind and not checked and self.gate is not None and self.gate(source, partition, request):
             return
@@ -260,12 +260,14 @@ class RequestHandler:
         if waits:
             deadline = now + request.timeout_us
             delayed = DelayedProduce(
-                source, request.correlation, partition, base, replica.leader_epoch, branch, deadline
+                source, request.correlation_id, partition, base, replica.leader_epoch, branch, deadline
             )
             leadership.wait(required, self._purgatory.delay_produce(delayed))
         elif request.acks or error:
             epoch, begins = (replica.leader_epoch, -1) if base >= 0 else (-1, replica.log.log_start)
-            self._port.send(source, ProduceResponse(request.correlation, partition, error, base, epoch, branch, begins))
+            self._port.send(
+                source, ProduceResponse(request.correlation_id, partition, error, base, epoch, branch, begins)
+            )
         self._settle(replica)
 
     def fetch(self, source: int, request: FetchRequest) -> None:
@@ -273,7 +275,7 @@ class RequestHandler:
         if self._profile.fetch_sessions:
             refused = self._cache.arrived(self._port.clock.now, request)
             if refused:
-                self._send(source, request, FetchResponse(request.correlation, (), refused))
+                self._send(source, request, FetchResponse(request.correlation_id, (), refused))
                 return
         request = bounded(request, self._fetch_max_bytes)
         if request.replica != CONSUMER:
@@ -304,7 +306,9 @@ class RequestHandler:
             self._port.send(source, response)
         else:
             is_empty = not response.partitions and not response.error
-            self._port.incoming_exchange(source, request.fetcher).answer(request.correlation, response, idle=is_empty)
+            self._port.incoming_exchange(source, request.fetcher).answer(
+                request.correlation_id, response, idle=is_empty
+            )
 
     def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
         """Send a response; for a full fetch of ``size`` partitions it names a new session if the cache has room."""
@@ -313,7 +317,7 @@ class RequestHandler:
             if self._cache.full:
                 self._purgatory.sessions.wake()
             session_id = self._cache.begun(self._port.clock.now, request, size, self._port.incarnation)
-        self._send(source, request, FetchResponse(request.correlation, tuple(found), 0, session_id))
+        self._send(source, request, FetchResponse(request.correlation_id, tuple(found), 0, session_id))
 
     def _fetch_as_follower(self, request: FetchRequest) -> None:
         """Handle a follower's fetch; idle partitions of its session need no response."""
@@ -523,7 +527,7 @@ class RequestHandler:
     def on_fetch_wait(self, follower: int, fetcher: int, serial: int) -> None:
         """Handle the timer of a follower's delayed fetch, which may have reached its maximum wait."""
         session = self._purgatory.sessions.of((follower, fetcher))
-        if session is not None and session.serial == serial and session.rang(self._port.clock.now):
+        if session is not None and session.serial == serial and session.on_timer(self._port.clock.now):
             self._answer_follower(session)
 
     def retired(self, replica: Replica) -> None:
@@ -551,12 +555,12 @@ class RequestHandler:
     def _answer_produce(self, token: int, error: KafkaError) -> None:
         delayed = self._purgatory.produces.pop(token, None)
         if delayed is not None:
-            source, correlation, partition, base, epoch, branch, _deadline = delayed
+            source, correlation_id, partition, base, epoch, branch, _deadline = delayed
             if source == LOCAL:
-                self._purgatory.hosted.appended(branch, correlation, error, base)
+                self._purgatory.hosted.appended(branch, correlation_id, error, base)
                 return
-            answer = ProduceResponse(correlation, partition, error, base, epoch, branch)
-            self._port.send(source, self._hints.refusal(correlation, partition, error) if error else answer)
+            answer = ProduceResponse(correlation_id, partition, error, base, epoch, branch)
+            self._port.send(source, self._hints.refusal(correlation_id, partition, error) if error else answer)
 
     def expire(self) -> None:
         """Complete requests at their deadline: consumers' fetches with their data, others with REQUEST_TIMED_OUT."""
@@ -577,12 +581,12 @@ class RequestHandler:
             epoch_end(self._replicas.get(partition), partition, epoch, current, self._known)
             for partition, epoch, current in request.partitions
         )
-        response = EpochEndResponse(request.correlation, answers)
+        response = EpochEndResponse(request.correlation_id, answers)
         if request.replica == CONSUMER:
             self._port.send(source, response)
             return
-        exchange = self._port.incoming_exchange(source, fetcher_of(request.correlation))
-        exchange.answer(request.correlation, response, idle=False)
+        exchange = self._port.incoming_exchange(source, fetcher_of(request.correlation_id))
+        exchange.answer(request.correlation_id, response, idle=False)
 
     def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
         """Handle ListOffsets: an offset by timestamp, the earliest or the latest."""
@@ -595,6 +599,6 @@ class RequestHandler:
         if request.replica == CONSUMER:
             self._port.send(source, response)
         else:
-            self._port.incoming_exchange(source, fetcher_of(request.correlation)).answer(
-                request.correlation, response, idle=False
+            self._port.incoming_exchange(source, fetcher_of(request.correlation_id)).answer(
+                request.correlation_id, response, idle=False
             )

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.admin_messages import AdminRequest, AdminResponse, entries_of, refusal
 from cluster_model.protocol.config_defaults import EffectiveConfig
@@ -90,13 +90,13 @@ _GROUP_RETRIED: Final = (
 class DescribeMetadata(NamedTuple):
     """A request for metadata no older than itself, the first step of tools; the answer is a MetadataResponse."""
 
-    correlation: int
+    correlation_id: int
 
 
 class BrokerCall(NamedTuple):
     """A request to one given broker."""
 
-    correlation: int
+    correlation_id: int
     broker: int
     request: ListGroupsRequest | ListTransactionsRequest
 
@@ -174,72 +174,72 @@ def _own_partition(request: DeleteRecordsRequest | ListOffsetsRequest | Describe
 
 def _list_timed_out(request: BrokerCall) -> Answer:
     if isinstance(request.request, ListTransactionsRequest):
-        return ListTransactionsResponse(request.correlation, _TIMED_OUT, request.broker, ())
-    return ListGroupsResponse(request.correlation, _TIMED_OUT, ())
+        return ListTransactionsResponse(request.correlation_id, _TIMED_OUT, request.broker, ())
+    return ListGroupsResponse(request.correlation_id, _TIMED_OUT, ())
 
 
 _AT_CONTROLLER: Final = _Route(
     lambda request: refusal(request, _TIMED_OUT, "no controller answered in time"), _CONTROL_RETRIED
 )
 _ROUTES: Final[dict[type, _Route]] = {
-    DescribeMetadata: _Route(lambda request: MetadataResponse(request.correlation, (), ()), _CONTROL_RETRIED),
+    DescribeMetadata: _Route(lambda request: MetadataResponse(request.correlation_id, (), ()), _CONTROL_RETRIED),
     FindCoordinatorRequest: _Route(
-        lambda request: FindCoordinatorResponse(request.correlation, _TIMED_OUT, NO_LEADER), _GROUP_RETRIED
+        lambda request: FindCoordinatorResponse(request.correlation_id, _TIMED_OUT, NO_LEADER), _GROUP_RETRIED
     ),
     BrokerCall: _Route(_list_timed_out, _GROUP_RETRIED),
     DeleteRecordsRequest: _Route(
-        lambda request: DeleteRecordsResponse(request.correlation, request.partition, _TIMED_OUT, -1),
+        lambda request: DeleteRecordsResponse(request.correlation_id, request.partition, _TIMED_OUT, -1),
         _CONTROL_RETRIED,
         partition=_own_partition,
     ),
     ListOffsetsRequest: _Route(
-        lambda request: ListOffsetsResponse(request.correlation, request.partition, _TIMED_OUT, -1),
+        lambda request: ListOffsetsResponse(request.correlation_id, request.partition, _TIMED_OUT, -1),
         _LIST_RETRIED,
         partition=_own_partition,
     ),
     DescribeProducersRequest: _Route(
-        lambda request: DescribeProducersResponse(request.correlation, _TIMED_OUT, request.partition),
+        lambda request: DescribeProducersResponse(request.correlation_id, _TIMED_OUT, request.partition),
         _LEADER_RETRIED,
         partition=_own_partition,
     ),
     WriteTxnMarkersRequest: _Route(
         lambda request: WriteTxnMarkersResponse(
-            request.correlation, tuple([(each, int(_TIMED_OUT)) for each in request.marker.partitions])
+            request.correlation_id, tuple([(each, int(_TIMED_OUT)) for each in request.marker.partitions])
         ),
         _LEADER_RETRIED,
         partition=lambda request: str(request.marker.partitions[0]),
     ),
     DescribeTransactionsRequest: _Route(
-        lambda request: DescribeTransactionsResponse(request.correlation, _TIMED_OUT, request.transactional_id),
+        lambda request: DescribeTransactionsResponse(request.correlation_id, _TIMED_OUT, request.transactional_id),
         _GROUP_RETRIED,
         finder=_transactional_id,
     ),
     DescribeGroupsRequest: _Route(
         lambda request: DescribeGroupsResponse(
-            request.correlation, tuple([DescribedGroup(each, _TIMED_OUT, "") for each in request.groups])
+            request.correlation_id, tuple([DescribedGroup(each, _TIMED_OUT, "") for each in request.groups])
         ),
         _GROUP_RETRIED,
         finder=_only_group,
     ),
     DeleteGroupsRequest: _Route(
         lambda request: DeleteGroupsResponse(
-            request.correlation, tuple([(each, int(_TIMED_OUT)) for each in request.groups])
+            request.correlation_id, tuple([(each, int(_TIMED_OUT)) for each in request.groups])
         ),
         _GROUP_RETRIED,
         finder=_only_group,
     ),
     OffsetFetchRequest: _Route(
-        lambda request: OffsetFetchResponse(request.correlation, _TIMED_OUT, ()), _GROUP_RETRIED, finder=_group
+        lambda request: OffsetFetchResponse(request.correlation_id, _TIMED_OUT, ()), _GROUP_RETRIED, finder=_group
     ),
     OffsetCommitRequest: _Route(
         lambda request: OffsetCommitResponse(
-            request.correlation, tuple([(each.partition, int(_TIMED_OUT)) for each in request.offsets])
+            request.correlation_id, tuple([(each.partition, int(_TIMED_OUT)) for each in request.offsets])
         ),
         _GROUP_RETRIED,
         finder=_group,
     ),
     OffsetDeleteRequest: _Route(
-        lambda request: OffsetDeleteResponse(request.correlation, _TIMED_OUT, ()), _GROUP_RETRIED, finder=_group
+        lambda request: OffsetDeleteResponse(request.correlation_id, _TIMED_OUT, ()), _GROUP_RETRIED, finder=_group
     ),
 }
 """Routes by type of request; all other requests go to the controller."""
@@ -268,10 +268,10 @@ def target_of(request: Request, known: MetadataResponse) -> int:
     return request.broker if isinstance(request, BrokerCall) else known.controller
 
 
-def message_of(request: Any, correlation: int) -> Any:
+def message_of(request: Any, correlation_id: int) -> Any:
     """Return the message to send."""
     message = request.request if isinstance(request, BrokerCall) else request
-    return message._replace(correlation=correlation)
+    return message._replace(correlation_id=correlation_id)
 
 
 def is_retriable(request: Request, response: Any) -> bool:
@@ -329,7 +329,7 @@ class _Call(NamedTuple):
     """Earliest time of the next attempt."""
     target: int = NO_LEADER
     """Node that it was sent to; NOBODY between attempts."""
-    correlation: int = 0
+    correlation_id: int = 0
     sent_at: int = 0
     """Time at which it was sent; a request that waits for a connection has no timeout except the deadline."""
     coordinator: int = NO_LEADER
@@ -372,7 +372,7 @@ class AdminClient:
         self._metadata_due_at = 0
         """Earliest time of the next metadata request."""
         self._stream = stream
-        self._alarm = Alarm(port, "admin")
+        self._alarm = DeadlineTimer(port, "admin")
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -385,7 +385,7 @@ class AdminClient:
         self._calls[token] = _Call(request, now + self._config.api_timeout_us, now)
         if isinstance(request, DescribeMetadata):
             self._known = None
-        self._alarm.want(now)
+        self._alarm.arm(now)
 
     def receive(self, source: int, message: Message | AdminResponse | GroupResponse) -> None:
         """Handle a message; responses to requests that are no longer open are ignored."""
@@ -411,9 +411,9 @@ class AdminClient:
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer: a new request, a retry or a timeout."""
         if timer[0] == CONNECTIONS:
-            for broker in self._port.rang():
+            for broker in self._port.on_timer():
                 self._lost(broker, sent=False)
-        elif self._alarm.rang():
+        elif self._alarm.take_expired():
             self._pump()
 
     def on_disconnect(self, peer: int) -> None:
@@ -486,12 +486,12 @@ class AdminClient:
             self._metadata_due_at = max(self._metadata_due_at, now + self._config.backoff_us)
             return
         self._correlation += 1
-        self._calls[token] = call._replace(target=target, correlation=self._correlation, sent_at=now)
+        self._calls[token] = call._replace(target=target, correlation_id=self._correlation, sent_at=now)
         self._port.send(target, message_of(request, self._correlation))
 
     def _answered(self, response: Any) -> None:
         for token, call in self._calls.items():
-            if call.target != NO_LEADER and call.correlation == response.correlation:
+            if call.target != NO_LEADER and call.correlation_id == response.correlation_id:
                 finding = call.coordinator == NO_LEADER and finder_of(call.request) is not None
                 if is_retriable(call.request, response) or (finding and response.error):
                     self._again(token, call, call.coordinator if is_loading(response) else NO_LEADER)
@@ -545,7 +545,7 @@ class AdminClient:
         return candidates[self._stream.below(len(candidates))]
 
     def _metadata_answered(self, response: MetadataResponse) -> None:
-        if self._metadata_request is None or self._metadata_request[1] != response.correlation:
+        if self._metadata_request is None or self._metadata_request[1] != response.correlation_id:
             return
         self._metadata_request = None
         if response.brokers:
@@ -574,7 +574,7 @@ class AdminClient:
         elif self._known is None and self._metadata_due_at > now:
             times.append(self._metadata_due_at)
         if self._calls:
-            self._alarm.want(max(now, min(times)))
+            self._alarm.arm(max(now, min(times)))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""

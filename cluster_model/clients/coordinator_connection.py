@@ -76,15 +76,15 @@ class CoordinatorConnection:
             return
         self._looked_up_at = now
         broker = self._metadata.pick()
-        correlation = self._register(_FIND, broker, self._timeout_us)
-        self._port.send(broker, FindCoordinatorRequest(correlation, self._key, self._key_type))
+        correlation_id = self._register(_FIND, broker, self._timeout_us)
+        self._port.send(broker, FindCoordinatorRequest(correlation_id, self._key, self._key_type))
 
     def _finding(self) -> bool:
         return any(kind == _FIND for kind, _broker, _deadline in self._in_flight.values())
 
     def found(self, response: FindCoordinatorResponse) -> None:
         """Handle the response to a lookup; after an error it is repeated after the backoff."""
-        if self._in_flight.pop(response.correlation, None) is None:
+        if self._in_flight.pop(response.correlation_id, None) is None:
             return
         if response.error == KafkaError.NONE:
             self.node = response.node_id
@@ -93,18 +93,18 @@ class CoordinatorConnection:
 
     def send(self, kind: str, request: Any, timeout_us: int = 0) -> int:
         """Send a request to the coordinator; return the correlation that it was given."""
-        correlation = self._register(kind, self.node, timeout_us or self._timeout_us)
-        self._port.send(self.node, request._replace(correlation=correlation))
-        return correlation
+        correlation_id = self._register(kind, self.node, timeout_us or self._timeout_us)
+        self._port.send(self.node, request._replace(correlation_id=correlation_id))
+        return correlation_id
 
     def _register(self, kind: str, broker: int, timeout_us: int) -> int:
         self._correlation += 1
         self._in_flight[self._correlation] = (kind, broker, self._port.now + timeout_us)
         return self._correlation
 
-    def complete(self, correlation: int) -> bool:
+    def complete(self, correlation_id: int) -> bool:
         """Handle a response; return False if its request is no longer in flight."""
-        return self._in_flight.pop(correlation, None) is not None
+        return self._in_flight.pop(correlation_id, None) is not None
 
     def unknown(self) -> None:
         """Forget the coordinator, which has changed or is unavailable (``markCoordinatorUnknown``)."""

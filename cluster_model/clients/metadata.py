@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.connections.network_client import NetworkClient
-from cluster_model.kernel.node_context import Alarm
+from cluster_model.kernel.node_context import DeadlineTimer
 from cluster_model.protocol.messages import NO_LEADER, MetadataRequest, MetadataResponse, PartitionState
 
 # Stale metadata: every response to the client's metadata requests shows an earlier state.
@@ -55,7 +55,7 @@ class StaleMetadataResponses:
             since = now - sum(self._delays.values())
             while len(known) > 1 and known[1][0] <= since:
                 known.pop(0)
-        return known[0][1]._replace(correlation=answer.correlation)
+        return known[0][1]._replace(correlation_id=answer.correlation_id)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
@@ -125,7 +125,7 @@ class Metadata:
         """Live brokers in the last response."""
         self.racks: dict[int, str] = {}
         """Racks of brokers by the last response with each; a broker that is down keeps its rack."""
-        self._alarm = Alarm(port, "metadata")
+        self._alarm = DeadlineTimer(port, "metadata")
         self.old = StaleMetadataResponses()
         """Responses kept stale by faults; the next process of the client takes it over."""
 
@@ -185,22 +185,22 @@ class Metadata:
     def _schedule(self, at: int) -> None:
         if self._due_at < 0 or at < self._due_at:
             self._due_at = at
-        self._alarm.want(self._due_at)
+        self._alarm.arm(self._due_at)
 
-    def rang(self) -> int:
+    def on_timer(self) -> int:
         """Handle the timer: send a due request, or return the broker that timed out, to close its connection."""
-        if not self._alarm.rang():
+        if not self._alarm.take_expired():
             return NO_LEADER
         now = self._port.now
         if self._node != NO_LEADER:
             if now - self._requested_at >= self._timeout_us:
                 return self._node
-            self._alarm.want(self._requested_at + self._timeout_us)
+            self._alarm.arm(self._requested_at + self._timeout_us)
             return NO_LEADER
         if 0 <= self._due_at <= now:
             self._ask(now)
         elif self._due_at >= 0:
-            self._alarm.want(self._due_at)
+            self._alarm.arm(self._due_at)
         return NO_LEADER
 
     def _ask(self, now: int) -> None:
@@ -209,7 +209,7 @@ class Metadata:
         self._requested_at = now
         self._correlation += 1
         self._port.send(self._node, MetadataRequest(self._correlation))
-        self._alarm.want(now + self._timeout_us)
+        self._alarm.arm(now + self._timeout_us)
 
     def pick(self) -> int:
         """Choose a broker for a request that any broker can answer, in turn (``leastLoadedNode``)."""
@@ -224,7 +224,7 @@ class Metadata:
 
     def handle_response(self, response: MetadataResponse) -> bool:
         """Handle a response; return True if it was expected and has metadata."""
-        if self._node == NO_LEADER or response.correlation != self._correlation:
+        if self._node == NO_LEADER or response.correlation_id != self._correlation:
             return False
         self._node = NO_LEADER
         if self.old.any:

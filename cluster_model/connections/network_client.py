@@ -20,7 +20,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final
 
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.configs import ConnectionSettings
@@ -128,7 +128,7 @@ class NetworkClient(NodeContext):
         """Brokers whose connection from the start of the session is known to be closed."""
         self._cold = False
         self._correlation = self.first_number + (number << _NUMBER_BITS)
-        self._alarm = Alarm(self, CONNECTIONS, number)
+        self._alarm = DeadlineTimer(self, CONNECTIONS, number)
         self.opened: Callable[[int], None] | None = None
         """Called with a broker when a connection to it is ready, for requests sent by exchanges of their own."""
 
@@ -191,7 +191,7 @@ class NetworkClient(NodeContext):
 
     def _want(self, connection: NodeConnection) -> None:
         connection.wanted = True
-        self._alarm.want(connection.until)
+        self._alarm.arm(connection.until)
 
     def _begin(self, peer: int, connection: NodeConnection) -> None:
         settings = self._settings
@@ -201,7 +201,7 @@ class NetworkClient(NodeContext):
         if settings.setup_us:
             setup_us = growing_us(settings, settings.setup_us, settings.setup_max_us, connection.connects, self._jitter)
             connection.until = self.clock.now + setup_us
-            self._alarm.want(connection.until)
+            self._alarm.arm(connection.until)
         connection.attempt = self.connect(peer)
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
@@ -225,7 +225,7 @@ class NetworkClient(NodeContext):
         until = self.clock.now + self._timeout_us if self._number else _NEVER
         connection.unsent.append((until, message))
         if connection.state is DISCONNECTED:
-            self._alarm.want(self.clock.now + _POLL_US)
+            self._alarm.arm(self.clock.now + _POLL_US)
 
     def awaits(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Whether a message is the result of the current attempt, not of an earlier one or another client's."""
@@ -241,7 +241,7 @@ class NetworkClient(NodeContext):
             return True
         if not isinstance(message, ApiVersionsResponse):
             return False
-        if connection is not None and connection.state is CHECKING and message.correlation == connection.asked:
+        if connection is not None and connection.state is CHECKING and message.correlation_id == connection.asked:
             self._opened(source, connection)
         return True
 
@@ -273,7 +273,7 @@ class NetworkClient(NodeContext):
         connection.until = self.clock.now + self._timeout_us
         self._correlation += 1
         connection.asked = self._correlation
-        self._alarm.want(connection.until)
+        self._alarm.arm(connection.until)
         super().send(peer, ApiVersionsRequest(connection.asked))
 
     def _opened(self, peer: int, connection: NodeConnection) -> None:
@@ -306,7 +306,7 @@ class NetworkClient(NodeContext):
         connection.state = DISCONNECTED
         connection.until = self.clock.now + pause_us
         if connection.wanted:
-            self._alarm.want(connection.until)
+            self._alarm.arm(connection.until)
 
     def abandon(self, target: int, exchange: Any = None) -> None:
         """Close a connection because a response timed out; an attempt in progress continues.
@@ -334,10 +334,10 @@ class NetworkClient(NodeContext):
         self._unready.clear()
         self.open.clear()
 
-    def rang(self) -> list[int]:
+    def on_timer(self) -> list[int]:
         """Handle the timer; returns the brokers to which requests or an attempt have failed."""
         failed: list[int] = []
-        if not self._alarm.rang():
+        if not self._alarm.take_expired():
             return failed
         now = self.clock.now
         for peer, connection in tuple(self._unready.items()):
@@ -359,7 +359,7 @@ class NetworkClient(NodeContext):
         due = [each.until for each in self._unready.values() if each.state is not DISCONNECTED or each.wanted]
         future = [at for at in due if now < at < _NEVER]
         if future:
-            self._alarm.want(min(future))
+            self._alarm.arm(min(future))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""

@@ -135,9 +135,9 @@ class RequestChannel:
         if self.client.broke(peer):
             self.failed(peer)
 
-    def rang(self) -> None:
+    def on_timer(self) -> None:
         """Handle a timer: attempts or requests may have failed."""
-        for peer in self.client.rang():
+        for peer in self.client.on_timer():
             self.failed(peer)
 
 
@@ -189,7 +189,7 @@ class ProcessConnections:
 
     def on_timer(self, number: int) -> None:
         """Handle a timer of a channel: attempts or requests may have failed."""
-        self._requests[number - 1].rang()
+        self._requests[number - 1].on_timer()
 
     def disconnected(self, peer: int) -> None:
         """Handle a broken connection to ``peer``."""

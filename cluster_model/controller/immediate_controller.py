@@ -86,7 +86,7 @@ class ImmediateController:
         record = self.committed.records.get(request.partition)
         if record is None:
             unknown = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-            return AlterPartitionResponse(request.partition, unknown, -1, (), -1, request.correlation)
+            return AlterPartitionResponse(request.partition, unknown, -1, (), -1, request.correlation_id)
         error = self._judge(record, request, live)
         if error is KafkaError.NONE:
             change = self._accept(record, request, live)
@@ -95,7 +95,7 @@ class ImmediateController:
         # The response carries the requested epoch: an epoch that the change itself raises reaches the leader by
         # metadata.
         return AlterPartitionResponse(
-            request.partition, error, request.leader_epoch, record.isr, record.partition_epoch, request.correlation
+            request.partition, error, request.leader_epoch, record.isr, record.partition_epoch, request.correlation_id
         )
 
     def _judge(self, record: CommittedPartition, request: AlterPartitionRequest, live: Live) -> KafkaError:

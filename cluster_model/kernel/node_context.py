@@ -122,7 +122,7 @@ class NodeContext:
         self._network.exit(self.node_id, reason)
 
 
-class Alarm:
+class DeadlineTimer:
     """One timer for many deadlines: armed for the earliest, moved only when an earlier one comes.
 
     A request that gets its response in time leaves nothing in the event queue, where a timer of its own would wait out
@@ -132,19 +132,19 @@ class Alarm:
     __slots__ = ("_name", "_port", "at")
 
     def __init__(self, port: NodeContext, *name: Any) -> None:
-        """Create an unarmed alarm; ``name`` is the argument of ``on_timer``."""
+        """Create an unarmed timer; ``name`` is the argument of ``on_timer``."""
         self._port = port
         self._name: Payload = name
         self.at = -1
-        """Time when it will ring, -1 never."""
+        """Time when it will fire, -1 never."""
 
-    def want(self, at: int) -> None:
-        """Ring at ``at`` or earlier; the callee checks what is due, and calls this again for the rest."""
+    def arm(self, at: int) -> None:
+        """Fire at ``at`` or earlier; the callee checks what is due, and calls this again for the rest."""
         if self.at < 0 or at < self.at:
             self.at = at
             self._port.timer(max(0, at - self._port.now), *self._name)
 
-    def rang(self) -> bool:
+    def take_expired(self) -> bool:
         """Handle the timer; False for one that an earlier deadline has replaced."""
         if self.at < 0 or self._port.now < self.at:
             return False
@@ -152,11 +152,11 @@ class Alarm:
         return True
 
     def forget(self) -> None:
-        """Disarm the alarm of a process that died."""
+        """Disarm the timer of a process that died."""
         self.at = -1
 
     def save(self) -> int:
-        """Return the time when it will ring, -1 never."""
+        """Return the time when it will fire, -1 never."""
         return self.at
 
     def load(self, saved: int) -> None:
@@ -164,18 +164,18 @@ class Alarm:
         self.at = saved
 
 
-class LateAlarm(Alarm):
+class LateDeadlineTimer(DeadlineTimer):
     """An alarm that rings after all ordinary events of its time (:meth:`NodeContext.late_timer`)."""
 
     __slots__ = ("_index",)
 
     def __init__(self, port: NodeContext, index: int, *name: Any) -> None:
-        """Create an unarmed alarm; ``index`` distinguishes a node's late alarms."""
+        """Create an unarmed timer; ``index`` distinguishes a node's late alarms."""
         super().__init__(port, *name)
         self._index = index
 
-    def want(self, at: int) -> None:
-        """Ring at ``at`` or earlier, as :meth:`Alarm.want`."""
+    def arm(self, at: int) -> None:
+        """Ring at ``at`` or earlier, as :meth:`DeadlineTimer.arm`."""
         if self.at < 0 or at < self.at:
             self.at = at
             self._port.late_timer(at, self._index, *self._name)

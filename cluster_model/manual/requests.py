@@ -109,8 +109,8 @@ class ManualProduces:
             return self._failed(produce, KafkaError.NOT_LEADER_OR_FOLLOWER)
         produce.result, produce.epoch = replica.leadership.append(NOW, produce.request), replica.leader_epoch
         if produce.result.waits:
-            self._delayed[produce.request.correlation] = produce
-            replica.leadership.wait(produce.result.required, produce.request.correlation)
+            self._delayed[produce.request.correlation_id] = produce
+            replica.leadership.wait(produce.result.required, produce.request.correlation_id)
         else:
             self._answered(produce, produce.result.error)
         self.settle(replica)
@@ -211,7 +211,7 @@ class ManualProduces:
 
     def _expire(self, params: Params) -> KafkaError:
         produce = self._queue(params)[0]
-        token = produce.request.correlation
+        token = produce.request.correlation_id
         if token not in self._delayed:
             raise ModelError(
                 f"no produce request is delayed on broker {params['broker']}, so none can time out there",

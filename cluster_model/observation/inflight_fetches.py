@@ -124,14 +124,16 @@ def _awake(
         return _with_reply(wire, found.message, partition) if isinstance(found.message, _REPLIES) else wire
     answerer = cluster.brokers.get(leader)
     session = None if answerer is None else answerer.purgatory.sessions.of((follower, fetcher.index))
-    if session is not None and session.delayed_request is not None and session.delayed_request.correlation == number:
+    if session is not None and session.delayed_request is not None and session.delayed_request.correlation_id == number:
         return replace(blank, state="waits", until_us=session.deadline)
     return replace(blank, state="unanswered")
 
 
 def _newest(under_way: Iterable[InFlightMessage], number: int) -> InFlightMessage | None:
     """Return the message of this number; of duplicates the one that arrives first."""
-    matching = [each for each in under_way if type(each.message) in _QUESTIONS and each.message.correlation == number]
+    matching = [
+        each for each in under_way if type(each.message) in _QUESTIONS and each.message.correlation_id == number
+    ]
     return min(matching, key=lambda each: (_ORDER.index(each.place), each.arrives_us), default=None)
 
 

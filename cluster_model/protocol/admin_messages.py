@@ -50,7 +50,7 @@ class CreatableTopic(NamedTuple):
 class CreateTopicsRequest(NamedTuple):
     """A request to create topics; ``validate_only``: return the result without creating any."""
 
-    correlation: int
+    correlation_id: int
     topics: tuple[CreatableTopic, ...]
     timeout_us: int = 30_000_000
     validate_only: bool = False
@@ -71,14 +71,14 @@ class CreatableTopicResult(NamedTuple):
 class CreateTopicsResponse(NamedTuple):
     """The results of a :class:`CreateTopicsRequest`, by topic."""
 
-    correlation: int
+    correlation_id: int
     topics: tuple[CreatableTopicResult, ...]
 
 
 class DeleteTopicsRequest(NamedTuple):
     """A request to delete topics by name."""
 
-    correlation: int
+    correlation_id: int
     topics: tuple[str, ...]
     timeout_us: int = 30_000_000
 
@@ -86,7 +86,7 @@ class DeleteTopicsRequest(NamedTuple):
 class DeleteTopicsResponse(NamedTuple):
     """The results of a :class:`DeleteTopicsRequest`, by topic."""
 
-    correlation: int
+    correlation_id: int
     topics: tuple[AdminError, ...]
 
 
@@ -101,7 +101,7 @@ class NewPartitions(NamedTuple):
 class CreatePartitionsRequest(NamedTuple):
     """A request to add partitions to topics (KIP-195); ``validate_only``: return the result without adding any."""
 
-    correlation: int
+    correlation_id: int
     topics: tuple[NewPartitions, ...]
     timeout_us: int = 30_000_000
     validate_only: bool = False
@@ -110,7 +110,7 @@ class CreatePartitionsRequest(NamedTuple):
 class CreatePartitionsResponse(NamedTuple):
     """The results of a :class:`CreatePartitionsRequest`, by topic."""
 
-    correlation: int
+    correlation_id: int
     topics: tuple[AdminError, ...]
 
 
@@ -124,7 +124,7 @@ class ReassignablePartition(NamedTuple):
 class AlterPartitionReassignmentsRequest(NamedTuple):
     """A request to reassign partitions, or to cancel reassignments (KIP-455)."""
 
-    correlation: int
+    correlation_id: int
     partitions: tuple[ReassignablePartition, ...]
     timeout_us: int = 60_000_000
 
@@ -132,7 +132,7 @@ class AlterPartitionReassignmentsRequest(NamedTuple):
 class AlterPartitionReassignmentsResponse(NamedTuple):
     """The results by partition; ``error`` rejects the whole request."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partitions: tuple[AdminError, ...]
 
@@ -140,7 +140,7 @@ class AlterPartitionReassignmentsResponse(NamedTuple):
 class ListPartitionReassignmentsRequest(NamedTuple):
     """A request for the ongoing reassignments of some partitions; empty: of all."""
 
-    correlation: int
+    correlation_id: int
     partitions: tuple[str, ...] = ()
 
 
@@ -156,7 +156,7 @@ class OngoingReassignment(NamedTuple):
 class ListPartitionReassignmentsResponse(NamedTuple):
     """The ongoing reassignments; other partitions are left out."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partitions: tuple[OngoingReassignment, ...]
 
@@ -167,7 +167,7 @@ class ElectLeadersRequest(NamedTuple):
     Without partitions it applies to all, and only those with an election to run are in the response.
     """
 
-    correlation: int
+    correlation_id: int
     unclean: bool
     partitions: tuple[str, ...] = ()
     timeout_us: int = 60_000_000
@@ -176,7 +176,7 @@ class ElectLeadersRequest(NamedTuple):
 class ElectLeadersResponse(NamedTuple):
     """The results by partition; ``error`` rejects the whole request."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partitions: tuple[AdminError, ...]
 
@@ -214,7 +214,7 @@ class AlterConfigsResource(NamedTuple):
 class IncrementalAlterConfigsRequest(NamedTuple):
     """A request to change configurations (KIP-339); ``validate_only``: return the result without changing any."""
 
-    correlation: int
+    correlation_id: int
     resources: tuple[AlterConfigsResource, ...]
     validate_only: bool = False
 
@@ -222,35 +222,35 @@ class IncrementalAlterConfigsRequest(NamedTuple):
 class IncrementalAlterConfigsResponse(NamedTuple):
     """The results of an :class:`IncrementalAlterConfigsRequest`, by resource name."""
 
-    correlation: int
+    correlation_id: int
     resources: tuple[AdminError, ...]
 
 
 class DescribeConfigsRequest(NamedTuple):
     """A broker's read of topic configurations from ZooKeeper, which it does for each request in ZooKeeper mode."""
 
-    correlation: int
+    correlation_id: int
     topics: tuple[str, ...]
 
 
 class DescribeConfigsResponse(NamedTuple):
     """The configurations set on each topic, in the order requested."""
 
-    correlation: int
+    correlation_id: int
     configs: tuple[tuple[str, tuple[tuple[str, ConfigValue], ...]], ...]
 
 
 class UnregisterBrokerRequest(NamedTuple):
     """A request to remove a broker's registration permanently; KRaft only (``Admin.unregisterBroker``)."""
 
-    correlation: int
+    correlation_id: int
     broker: int
 
 
 class UnregisterBrokerResponse(NamedTuple):
     """The result of an :class:`UnregisterBrokerRequest`."""
 
-    correlation: int
+    correlation_id: int
     error: int
     message: str = ""
 
@@ -274,7 +274,7 @@ class FeatureUpdate(NamedTuple):
 class UpdateFeaturesRequest(NamedTuple):
     """A request to change feature levels (KIP-584); ``validate_only``: return the result without changing any."""
 
-    correlation: int
+    correlation_id: int
     updates: tuple[FeatureUpdate, ...]
     validate_only: bool = False
 
@@ -282,7 +282,7 @@ class UpdateFeaturesRequest(NamedTuple):
 class UpdateFeaturesResponse(NamedTuple):
     """The results by feature; ``error`` rejects the whole request."""
 
-    correlation: int
+    correlation_id: int
     error: int
     message: str
     features: tuple[AdminError, ...]
@@ -291,7 +291,7 @@ class UpdateFeaturesResponse(NamedTuple):
 class DescribeQuorumRequest(NamedTuple):
     """A request to the leader of the metadata quorum for its voters and observers; KRaft only (KIP-595)."""
 
-    correlation: int
+    correlation_id: int
 
 
 class QuorumReplica(NamedTuple):
@@ -306,7 +306,7 @@ class QuorumReplica(NamedTuple):
 class DescribeQuorumResponse(NamedTuple):
     """The state of the quorum, or ``error`` NOT_LEADER_OR_FOLLOWER from a node that does not lead it."""
 
-    correlation: int
+    correlation_id: int
     error: int
     leader: int = -1
     epoch: int = 0
@@ -318,7 +318,7 @@ class DescribeQuorumResponse(NamedTuple):
 class DescribeClusterRequest(NamedTuple):
     """A request to a broker for the controller and the live brokers (KIP-700)."""
 
-    correlation: int
+    correlation_id: int
 
 
 class DescribeClusterResponse(NamedTuple):
@@ -327,7 +327,7 @@ class DescribeClusterResponse(NamedTuple):
     In KRaft mode ``controller`` is the broker itself, which forwards requests.
     """
 
-    correlation: int
+    correlation_id: int
     controller: int
     brokers: tuple[int, ...]
 
@@ -335,14 +335,14 @@ class DescribeClusterResponse(NamedTuple):
 class EnvelopeRequest(NamedTuple):
     """An admin request forwarded by a broker to the active controller, with the broker's own correlation (KIP-590)."""
 
-    correlation: int
+    correlation_id: int
     request: "AdminRequest | DescribeQuorumRequest"
 
 
 class EnvelopeResponse(NamedTuple):
     """The forwarded request's response, or ``error`` NOT_CONTROLLER and no response."""
 
-    correlation: int
+    correlation_id: int
     error: int
     response: "AdminResponse | DescribeQuorumResponse | None"
 
@@ -375,7 +375,7 @@ AdminResponse = (
 
 def refusal(request: AdminRequest, error: int, message: str = "") -> AdminResponse:
     """Return the response to a rejected request, with the same error for every requested resource."""
-    number = request.correlation
+    number = request.correlation_id
 
     def each(names: tuple[str, ...]) -> tuple[AdminError, ...]:
         return tuple(AdminError(name, error, message) for name in names)

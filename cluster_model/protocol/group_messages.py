@@ -61,7 +61,7 @@ class MemberProtocol(NamedTuple):
 class FindCoordinatorRequest(NamedTuple):
     """A request for the coordinator of a group or transactional id."""
 
-    correlation: int
+    correlation_id: int
     key: str
     key_type: int = GROUP
 
@@ -69,7 +69,7 @@ class FindCoordinatorRequest(NamedTuple):
 class FindCoordinatorResponse(NamedTuple):
     """The coordinator's node id, -1 with an error."""
 
-    correlation: int
+    correlation_id: int
     error: int
     node_id: int
 
@@ -80,7 +80,7 @@ class JoinGroupRequest(NamedTuple):
     ``rebalance_timeout_us`` is used from version 1 on (KIP-62); before, the session timeout is used for it.
     """
 
-    correlation: int
+    correlation_id: int
     group_id: str
     client_id: str
     member_id: str
@@ -106,7 +106,7 @@ class JoinGroupResponse(NamedTuple):
     ``skip_assignment``: the leader is a returning static member and must not compute an assignment (KIP-814).
     """
 
-    correlation: int
+    correlation_id: int
     error: int
     generation_id: int
     protocol_name: str
@@ -119,7 +119,7 @@ class JoinGroupResponse(NamedTuple):
 class SyncGroupRequest(NamedTuple):
     """A request for a member's assignment; the leader sends those of all, as (member id, assignment)."""
 
-    correlation: int
+    correlation_id: int
     group_id: str
     generation_id: int
     member_id: str
@@ -133,7 +133,7 @@ class SyncGroupRequest(NamedTuple):
 class SyncGroupResponse(NamedTuple):
     """The partitions assigned to the member, or an error."""
 
-    correlation: int
+    correlation_id: int
     error: int
     assignment: Assignment = NOTHING
 
@@ -141,7 +141,7 @@ class SyncGroupResponse(NamedTuple):
 class HeartbeatRequest(NamedTuple):
     """A member's heartbeat in its generation."""
 
-    correlation: int
+    correlation_id: int
     group_id: str
     generation_id: int
     member_id: str
@@ -151,7 +151,7 @@ class HeartbeatRequest(NamedTuple):
 class HeartbeatResponse(NamedTuple):
     """The answer to a heartbeat; REBALANCE_IN_PROGRESS requests the member to rejoin."""
 
-    correlation: int
+    correlation_id: int
     error: int
 
 
@@ -165,7 +165,7 @@ class LeavingMember(NamedTuple):
 class LeaveGroupRequest(NamedTuple):
     """A request to leave, for the member itself, or since 2.4 for several on behalf of an administrator (KIP-345)."""
 
-    correlation: int
+    correlation_id: int
     group_id: str
     members: tuple[LeavingMember, ...]
 
@@ -173,7 +173,7 @@ class LeaveGroupRequest(NamedTuple):
 class LeaveGroupResponse(NamedTuple):
     """The result: ``error`` of the whole request; ``members`` has one error for each, in the order requested."""
 
-    correlation: int
+    correlation_id: int
     error: int
     members: tuple[int, ...] = ()
 
@@ -194,7 +194,7 @@ class OffsetCommitRequest(NamedTuple):
     the request if the client gives it: members of the consumer protocol must use 9. 0: the matching version.
     """
 
-    correlation: int
+    correlation_id: int
     group_id: str
     generation_id: int
     member_id: str
@@ -207,14 +207,14 @@ class OffsetCommitRequest(NamedTuple):
 class OffsetCommitResponse(NamedTuple):
     """The result of each partition, as (partition, error), in the order requested."""
 
-    correlation: int
+    correlation_id: int
     partitions: tuple[tuple[str, int], ...]
 
 
 class TxnOffsetCommitRequest(NamedTuple):
     """A request to commit offsets in a transaction (KIP-98), since KIP-447 (2.5) with the member's identity."""
 
-    correlation: int
+    correlation_id: int
     transactional_id: str
     group_id: str
     producer_id: int
@@ -229,7 +229,7 @@ class TxnOffsetCommitRequest(NamedTuple):
 class TxnOffsetCommitResponse(NamedTuple):
     """The result of each partition, as (partition, error): offsets are written, and pending until the end."""
 
-    correlation: int
+    correlation_id: int
     partitions: tuple[tuple[str, int], ...]
 
 
@@ -240,7 +240,7 @@ class OffsetFetchRequest(NamedTuple):
     A member of the consumer protocol sends its member id and epoch (KIP-848).
     """
 
-    correlation: int
+    correlation_id: int
     group_id: str
     partitions: tuple[str, ...] | None
     require_stable: bool = False
@@ -261,7 +261,7 @@ class FetchedOffset(NamedTuple):
 class OffsetFetchResponse(NamedTuple):
     """The committed offsets; ``error`` is that of the whole group."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partitions: tuple[FetchedOffset, ...]
 
@@ -269,7 +269,7 @@ class OffsetFetchResponse(NamedTuple):
 class DescribeGroupsRequest(NamedTuple):
     """A request for the state of groups; ``classic``: report groups of the consumer protocol as Dead, as Kafka does."""
 
-    correlation: int
+    correlation_id: int
     groups: tuple[str, ...]
     classic: bool = False
 
@@ -301,7 +301,7 @@ class DescribedGroup(NamedTuple):
 class DescribeGroupsResponse(NamedTuple):
     """The state of each group, in the order requested."""
 
-    correlation: int
+    correlation_id: int
     groups: tuple[DescribedGroup, ...]
 
 
@@ -311,7 +311,7 @@ class ListGroupsRequest(NamedTuple):
     ``types`` filters by protocol unless empty (KIP-848, 3.8).
     """
 
-    correlation: int
+    correlation_id: int
     states: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
 
@@ -328,7 +328,7 @@ class ListedGroup(NamedTuple):
 class ListGroupsResponse(NamedTuple):
     """The groups; with COORDINATOR_LOAD_IN_PROGRESS those loaded so far."""
 
-    correlation: int
+    correlation_id: int
     error: int
     groups: tuple[ListedGroup, ...]
 
@@ -336,21 +336,21 @@ class ListGroupsResponse(NamedTuple):
 class DeleteGroupsRequest(NamedTuple):
     """A request to delete groups with their committed offsets (KIP-229, 1.1)."""
 
-    correlation: int
+    correlation_id: int
     groups: tuple[str, ...]
 
 
 class DeleteGroupsResponse(NamedTuple):
     """The result of each group, as (group, error), in the order requested."""
 
-    correlation: int
+    correlation_id: int
     groups: tuple[tuple[str, int], ...]
 
 
 class OffsetDeleteRequest(NamedTuple):
     """A request to delete a group's committed offsets of some partitions (KIP-496, 2.4)."""
 
-    correlation: int
+    correlation_id: int
     group_id: str
     partitions: tuple[str, ...]
 
@@ -358,7 +358,7 @@ class OffsetDeleteRequest(NamedTuple):
 class OffsetDeleteResponse(NamedTuple):
     """The result: ``error`` of the whole request, else (partition, error) for each, in the order requested."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partitions: tuple[tuple[str, int], ...]
 
@@ -411,7 +411,7 @@ class ConsumerGroupHeartbeatRequest(NamedTuple):
     From version 1 (4.0) on the member generates its own id (KIP-1082).
     """
 
-    correlation: int
+    correlation_id: int
     group_id: str
     member_id: str
     member_epoch: int
@@ -436,7 +436,7 @@ class ConsumerGroupHeartbeatRequest(NamedTuple):
 class ConsumerGroupHeartbeatResponse(NamedTuple):
     """The member's epoch, and its assignment if that changed; with an error the other fields are meaningless."""
 
-    correlation: int
+    correlation_id: int
     error: int
     member_id: str = ""
     member_epoch: int = 0
@@ -448,7 +448,7 @@ class ConsumerGroupHeartbeatResponse(NamedTuple):
 class ConsumerGroupDescribeRequest(NamedTuple):
     """A request for the state of groups of the consumer protocol."""
 
-    correlation: int
+    correlation_id: int
     groups: tuple[str, ...]
 
 
@@ -483,5 +483,5 @@ class DescribedConsumerGroup(NamedTuple):
 class ConsumerGroupDescribeResponse(NamedTuple):
     """The state of each group, in the order requested."""
 
-    correlation: int
+    correlation_id: int
     groups: tuple[DescribedConsumerGroup, ...]

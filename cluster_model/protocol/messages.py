@@ -62,7 +62,7 @@ class ProduceRequest(NamedTuple):
     ``timestamp_us`` is that of its newest record, -1 if it has none; ``size`` is after compression with ``codec``.
     """
 
-    correlation: int
+    correlation_id: int
     partition: str
     acks: int
     timeout_us: int
@@ -95,7 +95,7 @@ class ProduceResponse(NamedTuple):
     A response to a request with acks=0 stands for the broker closing the connection (``handleProduceRequest``).
     """
 
-    correlation: int
+    correlation_id: int
     partition: str
     error: int
     log_offset: int
@@ -114,7 +114,7 @@ class InitProducerIdRequest(NamedTuple):
     ``producer_id`` and ``producer_epoch`` are the producer's current ones, -1 for none (KIP-360).
     """
 
-    correlation: int
+    correlation_id: int
     transactional_id: str | None = None
     timeout_us: int = 60_000_000
     producer_id: int = -1
@@ -124,7 +124,7 @@ class InitProducerIdRequest(NamedTuple):
 class InitProducerIdResponse(NamedTuple):
     """The assigned producer id and epoch, -1 with an error."""
 
-    correlation: int
+    correlation_id: int
     error: int
     producer_id: int
     producer_epoch: int
@@ -153,7 +153,7 @@ class FetchRequest(NamedTuple):
     ``response_max_bytes``, 0 for no limit (KIP-74). ``isolation`` is a consumer's (KIP-98).
     """
 
-    correlation: int
+    correlation_id: int
     replica: int
     broker_epoch: int
     max_wait_us: int
@@ -200,7 +200,7 @@ class FetchResponse(NamedTuple):
     for none.
     """
 
-    correlation: int
+    correlation_id: int
     partitions: tuple[FetchData, ...]
     error: int = 0
     session_id: int = 0
@@ -212,7 +212,7 @@ class EpochEndRequest(NamedTuple):
     ``replica`` is -1 from a consumer (KIP-320), which is answered on its ordinary connection.
     """
 
-    correlation: int
+    correlation_id: int
     partitions: tuple[tuple[str, int, int], ...]
     replica: int = 0
 
@@ -230,7 +230,7 @@ class EpochEnd(NamedTuple):
 class EpochEndResponse(NamedTuple):
     """The end offsets requested by an :class:`EpochEndRequest`, one for each partition."""
 
-    correlation: int
+    correlation_id: int
     partitions: tuple[EpochEnd, ...]
 
 
@@ -241,7 +241,7 @@ class ListOffsetsRequest(NamedTuple):
     follower's broker id, -1 for a consumer: the latest readable offset depends on it and on ``isolation``.
     """
 
-    correlation: int
+    correlation_id: int
     partition: str
     timestamp_us: int
     current_leader_epoch: int
@@ -255,7 +255,7 @@ class ListOffsetsResponse(NamedTuple):
     ``leader_epoch`` is that of the record, -1 if unknown (KIP-320).
     """
 
-    correlation: int
+    correlation_id: int
     partition: str
     error: int
     log_offset: int
@@ -266,19 +266,19 @@ class ListOffsetsResponse(NamedTuple):
 class ApiVersionsRequest(NamedTuple):
     """The first request on a client's new connection (KIP-97)."""
 
-    correlation: int
+    correlation_id: int
 
 
 class ApiVersionsResponse(NamedTuple):
     """The broker's answer to an :class:`ApiVersionsRequest`: the connection can be used."""
 
-    correlation: int
+    correlation_id: int
 
 
 class MetadataRequest(NamedTuple):
     """A client's request for the partitions, their leaders and the live brokers."""
 
-    correlation: int
+    correlation_id: int
 
 
 class MetadataResponse(NamedTuple):
@@ -288,7 +288,7 @@ class MetadataResponse(NamedTuple):
     itself, which forwards them. ``racks`` are those of the brokers, empty if no broker has one.
     """
 
-    correlation: int
+    correlation_id: int
     partitions: tuple[PartitionState, ...]
     brokers: tuple[int, ...]
     controller: int = NO_LEADER
@@ -298,7 +298,7 @@ class MetadataResponse(NamedTuple):
 class DeleteRecordsRequest(NamedTuple):
     """A request to move a partition's log start to ``offset``; -1 stands for its high watermark (KIP-107)."""
 
-    correlation: int
+    correlation_id: int
     partition: str
     offset: int
     timeout_us: int = 30_000_000
@@ -307,7 +307,7 @@ class DeleteRecordsRequest(NamedTuple):
 class DeleteRecordsResponse(NamedTuple):
     """The result; ``low_watermark`` is the least log start of the live replicas, -1 with an error."""
 
-    correlation: int
+    correlation_id: int
     partition: str
     error: int
     low_watermark: int
@@ -316,7 +316,7 @@ class DeleteRecordsResponse(NamedTuple):
 class AlterPartitionRequest(NamedTuple):
     """A leader's request for an ISR change; ``isr_epochs`` are its members' broker epochs as fetched, -1 unchecked.
 
-    ``correlation`` identifies the request; the response repeats it. ``recovering`` is the leader's recovery state
+    ``correlation_id`` identifies the request; the response repeats it. ``recovering`` is the leader's recovery state
     (KIP-704): false as soon as it leads.
     """
 
@@ -327,7 +327,7 @@ class AlterPartitionRequest(NamedTuple):
     partition_epoch: int
     isr: tuple[int, ...]
     isr_epochs: tuple[int, ...]
-    correlation: int = 0
+    correlation_id: int = 0
     recovering: bool = False
 
 
@@ -339,7 +339,7 @@ class AlterPartitionResponse(NamedTuple):
     leader_epoch: int
     isr: tuple[int, ...]
     partition_epoch: int
-    correlation: int = 0
+    correlation_id: int = 0
 
 
 Message = (

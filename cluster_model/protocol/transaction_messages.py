@@ -21,7 +21,7 @@ class AddPartitionsToTxnRequest(NamedTuple):
     With ``verify_only`` a leader only verifies that they are part of it (KIP-890).
     """
 
-    correlation: int
+    correlation_id: int
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -32,7 +32,7 @@ class AddPartitionsToTxnRequest(NamedTuple):
 class AddPartitionsToTxnResponse(NamedTuple):
     """One result for all partitions; with ``verify_only`` also the partitions that are not part of the transaction."""
 
-    correlation: int
+    correlation_id: int
     error: int
     missing: tuple[str, ...] = ()
 
@@ -40,7 +40,7 @@ class AddPartitionsToTxnResponse(NamedTuple):
 class AddOffsetsToTxnRequest(NamedTuple):
     """A request to add a group's partition of ``__consumer_offsets`` to the transaction."""
 
-    correlation: int
+    correlation_id: int
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -50,14 +50,14 @@ class AddOffsetsToTxnRequest(NamedTuple):
 class AddOffsetsToTxnResponse(NamedTuple):
     """The result of an :class:`AddOffsetsToTxnRequest`."""
 
-    correlation: int
+    correlation_id: int
     error: int
 
 
 class EndTxnRequest(NamedTuple):
     """A request to commit the open transaction, or to abort it."""
 
-    correlation: int
+    correlation_id: int
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -71,7 +71,7 @@ class EndTxnResponse(NamedTuple):
     ``producer_id`` and ``producer_epoch`` are those for the next transaction, -1 before version 5.
     """
 
-    correlation: int
+    correlation_id: int
     error: int
     producer_id: int = -1
     producer_epoch: int = -1
@@ -90,14 +90,14 @@ class TxnMarker(NamedTuple):
 class WriteTxnMarkersRequest(NamedTuple):
     """A coordinator's request to write a marker to partitions led by the broker."""
 
-    correlation: int
+    correlation_id: int
     marker: TxnMarker
 
 
 class WriteTxnMarkersResponse(NamedTuple):
     """The result of each partition, as (partition, error)."""
 
-    correlation: int
+    correlation_id: int
     partitions: tuple[tuple[str, int], ...]
 
 
@@ -111,7 +111,7 @@ NOTHING: Final = -1
 class ListTransactionsRequest(NamedTuple):
     """A request for the transactional ids that a broker coordinates, filtered by ``producer_ids`` unless empty."""
 
-    correlation: int
+    correlation_id: int
     producer_ids: tuple[int, ...] = ()
 
 
@@ -126,7 +126,7 @@ class ListedTransaction(NamedTuple):
 class ListTransactionsResponse(NamedTuple):
     """The transactional ids of a coordinator in the order of their creation; ``broker`` is the one that answers."""
 
-    correlation: int
+    correlation_id: int
     error: int
     broker: int
     transactions: tuple[ListedTransaction, ...]
@@ -135,14 +135,14 @@ class ListTransactionsResponse(NamedTuple):
 class DescribeTransactionsRequest(NamedTuple):
     """A request for the state of one transactional id."""
 
-    correlation: int
+    correlation_id: int
     transactional_id: str
 
 
 class DescribeTransactionsResponse(NamedTuple):
     """The state of a transactional id; ``partitions`` are those without a marker yet."""
 
-    correlation: int
+    correlation_id: int
     error: int
     transactional_id: str
     producer_id: int = NOTHING
@@ -156,7 +156,7 @@ class DescribeTransactionsResponse(NamedTuple):
 class DescribeProducersRequest(NamedTuple):
     """A request to a partition's leader for its active producers."""
 
-    correlation: int
+    correlation_id: int
     partition: str
 
 
@@ -177,7 +177,7 @@ class ActiveProducer(NamedTuple):
 class DescribeProducersResponse(NamedTuple):
     """The active producers of a partition, in the order of their first append."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partition: str
     producers: tuple[ActiveProducer, ...] = ()

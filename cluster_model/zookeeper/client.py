@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any, Final, Protocol
 
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.zookeeper.data_tree import ClientWatches
 from cluster_model.zookeeper.messages import (
     READS,
@@ -110,7 +110,7 @@ class ZkClient:
         self._sent_at = 0
         self._received_at = 0
         self._watches = ClientWatches()
-        self._alarm = Alarm(port, TIMER)
+        self._alarm = DeadlineTimer(port, TIMER)
 
     @property
     def connected(self) -> bool:
@@ -140,7 +140,7 @@ class ZkClient:
         if self._state == CONNECTED:
             self._flush()
         elif self._state in (IDLE, EXPIRED):
-            self._alarm.want(self._port.now)
+            self._alarm.arm(self._port.now)
 
     def close(self) -> None:
         """Close the session without a response, which removes its ephemeral nodes. If unconnected, it expires."""
@@ -208,7 +208,7 @@ class ZkClient:
         """Handle a timer; False if it is not one of the client."""
         if timer[0] != TIMER:
             return False
-        if self._alarm.rang():
+        if self._alarm.take_expired():
             now = self._port.now
             if self._state in (IDLE, EXPIRED):
                 self._fail(ZkError.SESSION_EXPIRED)
@@ -235,11 +235,11 @@ class ZkClient:
 
     def _set_alarm(self) -> None:
         if self._state == WAITING:
-            self._alarm.want(self._retry_at)
+            self._alarm.arm(self._retry_at)
         elif self._state == CONNECTING:
-            self._alarm.want(self._received_at + self._read_timeout())
+            self._alarm.arm(self._received_at + self._read_timeout())
         elif self._state == CONNECTED:
-            self._alarm.want(min(self._received_at + self._read_timeout(), self._sent_at + self.timeout_us // 3))
+            self._alarm.arm(min(self._received_at + self._read_timeout(), self._sent_at + self.timeout_us // 3))
 
     def _begin_attempt(self) -> None:
         self._attempt = max(self._attempt, self._port.incarnation << 24) + 1

@@ -7,7 +7,7 @@ manager delivers it when a connection is restored); no observers, no weights, no
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.data_tree import ZkDatabase
 from cluster_model.zookeeper.messages import Notification, ServerState, Vote
@@ -49,7 +49,7 @@ class FastLeaderElection:
         self._final_at = -1
         self._repeat_at = -1
         self._repeat_us = FIRST_REPEAT_US
-        self._alarm = Alarm(port, VOTES)
+        self._alarm = DeadlineTimer(port, VOTES)
 
     @property
     def _majority(self) -> int:
@@ -90,14 +90,14 @@ class FastLeaderElection:
         self._repeat_at = self._port.now + self._repeat_us
         self._repeat_us = min(2 * self._repeat_us, self._settings.tick_us)
         if self._others:
-            self._alarm.want(self._repeat_at)
+            self._alarm.arm(self._repeat_at)
 
     def _send(self, server: int) -> None:
         self._port.send(server, Notification(self._round, self._vote, self._state))
 
     def on_timer(self, name: str) -> None:
         """End the election if no better vote arrived, or repeat the vote."""
-        if name != VOTES or not self._alarm.rang() or self._state is not ServerState.LOOKING:
+        if name != VOTES or not self._alarm.take_expired() or self._state is not ServerState.LOOKING:
             return
         now = self._port.now
         if 0 <= self._final_at <= now:
@@ -105,7 +105,7 @@ class FastLeaderElection:
             return
         if now >= self._repeat_at:
             self._send_to_all()
-        self._alarm.want(self._repeat_at if self._final_at < 0 else min(self._repeat_at, self._final_at))
+        self._alarm.arm(self._repeat_at if self._final_at < 0 else min(self._repeat_at, self._final_at))
 
     def receive(self, source: int, message: Notification) -> None:
         """Handle a vote, or the notification of a server that is not looking."""
@@ -138,7 +138,7 @@ class FastLeaderElection:
         agreed = sum(1 for vote in self._votes.values() if vote == self._vote)
         if agreed >= self._majority and self._final_at < 0:
             self._final_at = self._port.now + self._settings.finalize_us
-            self._alarm.want(self._final_at)
+            self._alarm.arm(self._final_at)
 
     def _check_leader(self, leader: int, round_number: int) -> None:
         """Join an acting leader if this server completes its majority (``checkLeader``)."""

@@ -7,7 +7,7 @@ all before it. It serves clients once a majority has its history. Only the leade
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.data_tree import DataTree, ZkDatabase, first_zxid
 from cluster_model.zookeeper.messages import (
@@ -193,8 +193,8 @@ class LeaderRole(Upstream):
         self._since = 0
         self._summary = (0, 0)
         """Its epoch and last zxid at its election."""
-        self._tick_alarm = Alarm(port, TICK)
-        self._session_alarm = Alarm(port, SESSIONS)
+        self._tick_alarm = DeadlineTimer(port, TICK)
+        self._session_alarm = DeadlineTimer(port, SESSIONS)
 
     @property
     def _majority(self) -> int:
@@ -208,7 +208,7 @@ class LeaderRole(Upstream):
         self._since = self._port.now
         self._summary = (self._store.current_epoch, self._store.last_zxid)
         if self._others:
-            self._tick_alarm.want(self._port.now + self._settings.tick_us)
+            self._tick_alarm.arm(self._port.now + self._settings.tick_us)
         self._settle_epoch()
 
     def stop(self) -> None:
@@ -238,7 +238,7 @@ class LeaderRole(Upstream):
             known.counts = True
             known.logged = self._store.last_zxid
         if self._others:
-            self._tick_alarm.want(self._port.now + self._settings.tick_us)
+            self._tick_alarm.arm(self._port.now + self._settings.tick_us)
         self._open()
 
     def _settle_epoch(self) -> None:
@@ -359,9 +359,9 @@ class LeaderRole(Upstream):
 
     def on_timer(self, name: str) -> None:
         """Handle the tick, or the timer of sessions."""
-        if name == TICK and self._tick_alarm.rang() and self.active:
+        if name == TICK and self._tick_alarm.take_expired() and self.active:
             self._tick()
-        elif name == SESSIONS and self._session_alarm.rang() and self.active:
+        elif name == SESSIONS and self._session_alarm.take_expired() and self.active:
             for session in self._tracker.due(self._port.now):
                 self.submit(NO_ORIGIN, session, CloseSession(expired=True))
             self._set_session_alarm()
@@ -383,7 +383,7 @@ class LeaderRole(Upstream):
             if known.stage == ACTIVE:
                 ping = LeaderPing(known.join, self._store.last_zxid, self._store.committed)
                 self._port.send(follower, ping)
-        self._tick_alarm.want(now + settings.tick_us)
+        self._tick_alarm.arm(now + settings.tick_us)
 
     # -- broadcast ----------------------------------------------------------------------------------------------------
 
@@ -458,7 +458,7 @@ class LeaderRole(Upstream):
     def _set_session_alarm(self) -> None:
         at = self._tracker.next_at()
         if at >= 0:
-            self._session_alarm.want(at)
+            self._session_alarm.arm(at)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
@@ -529,7 +529,7 @@ class Learner(Upstream):
         self._synced = False
         """Whether its history is the leader's."""
         self._deadline = 0
-        self._alarm = Alarm(port, LEADER_TIMEOUT)
+        self._alarm = DeadlineTimer(port, LEADER_TIMEOUT)
 
     def start(self, leader: int) -> None:
         """Join the elected leader."""
@@ -562,15 +562,15 @@ class Learner(Upstream):
 
     def _set_deadline(self, timeout_us: int) -> None:
         self._deadline = self._port.now + timeout_us
-        self._alarm.want(self._deadline)
+        self._alarm.arm(self._deadline)
 
     def on_timer(self, name: str) -> None:
         """Give up the leader if it has been silent for too long."""
-        if name == LEADER_TIMEOUT and self._alarm.rang() and self.leader != NOBODY:
+        if name == LEADER_TIMEOUT and self._alarm.take_expired() and self.leader != NOBODY:
             if self._port.now >= self._deadline:
                 self._give_up()
             else:
-                self._alarm.want(self._deadline)
+                self._alarm.arm(self._deadline)
 
     def receive(self, source: int, message: Any) -> None:
         """Handle a message of the leader; those of a former one are ignored."""

@@ -114,7 +114,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class ResolvedTarget:
     """Nodes that a fault is about to affect, all its parameters and, for link faults, the links."""
 
     nodes: tuple[int, ...]
@@ -200,15 +200,15 @@ class FaultContext(Protocol):
         """
         ...
 
-    def schedule(self, injury: ActiveFault, after_us: int) -> None:
+    def schedule(self, active_fault: ActiveFault, after_us: int) -> None:
         """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
         ...
 
-    def pause(self, injury: ActiveFault, node: int) -> None:
+    def pause(self, active_fault: ActiveFault, node: int) -> None:
         """Pause a process; it stays paused as long as any fault pauses it."""
         ...
 
-    def unpause(self, injury: ActiveFault, node: int) -> None:
+    def unpause(self, active_fault: ActiveFault, node: int) -> None:
         """Undo :meth:`pause` for this fault."""
         ...
 
@@ -220,7 +220,7 @@ class FaultContext(Protocol):
         """Start a process that is down, and remove it from the faults that had ended it."""
         ...
 
-    def end(self, injury: ActiveFault) -> None:
+    def end(self, active_fault: ActiveFault) -> None:
         """Mark a lasting fault as over; nothing is undone."""
         ...
 
@@ -233,47 +233,47 @@ class Behaviour(ABC):
     holds_process: bool = False
     """Whether it pauses or stops running processes: the end of a process heals it for the node."""
 
-    def ends(self, injury: ActiveFault) -> bool:
+    def ends(self, active_fault: ActiveFault) -> bool:
         """Return :attr:`ends_process` for one active fault; overridden if its parameters matter."""
-        del injury
+        del active_fault
         return self.ends_process
 
-    def holds(self, injury: ActiveFault) -> bool:
+    def holds(self, active_fault: ActiveFault) -> bool:
         """Return :attr:`holds_process` for one active fault; overridden if its parameters matter."""
-        del injury
+        del active_fault
         return self.holds_process
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine what the fault affects, for example its links.
 
         Raises:
             FaultError: There is nothing to affect.
         """
         del context
-        return aim
+        return resolved
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse an injection that is not possible now, before anything has changed.
 
         Raises:
             FaultError: The fault cannot be applied to its target.
         """
-        del context, aim
+        del context, resolved
 
     @abstractmethod
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Apply the fault to the cluster."""
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Undo the fault, which is no longer active; called for lasting faults only."""
-        del context, injury
+        del context, active_fault
 
-    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Handle a time scheduled with :meth:`FaultContext.schedule`."""
-        del context, injury
+        del context, active_fault
 
     @abstractmethod
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact that the fault would have now."""
 
 

@@ -17,7 +17,7 @@ from cluster_model.kernel import ProcessState
 from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec import FIRST_ZOOKEEPER, INTERNAL, OFFSETS, TRANSACTIONS, coordinator_partition
 from cluster_model.util.quantities import counted, exact_duration
-from faults.declarations.fault import Aim, ExpectedImpact
+from faults.declarations.fault import ExpectedImpact, ResolvedTarget
 
 # Predicted impact of a fault on a producer or a consumer now, as one line.
 
@@ -392,16 +392,18 @@ def slow_impact(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expecte
     return ExpectedImpact(sentence, clients=affected_clients(cluster, nodes, ()))
 
 
-def link_cut_impact(cluster: Cluster, fault: str, aim: Aim) -> ExpectedImpact:
+def link_cut_impact(cluster: Cluster, fault: str, resolved: ResolvedTarget) -> ExpectedImpact:
     """Return the impact of the aim's cut links, per direction; all other links stay intact."""
-    net = Reachability(cluster, (), aim.links)
-    others = [node for node in cluster.nodes() if node not in aim.nodes] or cluster.nodes()
-    if not any(net.linked(node, other) for node in aim.nodes for other in others if other != node):
-        return outage_impact(cluster, fault, aim.nodes, aim.for_us)
-    if 0 <= aim.for_us < min(cluster.plane.session_us, lag_time_us(cluster)):
-        return _brief_outage(cluster, aim.nodes, aim.for_us, predict_impact(cluster, links=aim.links).down)
-    outcome = predict_impact(cluster, links=aim.links)
-    return _impact_of(cluster, _severed_line(cluster, aim.nodes, outcome), (), outcome)
+    net = Reachability(cluster, (), resolved.links)
+    others = [node for node in cluster.nodes() if node not in resolved.nodes] or cluster.nodes()
+    if not any(net.linked(node, other) for node in resolved.nodes for other in others if other != node):
+        return outage_impact(cluster, fault, resolved.nodes, resolved.for_us)
+    if 0 <= resolved.for_us < min(cluster.plane.session_us, lag_time_us(cluster)):
+        return _brief_outage(
+            cluster, resolved.nodes, resolved.for_us, predict_impact(cluster, links=resolved.links).down
+        )
+    outcome = predict_impact(cluster, links=resolved.links)
+    return _impact_of(cluster, _severed_line(cluster, resolved.nodes, outcome), (), outcome)
 
 
 def impact_without_leader_change(sentence: str, clients: tuple[str, ...] = ()) -> ExpectedImpact:

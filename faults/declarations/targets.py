@@ -16,7 +16,7 @@ from cluster_model.external_clients import EXTERNAL_CLIENTS, NAME
 from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER, OFFSETS, TRANSACTIONS, coordinator_partition
-from faults.declarations.fault import Action, Aim, Fault, FaultContext, FaultError, Param
+from faults.declarations.fault import Action, Fault, FaultContext, FaultError, Param, ResolvedTarget
 
 # The language of target selectors: ``leader(orders-0)``, ``all - broker(1)``, ``random(2, isr(orders-0) & rack(a))``.
 #
@@ -574,7 +574,9 @@ def between(nodes: Sequence[int], others: Sequence[int], direction: str) -> tupl
     return tuple(found)
 
 
-def with_links(context: FaultContext, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
+def with_links(
+    context: FaultContext, resolved: ResolvedTarget, fault: str, *, others_only: bool = False
+) -> ResolvedTarget:
     """Return the aim with its links, given by its parameters ``to`` and ``direction``; by default both directions.
 
     ``others_only``: without ``to``, links among the targets themselves are excluded.
@@ -582,16 +584,16 @@ def with_links(context: FaultContext, aim: Aim, fault: str, *, others_only: bool
     Raises:
         FaultError: There is no link between the two sides.
     """
-    if aim.params["to"]:
-        others = context.targets(str(aim.params["to"]))
+    if resolved.params["to"]:
+        others = context.targets(str(resolved.params["to"]))
     else:
         others = context.cluster.nodes()
         if others_only:
-            others = tuple(other for other in others if other not in aim.nodes)
-    found = between(aim.nodes, others, str(aim.params.get("direction", "both")))
+            others = tuple(other for other in others if other not in resolved.nodes)
+    found = between(resolved.nodes, others, str(resolved.params.get("direction", "both")))
     if not found:
         raise FaultError(f"{fault} needs nodes on both sides of its links, found only one side", code="one_end")
-    return Aim(aim.nodes, aim.params, found)
+    return ResolvedTarget(resolved.nodes, resolved.params, found)
 
 
 # A target with two sides, ``link(A, B)``: for a link fault, the same as target A with B as the other side.

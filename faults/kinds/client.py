@@ -25,7 +25,6 @@ from faults.declarations.fault import (
     PERCENT,
     SECOND,
     ActiveFault,
-    Aim,
     Alias,
     Behaviour,
     ExpectedImpact,
@@ -33,6 +32,7 @@ from faults.declarations.fault import (
     FaultContext,
     FaultError,
     Param,
+    ResolvedTarget,
     table,
 )
 from faults.declarations.impact import each_of, impact_without_leader_change, names, slow_impact
@@ -60,10 +60,10 @@ def restart_after_exit(context: FaultContext, node: int) -> None:
 class ClientBehaviour(Behaviour):
     """Base of faults whose healing removes their effects from each client."""
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Remove the effects of this fault from each client."""
-        for node in injury.nodes:
-            context.cluster.clients.faults.lift(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.clients.faults.lift(node, active_fault.id)
 
 
 # Group membership: rejoin storms and duplicate instance ids.
@@ -82,28 +82,28 @@ FENCED: Final = ("FencedInstanceIdException", "UnreleasedInstanceIdException")
 class RejoinStorm(Behaviour):
     """Repeated leaving and rejoining of members, one after another."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse consumers without a group coordinator."""
-        for node in aim.nodes:
+        for node in resolved.nodes:
             if context.cluster.consumers[context.cluster.name_of(node)].coordination is None:
                 raise FaultError(
                     f"{context.cluster.name_of(node)} is in no group: its partitions are assigned manually",
                     code="not_in_a_group",
                 )
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Let the first member leave at once."""
-        injury.memo["turn"] = 0
-        self.on_timer(context, injury)
+        active_fault.memo["turn"] = 0
+        self.on_timer(context, active_fault)
 
-    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Let the next member leave, unless it is down, paused or already leaving."""
-        turn = int(injury.memo["turn"])
-        injury.memo["turn"] = turn + 1
-        node = injury.nodes[turn % len(injury.nodes)]
+        turn = int(active_fault.memo["turn"])
+        active_fault.memo["turn"] = turn + 1
+        node = active_fault.nodes[turn % len(active_fault.nodes)]
         cluster = context.cluster
         if cluster.state_of(node) is ProcessState.RUNNING and not cluster.processes.is_leaving(node):
-            if injury.params["how"] == LEAVE:
+            if active_fault.params["how"] == LEAVE:
                 context.release_process(node)
                 cluster.shutdown(node)
                 cluster.processes.start_again(node)
@@ -111,81 +111,81 @@ class RejoinStorm(Behaviour):
                 context.release_process(node)
                 cluster.crash(node)
                 context.restart(node)
-        every = int(injury.params["every"])
-        random = injury.params["gaps"] == RANDOM
-        context.schedule(injury, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
+        every = int(active_fault.params["every"])
+        random = active_fault.params["gaps"] == RANDOM
+        context.schedule(active_fault, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Do nothing: no other member leaves, and a leaving member restarts as planned."""
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return how often the group would rebalance."""
-        hit = tuple([cluster.clients.names[node] for node in aim.nodes])
+        hit = tuple([cluster.clients.names[node] for node in resolved.nodes])
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
-        if aim.params["how"] == LEAVE and cluster.clients.instance_of(aim.nodes[0]):
+        if resolved.params["how"] == LEAVE and cluster.clients.instance_of(resolved.nodes[0]):
             return impact_without_leader_change(
                 f"{groups} does not rebalance: static members that close do not leave", hit
             )
-        every = exact_duration(int(aim.params["every"]))
+        every = exact_duration(int(resolved.params["every"]))
         return impact_without_leader_change(f"{groups} rebalances every {every}, each time for all of its members", hit)
 
 
 class DuplicateInstance(Behaviour):
     """Second process with the ``group.instance.id`` of another member."""
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine the member whose id is used."""
         cluster = context.cluster
-        found = context.targets(str(aim.params["of"]))
+        found = context.targets(str(resolved.params["of"]))
         if len(found) != 1 or not cluster.clients.instance_of(found[0]):
             shown = ", ".join(cluster.name_of(node) for node in found)
             raise FaultError(
                 f"duplicate_instance: of must be one static member, found {shown}", code="no_static_member"
             )
-        params: dict[str, Any] = dict(aim.params)
+        params: dict[str, Any] = dict(resolved.params)
         params["of"] = f"client({cluster.name_of(found[0])})"
-        return Aim(aim.nodes, params, aim.links)
+        return ResolvedTarget(resolved.nodes, params, resolved.links)
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require two different static members of one group."""
         cluster = context.cluster
-        (of,) = context.targets(str(aim.params["of"]))
-        for node in aim.nodes:
+        (of,) = context.targets(str(resolved.params["of"]))
+        for node in resolved.nodes:
             name, other = cluster.name_of(node), cluster.name_of(of)
             if node == of:
                 raise FaultError(f"{name} has its own group.instance.id already", code="own_instance_id")
             if cluster.consumers[name].group != cluster.consumers[other].group:
                 raise FaultError(f"{name} and {other} are in different groups", code="different_groups")
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Restart the target with the other member's id."""
-        (of,) = context.targets(str(injury.params["of"]))
-        injury.memo["of"] = of
+        (of,) = context.targets(str(active_fault.params["of"]))
+        active_fault.memo["of"] = of
         clients = context.cluster.clients
-        for node in injury.nodes:
-            clients.faults.claim(node, injury.id, clients.instance_of(of))
+        for node in active_fault.nodes:
+            clients.faults.claim(node, active_fault.id, clients.instance_of(of))
             _start_anew(context, node)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Restart the target with its own id, and also a member that was fenced."""
         cluster = context.cluster
-        for node in injury.nodes:
-            cluster.clients.faults.lift(node, injury.id)
+        for node in active_fault.nodes:
+            cluster.clients.faults.lift(node, active_fault.id)
             if cluster.is_up(node) or _fenced(cluster, node):
                 _start_anew(context, node)
             else:
                 cluster.clients.renew(node)
-        of = int(injury.memo["of"])
+        of = int(active_fault.memo["of"])
         if _fenced(cluster, of):
             restart_after_exit(context, of)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return which of the two members is fenced."""
-        given = aim.params["of"]
+        given = resolved.params["of"]
         other = str(given).removeprefix("client(").removesuffix(")") if given else "the other"
-        targets = [cluster.clients.names[node] for node in aim.nodes]
+        targets = [cluster.clients.names[node] for node in resolved.nodes]
         hit = (*targets, other) if given else tuple(targets)
-        subject = each_of(cluster, aim.nodes)
+        subject = each_of(cluster, resolved.nodes)
         coordination = cluster.consumers[targets[0]].coordination
         if coordination is not None and coordination.settings.consumer_protocol:
             return impact_without_leader_change(
@@ -284,42 +284,42 @@ LOOKS_US: Final = 100 * MS
 class LostAck(ClientBehaviour):
     """Loss of responses to produce requests."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require producers that wait for acknowledgements."""
-        partition = str(aim.params["partition"])
+        partition = str(resolved.params["partition"])
         if partition and partition not in context.cluster.cluster_state.records:
             raise FaultError(f"no partition {partition}", code="no_partition")
-        for node in aim.nodes:
+        for node in resolved.nodes:
             name = context.cluster.name_of(node)
             if context.cluster.producers[name].acks == 0:
                 raise FaultError(f"{name} waits for no acknowledgements (acks=0)", code="no_acknowledgements")
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Lose the next responses from now on."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             context.cluster.clients.faults.lose_acks(
-                node, injury.id, int(injury.params["count"]), str(injury.params["partition"])
+                node, active_fault.id, int(active_fault.params["count"]), str(active_fault.params["partition"])
             )  # fmt: skip
-        context.schedule(injury, LOOKS_US)
+        context.schedule(active_fault, LOOKS_US)
 
-    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """End the fault when all responses are lost."""
         faults = context.cluster.clients.faults
-        if any(faults.acks_to_lose(node, injury.id) for node in injury.nodes):
-            context.schedule(injury, LOOKS_US)
+        if any(faults.acks_to_lose(node, active_fault.id) for node in active_fault.nodes):
+            context.schedule(active_fault, LOOKS_US)
             return
-        self.heal(context, injury)
-        context.end(injury)
+        self.heal(context, active_fault)
+        context.end(active_fault)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return whether retries duplicate records."""
-        hit = tuple([cluster.clients.names[node] for node in aim.nodes])
+        hit = tuple([cluster.clients.names[node] for node in resolved.nodes])
         duplicating = []
         for each in cluster.spec.producers:
             config = ProducerConfig.of(cluster.profile, each.config)
             if each.name in hit and config.retries and not config.idempotent:
                 duplicating.append(each.name)
-        subject = each_of(cluster, aim.nodes)
+        subject = each_of(cluster, resolved.nodes)
         if duplicating:
             return impact_without_leader_change(
                 f"{', '.join(duplicating)} retries records that are written already: duplicates in the log", hit
@@ -369,10 +369,10 @@ _OUTCOMES: Final = {
 class FailingHandler(Behaviour):
     """Handler that throws an exception for some records."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse a reaction that the application does not support."""
-        then = str(aim.params["then"])
-        for node in aim.nodes:
+        then = str(resolved.params["then"])
+        for node in resolved.nodes:
             name = context.cluster.clients.names[node]
             group = _group(context.cluster, node)
             if then == DEAD_LETTER and not group.dead_letter:
@@ -385,28 +385,28 @@ class FailingHandler(Behaviour):
                     code="hands_records_off",
                 )
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Fail for records of later polls."""
-        params = injury.params
+        params = active_fault.params
         pause_us = int(params["pause"])
         trouble = HandlerFault(int(params["percent"]), bool(params["poison"]), str(params["then"]), pause_us)
-        for node in injury.nodes:
-            context.cluster.clients.faults.fail(node, injury.id, trouble)
+        for node in active_fault.nodes:
+            context.cluster.clients.faults.fail(node, active_fault.id, trouble)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Process every record again, and restart processes that exited by an exception."""
-        for node in injury.nodes:
-            context.cluster.clients.faults.lift(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.clients.faults.lift(node, active_fault.id)
             if context.cluster.consumers[context.cluster.name_of(node)].failed == THROWN:
                 restart_after_exit(context, node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the outcome of the failing records."""
-        hit = tuple([cluster.clients.names[node] for node in aim.nodes])
-        share = percent(int(aim.params["percent"]))
-        outcome = _OUTCOMES.get(str(aim.params["then"])) or _usual(_group(cluster, aim.nodes[0]))
+        hit = tuple([cluster.clients.names[node] for node in resolved.nodes])
+        share = percent(int(resolved.params["percent"]))
+        outcome = _OUTCOMES.get(str(resolved.params["then"])) or _usual(_group(cluster, resolved.nodes[0]))
         return impact_without_leader_change(
-            f"{each_of(cluster, aim.nodes)} fails for {share} of the records, and {outcome}", hit
+            f"{each_of(cluster, resolved.nodes)} fails for {share} of the records, and {outcome}", hit
         )
 
 
@@ -459,22 +459,22 @@ HANDLER_FAULTS: Final = table(
 class RateChange(ClientBehaviour):
     """Change of a producer's record rate."""
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Change the rate from now on."""
-        for node in injury.nodes:
-            context.cluster.clients.faults.pace(node, injury.id, int(injury.params["rate"]))
+        for node in active_fault.nodes:
+            context.cluster.clients.faults.pace(node, active_fault.id, int(active_fault.params["rate"]))
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the new rate and the readers."""
-        hit = tuple([cluster.clients.names[node] for node in aim.nodes])
+        hit = tuple([cluster.clients.names[node] for node in resolved.nodes])
         topics = [each.topic for each in cluster.spec.producers if each.name in hit]
         readers = [
             name
             for name, consumer in cluster.consumers.items()
             if any(partition.rpartition("-")[0] in topics for partition in consumer.assignment)
         ]
-        rate = int(aim.params["rate"])
-        subject = each_of(cluster, aim.nodes)
+        rate = int(resolved.params["rate"])
+        subject = each_of(cluster, resolved.nodes)
         if not rate:
             return impact_without_leader_change(f"{subject} produces no records", (*hit, *readers))
         loops = any(each.loop is not None for each in cluster.spec.producers if each.name in hit)
@@ -486,20 +486,20 @@ class RateChange(ClientBehaviour):
 class HotKeyFault(ClientBehaviour):
     """Skewed keys: most records have one key."""
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Choose the key at random if none is given: one for all targets."""
-        if not aim.nodes or aim.params["key"] >= 0:
-            return aim
-        fewest = min(_keys(context.cluster, node) for node in aim.nodes)
+        if not resolved.nodes or resolved.params["key"] >= 0:
+            return resolved
+        fewest = min(_keys(context.cluster, node) for node in resolved.nodes)
         if not fewest:
-            return aim
-        params: dict[str, Any] = dict(aim.params)
+            return resolved
+        params: dict[str, Any] = dict(resolved.params)
         params["key"] = context.cluster.stream(TARGET_STREAM).below(fewest)
-        return Aim(aim.nodes, params, aim.links)
+        return ResolvedTarget(resolved.nodes, params, resolved.links)
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require records with keys, and a partitioner that uses them."""
-        for node in aim.nodes:
+        for node in resolved.nodes:
             name, keys = context.cluster.name_of(node), _keys(context.cluster, node)
             if not keys:
                 raise FaultError(f"the records of {name} have no keys", code="no_keys")
@@ -508,25 +508,27 @@ class HotKeyFault(ClientBehaviour):
                     f"the records of {name} are not partitioned by key: set its partitioner",
                     code="not_partitioned_by_key",
                 )
-            if aim.params["key"] >= keys:
+            if resolved.params["key"] >= keys:
                 raise FaultError(
-                    f"{name} has key-0 to key-{keys - 1}, found key {aim.params['key']}", code="no_such_key"
+                    f"{name} has key-0 to key-{keys - 1}, found key {resolved.params['key']}", code="no_such_key"
                 )
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Skew the keys from the next record on."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             context.cluster.clients.faults.heat(
-                node, injury.id, int(injury.params["key"]), int(injury.params["share"])
+                node, active_fault.id, int(active_fault.params["key"]), int(active_fault.params["share"])
             )  # fmt: skip
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the partitions that would receive the records."""
-        hit = tuple([cluster.clients.names[node] for node in aim.nodes])
-        key, share = int(aim.params["key"]), percent(int(aim.params["share"]))
+        hit = tuple([cluster.clients.names[node] for node in resolved.nodes])
+        key, share = int(resolved.params["key"]), percent(int(resolved.params["share"]))
         topics = dict.fromkeys(each.topic for each in cluster.spec.producers if each.name in hit)
-        if not all(_keys(cluster, node) for node in aim.nodes):
-            return impact_without_leader_change(f"nothing: the records of {names(cluster, aim.nodes)} have no keys")
+        if not all(_keys(cluster, node) for node in resolved.nodes):
+            return impact_without_leader_change(
+                f"nothing: the records of {names(cluster, resolved.nodes)} have no keys"
+            )
         if key < 0:
             return impact_without_leader_change(
                 f"{share} of the records go to one partition of {', '.join(topics)}", hit
@@ -620,26 +622,26 @@ LOAD_FAULTS: Final = table(
 class SlowProcessing(ClientBehaviour):
     """Extra processing time for every record."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require a slowdown."""
-        if not aim.params["extra"] and aim.params["factor"] <= 100 * PERCENT:
+        if not resolved.params["extra"] and resolved.params["factor"] <= 100 * PERCENT:
             raise FaultError(
                 "slow_processing needs extra time or a factor above 100%, found neither", code="no_slowdown"
             )
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Slow down the records of later polls."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             context.cluster.clients.faults.slow(
-                node, injury.id, int(injury.params["extra"]), int(injury.params["factor"])
+                node, active_fault.id, int(active_fault.params["extra"]), int(active_fault.params["factor"])
             )  # fmt: skip
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the remaining throughput in records per second."""
-        hit = _names(cluster, aim)
+        hit = _names(cluster, resolved)
         usual = max(cluster.consumers[name].handling.record_us for name in hit)
-        slow = usual * int(aim.params["factor"]) // WHOLE + int(aim.params["extra"])
-        subject = each_of(cluster, aim.nodes)
+        slow = usual * int(resolved.params["factor"]) // WHOLE + int(resolved.params["extra"])
+        subject = each_of(cluster, resolved.nodes)
         if not slow:
             return impact_without_leader_change(
                 f"{subject} spends no time on records, so a factor changes nothing", hit
@@ -654,32 +656,32 @@ class PausedMember(Behaviour):
 
     holds_process = True
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse processes that are down."""
-        require_up(context.cluster, aim.nodes)
+        require_up(context.cluster, resolved.nodes)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Pause the current assignment of each member."""
-        for node in injury.nodes:
-            context.cluster.clients.faults.pause(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.clients.faults.pause(node, active_fault.id)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Resume the partitions that are still paused."""
-        for node in injury.nodes:
-            context.cluster.clients.faults.resume(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.clients.faults.resume(node, active_fault.id)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return how many partitions are not read meanwhile."""
-        hit = _names(cluster, aim)
+        hit = _names(cluster, resolved)
         owned = sum(len(cluster.consumers[name].assignment) for name in hit)
         what = "1 partition" if owned == 1 else f"{owned} partitions"
         return impact_without_leader_change(
-            f"{each_of(cluster, aim.nodes)} stays in its group and fetches nothing of its {what}", hit
+            f"{each_of(cluster, resolved.nodes)} stays in its group and fetches nothing of its {what}", hit
         )
 
 
-def _names(cluster: Cluster, aim: Aim) -> tuple[str, ...]:
-    return tuple([cluster.clients.names[node] for node in aim.nodes])
+def _names(cluster: Cluster, resolved: ResolvedTarget) -> tuple[str, ...]:
+    return tuple([cluster.clients.names[node] for node in resolved.nodes])
 
 
 PROCESSING_FAULTS: Final = table(
@@ -739,14 +741,14 @@ PROCESSING_FAULTS: Final = table(
 class PollStall(ClientBehaviour):
     """Extra processing time for the records of every poll."""
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Delay later polls."""
-        for node in injury.nodes:
-            context.cluster.clients.faults.stall(node, injury.id, int(injury.params["extra"]))
+        for node in active_fault.nodes:
+            context.cluster.clients.faults.stall(node, active_fault.id, int(active_fault.params["extra"]))
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return whether the group removes the member."""
-        return slow_impact(cluster, "poll_stall", aim.nodes)
+        return slow_impact(cluster, "poll_stall", resolved.nodes)
 
 
 POLL_STALL_FAULTS: Final = table(
@@ -778,9 +780,9 @@ POLL_STALL_FAULTS: Final = table(
 class ZombieProducer(Behaviour):
     """Second process of a transactional producer, started while the first one continues."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require a transactional producer without a second process."""
-        for node in aim.nodes:
+        for node in resolved.nodes:
             name = context.cluster.name_of(node)
             if not isinstance(context.cluster.producers[name], TransactionalProducer):
                 raise FaultError(
@@ -790,24 +792,24 @@ class ZombieProducer(Behaviour):
             if context.cluster.clients.duplicate_nodes.is_there(node):
                 raise FaultError(f"{name} has a second process already", code="second_process_already")
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start the second process."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             context.cluster.clients.duplicate_nodes.start(node)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Kill the second process and restart the first, which aborts the open transaction."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             context.cluster.clients.duplicate_nodes.end(node)
             if context.cluster.is_up(node):
                 context.release_process(node)
                 context.cluster.crash(node)
                 context.restart(node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return which process is fenced."""
-        hit = tuple([cluster.clients.names[node] for node in aim.nodes])
-        subject = each_of(cluster, aim.nodes)
+        hit = tuple([cluster.clients.names[node] for node in resolved.nodes])
+        subject = each_of(cluster, resolved.nodes)
         if not all(isinstance(cluster.producers[name], TransactionalProducer) for name in hit):
             return impact_without_leader_change("nothing: there is no transactional.id")
         return impact_without_leader_change(

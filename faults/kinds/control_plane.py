@@ -13,7 +13,6 @@ from faults.declarations.fault import (
     MS,
     SECOND,
     ActiveFault,
-    Aim,
     Alias,
     Behaviour,
     ExpectedImpact,
@@ -21,6 +20,7 @@ from faults.declarations.fault import (
     FaultContext,
     FaultError,
     Param,
+    ResolvedTarget,
     table,
 )
 from faults.declarations.impact import (
@@ -41,55 +41,55 @@ _DAY: Final = 24 * HOUR
 _MILLION: Final = 1_000_000
 
 
-def _off_by(injury: ActiveFault, now: int) -> int:
+def _off_by(active_fault: ActiveFault, now: int) -> int:
     """Return the offset of the clock in microseconds, negative if behind: the jump plus the drift since then."""
-    params = injury.params
-    off = int(params["by"]) + (now - injury.since_us) * int(params["drift"]) // _MILLION
+    params = active_fault.params
+    off = int(params["by"]) + (now - active_fault.since_us) * int(params["drift"]) // _MILLION
     return off if params["direction"] == AHEAD else -off
 
 
 class ClockSkew(Behaviour):
     """Wrong wall clock of a machine; a drift is applied in steps of one second."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse a fault with neither a jump nor a drift."""
         del context
-        if not aim.params["by"] and not aim.params["drift"]:
+        if not resolved.params["by"] and not resolved.params["drift"]:
             raise FaultError("clock_skew needs by or drift, found neither", code="no_skew")
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Set each machine's clock."""
-        self._set(context, injury, _off_by(injury, context.cluster.now_us))
+        self._set(context, active_fault, _off_by(active_fault, context.cluster.now_us))
 
-    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Apply the drift of another second."""
-        self._set(context, injury, _off_by(injury, context.cluster.now_us))
+        self._set(context, active_fault, _off_by(active_fault, context.cluster.now_us))
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Set the clock back to the correct time."""
-        self._step(context.cluster, injury, 0)
+        self._step(context.cluster, active_fault, 0)
 
-    def _set(self, context: FaultContext, injury: ActiveFault, off_us: int) -> None:
-        self._step(context.cluster, injury, off_us)
-        if injury.params["drift"]:
-            context.schedule(injury, SECOND)
+    def _set(self, context: FaultContext, active_fault: ActiveFault, off_us: int) -> None:
+        self._step(context.cluster, active_fault, off_us)
+        if active_fault.params["drift"]:
+            context.schedule(active_fault, SECOND)
 
-    def _step(self, cluster: Cluster, injury: ActiveFault, off_us: int) -> None:
-        for node in injury.nodes:
+    def _step(self, cluster: Cluster, active_fault: ActiveFault, off_us: int) -> None:
+        for node in active_fault.nodes:
             for each in cluster.clients.nodes_of_process(node):
-                cluster.network.skew(each, injury.id, off_us)
+                cluster.network.skew(each, active_fault.id, off_us)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return which partitions retention deletes, and which producers are rejected."""
-        ahead = int(aim.params["by"]) * (1 if aim.params["direction"] == AHEAD else -1)
-        brokers = [node for node in aim.nodes if node in cluster.brokers]
+        ahead = int(resolved.params["by"]) * (1 if resolved.params["direction"] == AHEAD else -1)
+        brokers = [node for node in resolved.nodes if node in cluster.brokers]
         deleted = [
             replica.partition
             for node in brokers
             for replica in cluster.brokers[node].replicas.values()
             if _deletes(replica, cluster.now_us, ahead)
         ]
-        rejected = _refused(cluster, aim.nodes, ahead)
+        rejected = _refused(cluster, resolved.nodes, ahead)
         found = []
         if deleted:
             known = dict.fromkeys(deleted)
@@ -100,8 +100,8 @@ class ClockSkew(Behaviour):
         way = AHEAD if ahead >= 0 else BEHIND
         effects = "; ".join(found) or "timestamps, and ages computed from them, are off by that"
         return ExpectedImpact(
-            f"{names(cluster, aim.nodes)}: clock {abs(ahead) // 1_000} ms {way}; {effects}",
-            clients=tuple(dict.fromkeys((*rejected, *affected_clients(cluster, aim.nodes, deleted)))),
+            f"{names(cluster, resolved.nodes)}: clock {abs(ahead) // 1_000} ms {way}; {effects}",
+            clients=tuple(dict.fromkeys((*rejected, *affected_clients(cluster, resolved.nodes, deleted)))),
         )
 
 
@@ -189,54 +189,54 @@ def _refuse_without_decider(cluster: Cluster) -> None:
 class SessionExpiry(Behaviour):
     """Expiry of brokers' sessions while their processes are healthy."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require a leader of the control plane, and a live session of each broker."""
         _refuse_without_decider(context.cluster)
-        for node in aim.nodes:
+        for node in resolved.nodes:
             if not context.cluster.plane.is_live(node):
                 raise FaultError(f"{context.cluster.name_of(node)} has no session to expire", code="no_session")
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Expire each session."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             context.cluster.plane.expire_session(node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return which leaderships move, and how the broker returns."""
-        if not all(cluster.plane.is_live(node) for node in aim.nodes):
-            return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} has no session to expire")
-        moved, offline, under = losses(cluster, aim.nodes)
+        if not all(cluster.plane.is_live(node) for node in resolved.nodes):
+            return ExpectedImpact(f"nothing: {names(cluster, resolved.nodes)} has no session to expire")
+        moved, offline, under = losses(cluster, resolved.nodes)
         leads = len(moved) + len(offline)
         loses = f"loses {leads} leadership{'s' if leads > 1 else ''}" if leads else "leads no partition"
-        if not cluster.profile.kraft and cluster.plane.active() in aim.nodes:
+        if not cluster.profile.kraft and cluster.plane.active() in resolved.nodes:
             loses += ", loses the controller role"
         back = "its next heartbeat unfences it" if cluster.profile.kraft else "it registers again when it learns of it"
-        clients = affected_clients(cluster, aim.nodes, (*moved, *offline, *under))
-        return ExpectedImpact(f"{names(cluster, aim.nodes)} {loses}; {back}", moved, offline, under, clients)
+        clients = affected_clients(cluster, resolved.nodes, (*moved, *offline, *under))
+        return ExpectedImpact(f"{names(cluster, resolved.nodes)} {loses}; {back}", moved, offline, under, clients)
 
 
 class ControllerFailover(Behaviour):
     """Resignation of the active controller, followed by an election."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require the target to be the active controller."""
         cluster = context.cluster
-        if aim.nodes != (cluster.plane.active(),):
+        if resolved.nodes != (cluster.plane.active(),):
             raise FaultError(
-                f"the target must be the active controller alone, found {names(cluster, aim.nodes)}",
+                f"the target must be the active controller alone, found {names(cluster, resolved.nodes)}",
                 code="not_the_active_controller",
             )
         _refuse_without_decider(cluster)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Depose the controller."""
-        del injury
+        del active_fault
         context.cluster.plane.resign_controller()
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return which nodes may be elected."""
-        if aim.nodes != (cluster.plane.active(),):
-            return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} is not the active controller")
+        if resolved.nodes != (cluster.plane.active(),):
+            return ExpectedImpact(f"nothing: {names(cluster, resolved.nodes)} is not the active controller")
         candidates = sum(is_running(cluster, node) for node in cluster.plane.controllers())
         event = "resigns its epoch" if cluster.profile.kraft else "loses /controller"
         successor = (
@@ -244,7 +244,7 @@ class ControllerFailover(Behaviour):
             if candidates > 1
             else "it is elected again, as the only one"
         )
-        return ExpectedImpact(f"{names(cluster, aim.nodes)} {event}; {successor}; leaders and ISRs do not change")
+        return ExpectedImpact(f"{names(cluster, resolved.nodes)} {event}; {successor}; leaders and ISRs do not change")
 
 
 CONTROLLER_FAULTS: Final = table(
@@ -298,44 +298,44 @@ CONTROLLER_FAULTS: Final = table(
 class SlowFollower(Behaviour):
     """Extra handling time for every response to a replica fetcher."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require every target to follow the given partition, if any."""
-        partition = str(aim.params["partition"])
-        for node in aim.nodes if partition else ():
+        partition = str(resolved.params["partition"])
+        for node in resolved.nodes if partition else ():
             if partition not in _followed(context.cluster, node, partition):
                 raise FaultError(
                     f"{context.cluster.name_of(node)} does not follow {partition}, so it does not fetch it",
                     code="not_a_follower",
                 )
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Handle responses later from now on."""
-        params = injury.params
+        params = active_fault.params
         busy = FetcherDelay(int(params["extra"]), int(params["throughput"]), str(params["partition"]))
-        for node in injury.nodes:
-            context.cluster.broker_faults.slow_fetchers(node, injury.id, busy)
+        for node in active_fault.nodes:
+            context.cluster.broker_faults.slow_fetchers(node, active_fault.id, busy)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Handle responses at once from now on."""
-        for node in injury.nodes:
-            context.cluster.broker_faults.quicken_fetchers(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.broker_faults.quicken_fetchers(node, active_fault.id)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return whether the follower stays in the ISR."""
-        cluster_state, params = cluster.cluster_state, aim.params
+        cluster_state, params = cluster.cluster_state, resolved.params
         in_sync = [
-            name for node in aim.nodes for name in _followed(cluster, node, str(params["partition"]))
+            name for node in resolved.nodes for name in _followed(cluster, node, str(params["partition"]))
             if node in cluster_state.records[name].isr
         ]  # fmt: skip
         followed = tuple(dict.fromkeys(in_sync))
         under = tuple(
             name
             for name in followed
-            if sum(each not in aim.nodes for each in cluster_state.records[name].isr)
+            if sum(each not in resolved.nodes for each in cluster_state.records[name].isr)
             < cluster_state.effective_min_isr(name)
         )
         what = followed[0] if len(followed) == 1 else f"{len(followed)} partitions"
-        shown = names(cluster, aim.nodes)
+        shown = names(cluster, resolved.nodes)
         if not followed:
             return ExpectedImpact(f"{shown} is a follower in no ISR")
         # A follower counts as caught up as of its last fetch but one, so it may take two rounds.
@@ -408,20 +408,22 @@ PARTITION: Final = "partition"
 class QuorumLoss(Behaviour):
     """Failure of just enough members, including the leader, to lose the majority."""
 
-    def ends(self, injury: ActiveFault) -> bool:
+    def ends(self, active_fault: ActiveFault) -> bool:
         """Return whether the members crash."""
-        return bool(injury.params["how"] == CRASH)
+        return bool(active_fault.params["how"] == CRASH)
 
-    def holds(self, injury: ActiveFault) -> bool:
+    def holds(self, active_fault: ActiveFault) -> bool:
         """Return whether the members are paused."""
-        return bool(injury.params["how"] == PAUSE)
+        return bool(active_fault.params["how"] == PAUSE)
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Choose the members at random; in ZooKeeper mode brokers stand for their ensemble."""
         cluster = context.cluster
         group, what = quorum_members(cluster), quorum_name(cluster)
-        brokers = not cluster.profile.kraft and all(node < FIRST_ZOOKEEPER for node in aim.nodes)
-        candidates = [node for node in (group if brokers else aim.nodes) if node in group and is_running(cluster, node)]
+        brokers = not cluster.profile.kraft and all(node < FIRST_ZOOKEEPER for node in resolved.nodes)
+        candidates = [
+            node for node in (group if brokers else resolved.nodes) if node in group and is_running(cluster, node)
+        ]
         needed = spare_members(cluster, group) + 1
         if needed <= 0:
             raise FaultError(f"{what} has lost its majority already", code="no_majority")
@@ -438,53 +440,53 @@ class QuorumLoss(Behaviour):
         while len(chosen) < needed:
             chosen.append(others.pop(stream.below(len(others))))
         nodes = tuple(sorted(chosen))
-        links = between(nodes, cluster.nodes(), "both") if aim.params["how"] == PARTITION else ()
-        return Aim(nodes, aim.params, links)
+        links = between(nodes, cluster.nodes(), "both") if resolved.params["how"] == PARTITION else ()
+        return ResolvedTarget(nodes, resolved.params, links)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Crash, pause or isolate each member."""
         cluster = context.cluster
-        for source, target in injury.links:
-            cluster.cut(source, target, injury.id)
-        for node in injury.nodes:
-            if injury.params["how"] == CRASH:
+        for source, target in active_fault.links:
+            cluster.cut(source, target, active_fault.id)
+        for node in active_fault.nodes:
+            if active_fault.params["how"] == CRASH:
                 context.release_process(node)
                 cluster.crash(node)
-            elif injury.params["how"] == PAUSE:
-                context.pause(injury, node)
+            elif active_fault.params["how"] == PAUSE:
+                context.pause(active_fault, node)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Restart, resume or reconnect each member."""
-        for source, target in injury.links:
-            context.cluster.heal_cut(source, target, injury.id)
-        for node in injury.nodes:
-            if injury.params["how"] == PAUSE:
-                context.unpause(injury, node)
-            elif injury.params["how"] == CRASH and not context.cluster.is_up(node):
+        for source, target in active_fault.links:
+            context.cluster.heal_cut(source, target, active_fault.id)
+        for node in active_fault.nodes:
+            if active_fault.params["how"] == PAUSE:
+                context.unpause(active_fault, node)
+            elif active_fault.params["how"] == CRASH and not context.cluster.is_up(node):
                 context.restart(node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact: no elections or ISR changes, and no leader for partitions of affected brokers."""
-        affected = [node for node in aim.nodes if node in quorum_members(cluster) and is_running(cluster, node)]
+        affected = [node for node in resolved.nodes if node in quorum_members(cluster) and is_running(cluster, node)]
         needed = spare_members(cluster, quorum_members(cluster)) + 1
         if len(affected) < needed:
             return ExpectedImpact(
                 f"nothing: {quorum_name(cluster)} loses its majority only with {needed} running members"
             )
         offline = tuple(
-            partition for partition, record in cluster.cluster_state.records.items() if record.leader in aim.nodes
+            partition for partition, record in cluster.cluster_state.records.items() if record.leader in resolved.nodes
         )  # No controller is left to elect another leader.
-        under = losses(cluster, aim.nodes)[2]
+        under = losses(cluster, resolved.nodes)[2]
         short = tuple(partition for partition in under if partition not in offline)
         held = f"; {counted(len(offline), 'partition')} without a leader" if offline else ""
         return ExpectedImpact(
-            f"{quorum_name(cluster)} loses its majority with {names(cluster, aim.nodes)}: no elections, no ISR "
+            f"{quorum_name(cluster)} loses its majority with {names(cluster, resolved.nodes)}: no elections, no ISR "
             f"changes, no new topics; leaders continue{held}",
             (),
             offline,
             short,
-            affected_clients(cluster, aim.nodes, offline),
-            down=tuple(node for node in aim.nodes if node in cluster.brokers),
+            affected_clients(cluster, resolved.nodes, offline),
+            down=tuple(node for node in resolved.nodes if node in cluster.brokers),
             quorum_lost=True,
         )
 
@@ -532,53 +534,53 @@ CACHE: Final = "cache"
 class StaleMetadata(Behaviour):
     """Delay of metadata updates to the target."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse ``what: cache`` in KRaft mode: only ZooKeeper mode separates a broker's cache and roles."""
         cluster = context.cluster
-        brokers = [node for node in aim.nodes if node in cluster.brokers]
-        if aim.params["what"] == CACHE and cluster.profile.kraft and brokers:
+        brokers = [node for node in resolved.nodes if node in cluster.brokers]
+        if resolved.params["what"] == CACHE and cluster.profile.kraft and brokers:
             raise FaultError(
                 "what: cache requires ZooKeeper mode; a KRaft broker has its cache and roles from one log",
                 code="no_cache_in_kraft",
             )
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Delay updates from now on."""
-        cluster, delay = context.cluster, int(injury.params["delay"])
-        for node in injury.nodes:
+        cluster, delay = context.cluster, int(active_fault.params["delay"])
+        for node in active_fault.nodes:
             if node in cluster.brokers:
-                cache_only = injury.params["what"] == CACHE
-                cluster.plane.delay_metadata(node, injury.id, delay, cache_only=cache_only)
+                cache_only = active_fault.params["what"] == CACHE
+                cluster.plane.delay_metadata(node, active_fault.id, delay, cache_only=cache_only)
             else:
                 for metadata in cluster.clients.metadata_of(node):
-                    metadata.delay_metadata(injury.id, delay)
+                    metadata.delay_metadata(active_fault.id, delay)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Deliver updates again; delayed ones take effect at once."""
         cluster = context.cluster
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             if node in cluster.brokers:
-                cluster.plane.stop_delaying_metadata(node, injury.id)
+                cluster.plane.stop_delaying_metadata(node, active_fault.id)
             else:
                 for metadata in cluster.clients.metadata_of(node):
-                    metadata.stop_delay(injury.id)
+                    metadata.stop_delay(active_fault.id)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return which roles a broker keeps that others may take."""
-        delay = int(aim.params["delay"])
+        delay = int(resolved.params["delay"])
         when = f"{delay // 1_000} ms late" if delay else "only when healed"
         leads = [
             partition
             for partition, record in cluster.cluster_state.records.items()
-            if record.leader in aim.nodes and aim.params["what"] == ALL
+            if record.leader in resolved.nodes and resolved.params["what"] == ALL
         ]
         zombie = ""
         if leads:
             known = leads[0] if len(leads) == 1 else f"{len(leads)} partitions"
             zombie = f"; if another leader is elected, it continues to lead {known}"
         return ExpectedImpact(
-            f"{names(cluster, aim.nodes)} learns of new leaders {when}{zombie}",
-            clients=affected_clients(cluster, aim.nodes, leads),
+            f"{names(cluster, resolved.nodes)} learns of new leaders {when}{zombie}",
+            clients=affected_clients(cluster, resolved.nodes, leads),
         )
 
 

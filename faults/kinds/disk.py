@@ -11,7 +11,6 @@ from cluster_model.util.quantities import counted, exact_duration
 from faults.declarations.fault import (
     MS,
     ActiveFault,
-    Aim,
     Alias,
     Behaviour,
     ExpectedImpact,
@@ -19,6 +18,7 @@ from faults.declarations.fault import (
     FaultContext,
     FaultError,
     Param,
+    ResolvedTarget,
     table,
 )
 from faults.declarations.impact import affected_clients, impact_without_leader_change, names, outage_impact
@@ -27,36 +27,39 @@ from faults.declarations.impact import affected_clients, impact_without_leader_c
 class CorruptBatch(Behaviour):
     """Bit flip in one stored batch."""
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Choose the partition if none is given."""
-        return Aim(aim.nodes, {**aim.params, "partition": _partition(context.cluster, aim.nodes, aim.params)})
+        return ResolvedTarget(
+            resolved.nodes,
+            {**resolved.params, "partition": _partition(context.cluster, resolved.nodes, resolved.params)},
+        )
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require each target to have such a batch."""
-        for node in aim.nodes:
-            _refuse_no_batch(context.cluster, node, aim.params)
+        for node in resolved.nodes:
+            _refuse_no_batch(context.cluster, node, resolved.params)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Corrupt the batch on each target."""
-        partition, offset = str(injury.params["partition"]), int(injury.params["offset"])
-        for node in injury.nodes:
-            context.cluster.broker_faults.damage(node, partition, offset, str(injury.params["what"]))
+        partition, offset = str(active_fault.params["partition"]), int(active_fault.params["offset"])
+        for node in active_fault.nodes:
+            context.cluster.broker_faults.damage(node, partition, offset, str(active_fault.params["what"]))
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return which replicas and consumers would read the batch."""
         try:
-            partition = _partition(cluster, aim.nodes, aim.params)
-            for node in aim.nodes:
-                _refuse_no_batch(cluster, node, {**aim.params, "partition": partition})
+            partition = _partition(cluster, resolved.nodes, resolved.params)
+            for node in resolved.nodes:
+                _refuse_no_batch(cluster, node, {**resolved.params, "partition": partition})
         except FaultError as error:
             return impact_without_leader_change(f"nothing: {error}")
         leader = cluster.cluster_state.record(partition).leader
-        if leader not in aim.nodes:
-            shown = names(cluster, aim.nodes)
+        if leader not in resolved.nodes:
+            shown = names(cluster, resolved.nodes)
             return impact_without_leader_change(
                 f"{shown} does not lead {partition}: no effect until it leads or recovers its log"
             )
-        batch = cluster.broker_faults.batch_at(leader, partition, int(aim.params["offset"]))
+        batch = cluster.broker_faults.batch_at(leader, partition, int(resolved.params["offset"]))
         end = batch.end if batch is not None else 0
         followers = [
             each for each in cluster.cluster_state.record(partition).assignment if _end(cluster, each, partition) < end
@@ -116,24 +119,24 @@ def _refuse_no_batch(cluster: Cluster, node: int, params: Mapping[str, Any]) -> 
 class LostWriteback(Behaviour):
     """Disk that reports writes as flushed without performing them."""
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Withhold writes from now on."""
-        for node in injury.nodes:
-            context.cluster.broker_faults.lose_writes(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.broker_faults.lose_writes(node, active_fault.id)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Perform later writes, and withheld ones with the usual delay."""
-        for node in injury.nodes:
-            context.cluster.broker_faults.keep_writes(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.broker_faults.keep_writes(node, active_fault.id)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of a later power loss; the fault alone has none."""
         at_stake = tuple(
             partition
             for partition, record in cluster.cluster_state.records.items()
-            if all(each in aim.nodes for each in record.isr)
+            if all(each in resolved.nodes for each in record.isr)
         )
-        shown = names(cluster, aim.nodes)
+        shown = names(cluster, resolved.nodes)
         if at_stake:
             what = at_stake[0] if len(at_stake) == 1 else f"{len(at_stake)} partitions"
             return impact_without_leader_change(
@@ -221,19 +224,19 @@ class BrokenDisk(Behaviour):
     halts_text = ""
     """When the broker halts, as text."""
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Repair each disk, and restart the broker if it halted."""
         disks = context.cluster.disks
-        for node in injury.nodes:
-            disks.heal(node, injury.id)
+        for node in active_fault.nodes:
+            disks.heal(node, active_fault.id)
             if disks.halted(node) and context.cluster.is_up(node):
                 disks.start_again(node)
             elif disks.halted(node):
                 context.restart(node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of losing the broker."""
-        lost = outage_impact(cluster, "crash", aim.nodes)
+        lost = outage_impact(cluster, "crash", resolved.nodes)
         return replace(lost, sentence=f"halts {self.halts_text}: {lost.sentence}")
 
 
@@ -242,10 +245,10 @@ class FullDisk(BrokenDisk):
 
     halts_text = "at the first append or checkpoint that does not fit"
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Limit the free space of each disk."""
-        for node in injury.nodes:
-            context.cluster.disks.fill(node, injury.id, int(injury.params["free"]))
+        for node in active_fault.nodes:
+            context.cluster.disks.fill(node, active_fault.id, int(active_fault.params["free"]))
 
 
 class ReadOnlyDisk(BrokenDisk):
@@ -253,10 +256,10 @@ class ReadOnlyDisk(BrokenDisk):
 
     halts_text = "at its next append or checkpoint"
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Make each disk read-only."""
-        for node in injury.nodes:
-            context.cluster.disks.make_read_only(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.disks.make_read_only(node, active_fault.id)
 
 
 class LogDirFailure(BrokenDisk):
@@ -264,13 +267,13 @@ class LogDirFailure(BrokenDisk):
 
     halts_text = "at once"
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Fail every access to each disk."""
-        lost = bool(injury.params["lost"])
-        for node in injury.nodes:
+        lost = bool(active_fault.params["lost"])
+        for node in active_fault.nodes:
             if lost:
                 context.release_process(node)
-            context.cluster.disks.fail(node, injury.id, lost=lost)
+            context.cluster.disks.fail(node, active_fault.id, lost=lost)
 
 
 _HEALS: Final = "and a broker that halted restarts, unless another fault still affects its disk"
@@ -348,29 +351,29 @@ _SAMPLE: Final = 16_384
 class SlowDisk(Behaviour):
     """Disk with limited throughput and extra latency: every append waits for it."""
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Slow down each disk."""
-        throughput, latency = int(injury.params["throughput"]), int(injury.params["latency"])
-        for node in injury.nodes:
-            context.cluster.disks.slow(node, injury.id, throughput, latency)
+        throughput, latency = int(active_fault.params["throughput"]), int(active_fault.params["latency"])
+        for node in active_fault.nodes:
+            context.cluster.disks.slow(node, active_fault.id, throughput, latency)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Restore each disk, unless another fault slows it."""
-        for node in injury.nodes:
-            context.cluster.disks.heal(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.disks.heal(node, active_fault.id)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact: all appends wait where the broker leads, acks=all where it is in sync."""
         records = cluster.cluster_state.records
-        leads = [name for name, record in records.items() if record.leader in aim.nodes]
+        leads = [name for name, record in records.items() if record.leader in resolved.nodes]
         follows = [
             name
             for name, record in records.items()
-            if name not in leads and any(each in aim.nodes for each in record.isr)
+            if name not in leads and any(each in resolved.nodes for each in record.isr)
         ]
-        each_us = _SAMPLE * 1_000_000 // int(aim.params["throughput"]) + int(aim.params["latency"])
+        each_us = _SAMPLE * 1_000_000 // int(resolved.params["throughput"]) + int(resolved.params["latency"])
         sentence = (
-            f"{names(cluster, aim.nodes)} takes {exact_duration(each_us)} to write 16 KiB: "
+            f"{names(cluster, resolved.nodes)} takes {exact_duration(each_us)} to write 16 KiB: "
             f"every append to the {counted(len(leads), 'partition')} it leads waits, "
             f"and acks=all on {len(follows)} it follows in the ISR"
         )

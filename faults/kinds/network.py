@@ -12,7 +12,6 @@ from faults.declarations.fault import (
     PERCENT,
     SECOND,
     ActiveFault,
-    Aim,
     Alias,
     Behaviour,
     ExpectedImpact,
@@ -20,6 +19,7 @@ from faults.declarations.fault import (
     FaultContext,
     FaultError,
     Param,
+    ResolvedTarget,
     table,
 )
 from faults.declarations.impact import affected_clients, names, slow_impact
@@ -38,37 +38,37 @@ class LinkShaping(Behaviour):
     """Name of the fault."""
 
     @abstractmethod
-    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
+    def shape(self, active_fault: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the condition of one direction of a link."""
 
     @abstractmethod
     def text(self, params: Mapping[str, Any]) -> str:
         """Return the condition as text."""
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine the links between the target and the other side, all nodes by default."""
-        return with_links(context, aim, self.name)
+        return with_links(context, resolved, self.name)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Apply the condition to each link."""
-        for source, target in injury.links:
-            context.cluster.link_faults.shape(source, target, injury.id, self.shape(injury, source, target))
+        for source, target in active_fault.links:
+            context.cluster.link_faults.shape(source, target, active_fault.id, self.shape(active_fault, source, target))
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Restore the links for messages sent from now on."""
-        context.cluster.link_faults.lift(injury.id)
+        context.cluster.link_faults.lift(active_fault.id)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the affected clients."""
-        return clients_affected_impact(cluster, aim, self.text(aim.params))
+        return clients_affected_impact(cluster, resolved, self.text(resolved.params))
 
 
-def clients_affected_impact(cluster: Cluster, aim: Aim, what: str) -> ExpectedImpact:
+def clients_affected_impact(cluster: Cluster, resolved: ResolvedTarget, what: str) -> ExpectedImpact:
     """Return an impact that moves no leader but affects clients of the nodes and of the partitions they lead."""
-    led = [name for name, record in cluster.cluster_state.records.items() if record.leader in aim.nodes]
+    led = [name for name, record in cluster.cluster_state.records.items() if record.leader in resolved.nodes]
     leads = f"; leads {counted(len(led), 'partition')}" if led else ""
-    sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
-    return ExpectedImpact(sentence, clients=affected_clients(cluster, aim.nodes, led))
+    sentence = f"{names(cluster, resolved.nodes)}: {what}{leads}"
+    return ExpectedImpact(sentence, clients=affected_clients(cluster, resolved.nodes, led))
 
 
 # Broken connections.
@@ -82,32 +82,32 @@ class ConnectionReset(Behaviour):
 
     name = "connection_reset"
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine all links between the target and its peers, in both directions."""
-        return with_links(context, aim, self.name)
+        return with_links(context, resolved, self.name)
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require at least one open connection."""
-        if not context.cluster.link_faults.connected(aim.links):
+        if not context.cluster.link_faults.connected(resolved.links):
             raise FaultError(
-                f"{names(context.cluster, aim.nodes)} has no open connection to reset", code="no_connection"
+                f"{names(context.cluster, resolved.nodes)} has no open connection to reset", code="no_connection"
             )
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Reset each connection."""
-        context.cluster.link_faults.sever(injury.links)
+        context.cluster.link_faults.sever(active_fault.links)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the number of connections and the affected clients."""
-        count = len(cluster.link_faults.connected(aim.links or _all(cluster, aim)))
+        count = len(cluster.link_faults.connected(resolved.links or _all(cluster, resolved)))
         return clients_affected_impact(
-            cluster, aim, f"connections to {count} other process{'' if count == 1 else 'es'} break"
+            cluster, resolved, f"connections to {count} other process{'' if count == 1 else 'es'} break"
         )
 
 
-def _all(cluster: Cluster, aim: Aim) -> tuple[tuple[int, int], ...]:
+def _all(cluster: Cluster, resolved: ResolvedTarget) -> tuple[tuple[int, int], ...]:
     """Return every link of the nodes, for an aim without links."""
-    return tuple((node, other) for node in aim.nodes for other in cluster.nodes() if other != node)
+    return tuple((node, other) for node in resolved.nodes for other in cluster.nodes() if other != node)
 
 
 class ResetStorm(ConnectionReset):
@@ -115,21 +115,21 @@ class ResetStorm(ConnectionReset):
 
     name = "reset_storm"
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Accept a target without connections: they may be opened later."""
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Reset open connections now and at regular intervals."""
-        context.cluster.link_faults.sever(injury.links)
-        context.schedule(injury, int(injury.params["every"]))
+        context.cluster.link_faults.sever(active_fault.links)
+        context.schedule(active_fault, int(active_fault.params["every"]))
 
-    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Reset the connections again."""
-        self.apply(context, injury)
+        self.apply(context, active_fault)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Do nothing: a healed fault is not woken, and peers reconnect by themselves."""
-        del context, injury
+        del context, active_fault
 
 
 class SlowClose(LinkShaping):
@@ -137,10 +137,10 @@ class SlowClose(LinkShaping):
 
     name = "slow_close"
 
-    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
+    def shape(self, active_fault: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the same condition for each link."""
         del source, target
-        return LinkCondition(close_us=int(injury.params["delay"]))
+        return LinkCondition(close_us=int(active_fault.params["delay"]))
 
     def text(self, params: Mapping[str, Any]) -> str:
         """Return the delay as text."""
@@ -241,10 +241,12 @@ class SlowResponses(LinkShaping):
 
     name = "slow_responses"
 
-    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
+    def shape(self, active_fault: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the same condition for each link."""
         del source, target
-        return LinkCondition(answer_us=int(injury.params["delay"]), answer_jitter_us=int(injury.params["jitter"]))
+        return LinkCondition(
+            answer_us=int(active_fault.params["delay"]), answer_jitter_us=int(active_fault.params["jitter"])
+        )
 
     def text(self, params: Mapping[str, Any]) -> str:
         """Return the delay as text."""
@@ -256,10 +258,10 @@ class DuplicateResponses(LinkShaping):
 
     name = "duplicate_responses"
 
-    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
+    def shape(self, active_fault: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the same condition for each link."""
         del source, target
-        return LinkCondition(repeats=int(injury.params["percent"]))
+        return LinkCondition(repeats=int(active_fault.params["percent"]))
 
     def text(self, params: Mapping[str, Any]) -> str:
         """Return the share of repeated responses as text."""
@@ -328,25 +330,25 @@ RESPONSE_FAULTS: Final = table(
 class Lag(Behaviour):
     """Latency and jitter in addition to a link's own."""
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine every link between the target and the other side, all nodes by default."""
-        return with_links(context, aim, "lag")
+        return with_links(context, resolved, "lag")
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Add the latency to each link."""
-        for source, target in injury.links:
+        for source, target in active_fault.links:
             context.cluster.add_lag(
-                source, target, injury.id, int(injury.params["latency"]), int(injury.params["jitter"])
+                source, target, active_fault.id, int(active_fault.params["latency"]), int(active_fault.params["jitter"])
             )
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Remove the latency for messages sent from now on."""
-        for source, target in injury.links:
-            context.cluster.remove_lag(source, target, injury.id)
+        for source, target in active_fault.links:
+            context.cluster.remove_lag(source, target, active_fault.id)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of a slow node."""
-        return slow_impact(cluster, "lag", aim.nodes)
+        return slow_impact(cluster, "lag", resolved.nodes)
 
 
 LAG_FAULTS: Final = table(
@@ -393,14 +395,14 @@ class Bandwidth(LinkShaping):
 
     name = "bandwidth"
 
-    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
+    def shape(self, active_fault: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the limit of this link, or of the network cards of targets at its ends."""
         cards = 0
-        if injury.params["shared"]:
-            way = injury.params["direction"]
-            cards += OUT if source in injury.nodes and way != "in" else 0
-            cards += INTO if target in injury.nodes and way != "out" else 0
-        return LinkCondition(rate=int(injury.params["rate"]), cards=cards)
+        if active_fault.params["shared"]:
+            way = active_fault.params["direction"]
+            cards += OUT if source in active_fault.nodes and way != "in" else 0
+            cards += INTO if target in active_fault.nodes and way != "out" else 0
+        return LinkCondition(rate=int(active_fault.params["rate"]), cards=cards)
 
     def text(self, params: Mapping[str, Any]) -> str:
         """Return the limit as text, and whether links share it."""
@@ -458,10 +460,10 @@ class Loss(LinkShaping):
 
     name = "loss"
 
-    def shape(self, injury: ActiveFault, source: int, target: int) -> LinkCondition:
+    def shape(self, active_fault: ActiveFault, source: int, target: int) -> LinkCondition:
         """Return the same condition for each link."""
         del source, target
-        return LinkCondition(loss=int(injury.params["percent"]))
+        return LinkCondition(loss=int(active_fault.params["percent"]))
 
     def text(self, params: Mapping[str, Any]) -> str:
         """Return the share of lost packets as text."""

@@ -12,7 +12,6 @@ from faults.declarations.fault import (
     MS,
     SECOND,
     ActiveFault,
-    Aim,
     Alias,
     Behaviour,
     ExpectedImpact,
@@ -20,6 +19,7 @@ from faults.declarations.fault import (
     FaultContext,
     FaultError,
     Param,
+    ResolvedTarget,
     table,
 )
 from faults.declarations.impact import link_cut_impact
@@ -38,19 +38,19 @@ class LinkCut(Behaviour):
     name: str = ""
     """Name of the fault."""
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Cut each link."""
-        for source, target in injury.links:
-            context.cluster.cut(source, target, injury.id)
+        for source, target in active_fault.links:
+            context.cluster.cut(source, target, active_fault.id)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Restore each link that no other fault cuts."""
-        for source, target in injury.links:
-            context.cluster.heal_cut(source, target, injury.id)
+        for source, target in active_fault.links:
+            context.cluster.heal_cut(source, target, active_fault.id)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact on leaders, followers, controllers and clients of the separated sides."""
-        return link_cut_impact(cluster, self.name, aim)
+        return link_cut_impact(cluster, self.name, resolved)
 
 
 class NetworkPartition(LinkCut):
@@ -58,9 +58,9 @@ class NetworkPartition(LinkCut):
 
     name = "partition"
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine every link between the target and the other side, all other nodes by default."""
-        return with_links(context, aim, self.name, others_only=True)
+        return with_links(context, resolved, self.name, others_only=True)
 
 
 class Isolation(LinkCut):
@@ -68,9 +68,9 @@ class Isolation(LinkCut):
 
     name = "isolate"
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine every link between a target and any node, including other targets."""
-        return with_links(context, aim, self.name)
+        return with_links(context, resolved, self.name)
 
 
 PARTITION_FAULTS: Final = table(
@@ -158,9 +158,9 @@ class Halves(LinkCut):
 
     name = "halves"
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Choose the halves at random."""
-        return _sided(context, aim, *halved(context, aim.nodes), {})
+        return _sided(context, resolved, *halved(context, resolved.nodes), {})
 
 
 class Bridge(LinkCut):
@@ -168,23 +168,25 @@ class Bridge(LinkCut):
 
     name = "bridge"
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine the node in the middle, and choose the halves at random."""
-        selector = str(aim.params["bridge"])
-        middle = context.targets(selector) if selector else shuffled(context, aim.nodes)[:1]
-        if len(middle) != 1 or middle[0] not in aim.nodes:
+        selector = str(resolved.params["bridge"])
+        middle = context.targets(selector) if selector else shuffled(context, resolved.nodes)[:1]
+        if len(middle) != 1 or middle[0] not in resolved.nodes:
             found = short_names(context.cluster, middle)
             raise FaultError(
                 f"bridge: the node in the middle must be one of the targets, found {found}", code="middle_not_a_target"
             )
-        sides = halved(context, [node for node in aim.nodes if node != middle[0]])
-        return _sided(context, aim, *sides, {"bridge": short_names(context.cluster, middle)})
+        sides = halved(context, [node for node in resolved.nodes if node != middle[0]])
+        return _sided(context, resolved, *sides, {"bridge": short_names(context.cluster, middle)})
 
 
-def _sided(context: FaultContext, aim: Aim, one: list[int], other: list[int], more: dict[str, Any]) -> Aim:
+def _sided(
+    context: FaultContext, resolved: ResolvedTarget, one: list[int], other: list[int], more: dict[str, Any]
+) -> ResolvedTarget:
     sides = f"{short_names(context.cluster, one)}|{short_names(context.cluster, other)}"
-    links = between(one, other, str(aim.params["direction"]))
-    return Aim(aim.nodes, {**aim.params, **more, "sides": sides}, links)
+    links = between(one, other, str(resolved.params["direction"]))
+    return ResolvedTarget(resolved.nodes, {**resolved.params, **more, "sides": sides}, links)
 
 
 class MajorityRing(LinkCut):
@@ -192,10 +194,10 @@ class MajorityRing(LinkCut):
 
     name = "majority_ring"
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Order the targets on a ring, and cut links between nodes too far apart on it."""
-        drawn = aim.params["order"] == DRAWN
-        ring = shuffled(context, aim.nodes) if drawn else list(aim.nodes)
+        drawn = resolved.params["order"] == DRAWN
+        ring = shuffled(context, resolved.nodes) if drawn else list(resolved.nodes)
         reach = neighbours(len(ring))
         links = [
             (source, target)
@@ -203,7 +205,9 @@ class MajorityRing(LinkCut):
             for there, target in enumerate(ring)
             if min((here - there) % len(ring), (there - here) % len(ring)) > reach
         ]
-        return Aim(aim.nodes, {**aim.params, "ring": short_names(context.cluster, ring)}, tuple(links))
+        return ResolvedTarget(
+            resolved.nodes, {**resolved.params, "ring": short_names(context.cluster, ring)}, tuple(links)
+        )
 
 
 DRAWN: Final = "drawn"
@@ -316,39 +320,41 @@ class Flapping(LinkCut):
 
     name = "flapping"
 
-    def resolve(self, context: FaultContext, aim: Aim) -> Aim:
+    def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine every link between the target and the other side, all other nodes by default."""
-        return with_links(context, aim, self.name, others_only=True)
+        return with_links(context, resolved, self.name, others_only=True)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start with the down phase."""
-        injury.memo[_DETAIL] = injury.detail
-        self._turn(context, injury, _DOWN)
+        active_fault.memo[_DETAIL] = active_fault.detail
+        self._turn(context, active_fault, _DOWN)
 
-    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Switch to the other phase."""
-        self._turn(context, injury, _UP if injury.memo["now"] == _DOWN else _DOWN)
+        self._turn(context, active_fault, _UP if active_fault.memo["now"] == _DOWN else _DOWN)
 
-    def _turn(self, context: FaultContext, injury: ActiveFault, phase: str) -> None:
-        injury.memo["now"] = phase
-        injury.detail = f"{injury.memo[_DETAIL]} now={phase}"
+    def _turn(self, context: FaultContext, active_fault: ActiveFault, phase: str) -> None:
+        active_fault.memo["now"] = phase
+        active_fault.detail = f"{active_fault.memo[_DETAIL]} now={phase}"
         if phase == _DOWN:
-            super().apply(context, injury)
+            super().apply(context, active_fault)
         else:
-            self.heal(context, injury)
-        context.schedule(injury, self._lasts(context.cluster.stream(f"flapping/{injury.id}"), injury, phase))
+            self.heal(context, active_fault)
+        context.schedule(
+            active_fault, self._lasts(context.cluster.stream(f"flapping/{active_fault.id}"), active_fault, phase)
+        )
 
     @staticmethod
-    def _lasts(stream: RandomStream, injury: ActiveFault, phase: str) -> int:
+    def _lasts(stream: RandomStream, active_fault: ActiveFault, phase: str) -> int:
         """Return the length of a phase in microseconds: as given, or if random up to twice that."""
-        length = int(injury.params[phase])
-        return 1 + stream.below(2 * length) if injury.params["random"] else length
+        length = int(active_fault.params[phase])
+        return 1 + stream.below(2 * length) if active_fault.params["random"] else length
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of the longest outage; requests wait until it is over."""
-        longest = int(aim.params[_DOWN]) * (2 if aim.params["random"] else 1)
-        longest = min(longest, aim.for_us) if aim.for_us >= 0 else longest
-        return super().predict(cluster, Aim(aim.nodes, aim.params, aim.links, longest))
+        longest = int(resolved.params[_DOWN]) * (2 if resolved.params["random"] else 1)
+        longest = min(longest, resolved.for_us) if resolved.for_us >= 0 else longest
+        return super().predict(cluster, ResolvedTarget(resolved.nodes, resolved.params, resolved.links, longest))
 
 
 FLAPPING_FAULTS: Final = table(

@@ -10,7 +10,6 @@ from faults.declarations.fault import (
     MS,
     SECOND,
     ActiveFault,
-    Aim,
     Alias,
     Behaviour,
     ExpectedImpact,
@@ -18,6 +17,7 @@ from faults.declarations.fault import (
     FaultContext,
     FaultError,
     Param,
+    ResolvedTarget,
     table,
 )
 from faults.declarations.impact import client_impact_line, names, outage_impact, shutdown_impact, slow_impact
@@ -37,39 +37,39 @@ class ProcessStop(Behaviour):
 
     ends_process = True
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse processes that are down already."""
-        require_up(context.cluster, aim.nodes)
+        require_up(context.cluster, resolved.nodes)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start the processes that are still down."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             if not context.cluster.is_up(node):
                 context.restart(node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of losing the nodes for longer than their sessions."""
-        return outage_impact(cluster, "crash", aim.nodes)
+        return outage_impact(cluster, "crash", resolved.nodes)
 
 
 class Crash(ProcessStop):
     """Kill of a process (SIGKILL), optionally in the middle of a write."""
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Kill each process."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             context.release_process(node)
-            context.cluster.crash(node, torn=bool(injury.params["torn"]))
+            context.cluster.crash(node, torn=bool(active_fault.params["torn"]))
 
 
 class PowerLoss(ProcessStop):
     """Power loss of a machine: unflushed data is lost."""
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Stop each process and truncate its logs to the contents of the disk."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             context.release_process(node)
-            context.cluster.power_loss(node, int(injury.params["keep"]), str(injury.params["tail"]))
+            context.cluster.power_loss(node, int(active_fault.params["keep"]), str(active_fault.params["tail"]))
 
 
 class CleanShutdown(ProcessStop):
@@ -77,58 +77,58 @@ class CleanShutdown(ProcessStop):
 
     holds_process = True
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse processes that are not running or already shutting down."""
-        require_up(context.cluster, aim.nodes)
-        for node in aim.nodes:
+        require_up(context.cluster, resolved.nodes)
+        for node in resolved.nodes:
             name = context.cluster.name_of(node)
             if context.cluster.state_of(node) is ProcessState.PAUSED:
                 raise FaultError(f"{name} is paused", code="paused")
             if context.cluster.processes.is_leaving(node):
                 raise FaultError(f"{name} is shutting down already", code="closing_already")
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Send SIGTERM to each process."""
-        for node in injury.nodes:
-            context.cluster.shutdown(node, int(injury.params["timeout"]))
+        for node in active_fault.nodes:
+            context.cluster.shutdown(node, int(active_fault.params["timeout"]))
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start processes that have exited; those still shutting down start as soon as they have exited."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             if not context.cluster.is_up(node):
                 context.restart(node)
             elif context.cluster.processes.is_leaving(node):
                 context.cluster.processes.start_again(node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of a clean shutdown."""
-        return shutdown_impact(cluster, "clean_shutdown", aim.nodes)
+        return shutdown_impact(cluster, "clean_shutdown", resolved.nodes)
 
 
 class Restart(Behaviour):
     """Start of a process that is down."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse processes that are up."""
-        for node in aim.nodes:
+        for node in resolved.nodes:
             if context.cluster.is_up(node):
                 raise FaultError(
                     f"{context.cluster.name_of(node)} is not down, so it cannot be restarted", code="not_down"
                 )
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start each process."""
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             context.restart(node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the effect of the start."""
-        if len(aim.nodes) == 1 and aim.nodes[0] in cluster.clients.names:
-            return ExpectedImpact(client_impact_line(cluster, "restart", aim.nodes[0]))
-        up = tuple(node for node in aim.nodes if cluster.is_up(node))
+        if len(resolved.nodes) == 1 and resolved.nodes[0] in cluster.clients.names:
+            return ExpectedImpact(client_impact_line(cluster, "restart", resolved.nodes[0]))
+        up = tuple(node for node in resolved.nodes if cluster.is_up(node))
         if up:
             return ExpectedImpact(f"{names(cluster, up)} is up: nothing to restart")
-        return ExpectedImpact(f"{names(cluster, aim.nodes)} recovers its logs, registers and catches up")
+        return ExpectedImpact(f"{names(cluster, resolved.nodes)} recovers its logs, registers and catches up")
 
 
 class Pause(Behaviour):
@@ -136,23 +136,23 @@ class Pause(Behaviour):
 
     holds_process = True
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse processes that are down; pauses may overlap."""
-        require_up(context.cluster, aim.nodes)
+        require_up(context.cluster, resolved.nodes)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Pause each process."""
-        for node in injury.nodes:
-            context.pause(injury, node)
+        for node in active_fault.nodes:
+            context.pause(active_fault, node)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Resume each process that no other fault pauses."""
-        for node in injury.nodes:
-            context.unpause(injury, node)
+        for node in active_fault.nodes:
+            context.unpause(active_fault, node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of the pause, which depends on its duration."""
-        return outage_impact(cluster, "gc_pause", aim.nodes, aim.for_us)
+        return outage_impact(cluster, "gc_pause", resolved.nodes, resolved.for_us)
 
 
 STOP_FAULTS: Final = table(
@@ -310,55 +310,55 @@ class Bounce(CleanShutdown):
     The memo holds (node, start time in microseconds) of every process that was seen down.
     """
 
-    def holds(self, injury: ActiveFault) -> bool:
+    def holds(self, active_fault: ActiveFault) -> bool:
         """Return whether processes are shutting down; killed ones are down at once."""
-        return not injury.params["kill"]
+        return not active_fault.params["kill"]
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse processes that are down, or that cannot shut down cleanly."""
-        if aim.params["kill"]:
-            require_up(context.cluster, aim.nodes)
+        if resolved.params["kill"]:
+            require_up(context.cluster, resolved.nodes)
         else:
-            super().check(context, aim)
+            super().check(context, resolved)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Kill each process or send it SIGTERM."""
-        for node in injury.nodes:
-            if injury.params["kill"]:
+        for node in active_fault.nodes:
+            if active_fault.params["kill"]:
                 context.release_process(node)
                 context.cluster.crash(node)
             else:
                 context.cluster.shutdown(node)
-        injury.memo["starts"] = ()
-        self.on_timer(context, injury)
+        active_fault.memo["starts"] = ()
+        self.on_timer(context, active_fault)
 
-    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start the processes that have been down long enough, and check again while any is left."""
         now, up = context.cluster.now_us, context.cluster.is_up
-        starts = dict(injury.memo["starts"])
+        starts = dict(active_fault.memo["starts"])
         waits = []
-        for node in injury.nodes:
+        for node in active_fault.nodes:
             if node not in starts and up(node):
                 waits.append(LOOK_US)
                 continue
-            starts.setdefault(node, now + int(injury.params["down"]))
+            starts.setdefault(node, now + int(active_fault.params["down"]))
             if up(node):
                 continue  # It was started by something else.
             if starts[node] <= now:
                 context.restart(node)
             else:
                 waits.append(starts[node] - now)
-        injury.memo["starts"] = tuple(starts.items())
+        active_fault.memo["starts"] = tuple(starts.items())
         if waits:
-            context.schedule(injury, min(waits))
+            context.schedule(active_fault, min(waits))
         else:
-            context.end(injury)
+            context.end(active_fault)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of the stop."""
-        if aim.params["kill"]:
-            return outage_impact(cluster, "crash", aim.nodes)
-        return shutdown_impact(cluster, "clean_shutdown", aim.nodes)
+        if resolved.params["kill"]:
+            return outage_impact(cluster, "crash", resolved.nodes)
+        return shutdown_impact(cluster, "clean_shutdown", resolved.nodes)
 
 
 BOUNCE_FAULTS: Final = table(
@@ -395,65 +395,69 @@ PauseSchedule = tuple[int, int, bool, int]
 class RepeatedPauses(Behaviour):
     """Repeated pauses, scheduled per node; a process that is down when a pause begins skips it."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse processes that are down, and pauses without a gap."""
-        require_up(context.cluster, aim.nodes)
-        if aim.params["pause"] >= aim.params["every"]:
+        require_up(context.cluster, resolved.nodes)
+        if resolved.params["pause"] >= resolved.params["every"]:
             raise FaultError(
                 "pause_train: pause must be shorter than every, so that the process runs in between",
                 code="pause_not_shorter",
             )
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start the first pause at once."""
-        now, count = context.cluster.now_us, int(injury.params["count"])
-        injury.memo["trains"] = tuple([(node, now, False, count) for node in injury.nodes])
-        self.on_timer(context, injury)
+        now, count = context.cluster.now_us, int(active_fault.params["count"])
+        active_fault.memo["trains"] = tuple([(node, now, False, count) for node in active_fault.nodes])
+        self.on_timer(context, active_fault)
 
-    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start and end pauses that are due; the fault ends with the last pause."""
         now = context.cluster.now_us
         trains: list[PauseSchedule] = []
-        for train in injury.memo["trains"]:
-            following = train if train[1] > now else self._next(context, injury, train)
+        for train in active_fault.memo["trains"]:
+            following = train if train[1] > now else self._next(context, active_fault, train)
             if following is not None:
                 trains.append(following)
-        injury.memo["trains"] = tuple(trains)
+        active_fault.memo["trains"] = tuple(trains)
         if trains:
-            context.schedule(injury, min(at for _node, at, _paused, _left in trains) - now)
+            context.schedule(active_fault, min(at for _node, at, _paused, _left in trains) - now)
         else:
-            context.end(injury)
+            context.end(active_fault)
 
-    def _next(self, context: FaultContext, injury: ActiveFault, train: PauseSchedule) -> PauseSchedule | None:
+    def _next(self, context: FaultContext, active_fault: ActiveFault, train: PauseSchedule) -> PauseSchedule | None:
         node, _at, paused, left = train
-        now, length = context.cluster.now_us, int(injury.params["pause"])
-        gap = int(injury.params["every"]) - length
+        now, length = context.cluster.now_us, int(active_fault.params["pause"])
+        gap = int(active_fault.params["every"]) - length
         if paused:
-            context.unpause(injury, node)
-            return None if left == 1 else (node, now + self._span(context, injury, node, gap), False, max(0, left - 1))
+            context.unpause(active_fault, node)
+            return (
+                None
+                if left == 1
+                else (node, now + self._span(context, active_fault, node, gap), False, max(0, left - 1))
+            )
         if not context.cluster.is_up(node):
             return (node, now + length + gap, False, left)
-        context.pause(injury, node)
-        return (node, now + self._span(context, injury, node, length), True, left)
+        context.pause(active_fault, node)
+        return (node, now + self._span(context, active_fault, node, length), True, left)
 
-    def _span(self, context: FaultContext, injury: ActiveFault, node: int, mean: int) -> int:
+    def _span(self, context: FaultContext, active_fault: ActiveFault, node: int, mean: int) -> int:
         """Return the mean, or if random a uniform random duration between 1 µs and twice the mean."""
-        if not injury.params["random"]:
+        if not active_fault.params["random"]:
             return mean
-        stream = context.cluster.stream(f"pauses {injury.id}: {context.cluster.name_of(node)}")
+        stream = context.cluster.stream(f"pauses {active_fault.id}: {context.cluster.name_of(node)}")
         return 1 + stream.below(2 * mean - 1)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Resume each process that no other fault pauses."""
-        for node in injury.nodes:
-            context.unpause(injury, node)
+        for node in active_fault.nodes:
+            context.unpause(active_fault, node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of an outage if a pause outlasts a session, else of a slow node."""
-        longest = 2 * aim.params["pause"] if aim.params["random"] else aim.params["pause"]
-        if longest < cluster.plane.session_us and not any(node in cluster.brokers for node in aim.nodes):
-            return slow_impact(cluster, "pause_train", aim.nodes)
-        return outage_impact(cluster, "gc_pause", aim.nodes, longest)
+        longest = 2 * resolved.params["pause"] if resolved.params["random"] else resolved.params["pause"]
+        if longest < cluster.plane.session_us and not any(node in cluster.brokers for node in resolved.nodes):
+            return slow_impact(cluster, "pause_train", resolved.nodes)
+        return outage_impact(cluster, "gc_pause", resolved.nodes, longest)
 
 
 PAUSE_TRAIN_FAULTS: Final = table(
@@ -492,23 +496,23 @@ PAUSE_TRAIN_FAULTS: Final = table(
 class SlowCpu(Behaviour):
     """CPU time for every message and timer of a process. It belongs to the machine: a restart does not end it."""
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse processes that are down."""
-        require_up(context.cluster, aim.nodes)
+        require_up(context.cluster, resolved.nodes)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Add the cost from now on; costs of several faults add up."""
-        for node in injury.nodes:
-            context.cluster.processes.slow(node, injury.id, int(injury.params["cost"]))
+        for node in active_fault.nodes:
+            context.cluster.processes.slow(node, active_fault.id, int(active_fault.params["cost"]))
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Remove the cost; without other such faults, waiting messages are handled at once."""
-        for node in injury.nodes:
-            context.cluster.processes.quicken(node, injury.id)
+        for node in active_fault.nodes:
+            context.cluster.processes.quicken(node, active_fault.id)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of a slow node."""
-        return slow_impact(cluster, "slow_cpu", aim.nodes)
+        return slow_impact(cluster, "slow_cpu", resolved.nodes)
 
 
 SLOW_CPU_FAULTS: Final = table(
@@ -572,57 +576,57 @@ class OutOfMemory(Behaviour):
 
     ends_process = True
 
-    def holds(self, injury: ActiveFault) -> bool:
+    def holds(self, active_fault: ActiveFault) -> bool:
         """Return whether the processes have not exited yet."""
-        return bool(injury.memo["step"] < _LAST)
+        return bool(active_fault.memo["step"] < _LAST)
 
-    def check(self, context: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse processes that are down."""
-        require_up(context.cluster, aim.nodes)
+        require_up(context.cluster, resolved.nodes)
 
-    def apply(self, context: FaultContext, injury: ActiveFault) -> None:
+    def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start the first collection."""
-        injury.memo |= {"step": 0, "dead": ()}
-        self.on_timer(context, injury)
+        active_fault.memo |= {"step": 0, "dead": ()}
+        self.on_timer(context, active_fault)
 
-    def on_timer(self, context: FaultContext, injury: ActiveFault) -> None:
+    def on_timer(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Start or end the next pause; after the last one the process exits."""
-        elapsed, thrash_us = context.cluster.now_us - injury.since_us, int(injury.params["thrash"])
-        step: int = injury.memo["step"]
+        elapsed, thrash_us = context.cluster.now_us - active_fault.since_us, int(active_fault.params["thrash"])
+        step: int = active_fault.memo["step"]
         while step < _LAST and _at(step, thrash_us) <= elapsed:
-            for node in injury.nodes:
+            for node in active_fault.nodes:
                 if step % 2:
-                    context.unpause(injury, node)
+                    context.unpause(active_fault, node)
                 elif context.cluster.is_up(node):
-                    context.pause(injury, node)
+                    context.pause(active_fault, node)
             step += 1
-        injury.memo["step"] = step
+        active_fault.memo["step"] = step
         if _at(step, thrash_us) > elapsed:
-            context.schedule(injury, _at(step, thrash_us) - elapsed)
-        elif not self._end(context, injury):
-            context.schedule(injury, LOOK_US)
+            context.schedule(active_fault, _at(step, thrash_us) - elapsed)
+        elif not self._end(context, active_fault):
+            context.schedule(active_fault, LOOK_US)
 
-    def _end(self, context: FaultContext, injury: ActiveFault) -> bool:
+    def _end(self, context: FaultContext, active_fault: ActiveFault) -> bool:
         """End each process, except those that another fault pauses; return whether none is left."""
         cluster = context.cluster
-        for node in injury.nodes:
-            context.unpause(injury, node)
-            if node not in injury.memo["dead"] and cluster.state_of(node) is ProcessState.RUNNING:
-                injury.memo["dead"] += (node,)
+        for node in active_fault.nodes:
+            context.unpause(active_fault, node)
+            if node not in active_fault.memo["dead"] and cluster.state_of(node) is ProcessState.RUNNING:
+                active_fault.memo["dead"] += (node,)
                 context.release_process(node)
                 cluster.processes.crash(node, OUT_OF_MEMORY)
-        return all(node in injury.memo["dead"] or not cluster.is_up(node) for node in injury.nodes)
+        return all(node in active_fault.memo["dead"] or not cluster.is_up(node) for node in active_fault.nodes)
 
-    def heal(self, context: FaultContext, injury: ActiveFault) -> None:
+    def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Restart the processes that have exited; those that still collect resume."""
-        for node in injury.nodes:
-            context.unpause(injury, node)
-            if node in injury.memo["dead"] and not context.cluster.is_up(node):
+        for node in active_fault.nodes:
+            context.unpause(active_fault, node)
+            if node in active_fault.memo["dead"] and not context.cluster.is_up(node):
                 context.restart(node)
 
-    def predict(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+    def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return the impact of losing the nodes for longer than their sessions."""
-        return outage_impact(cluster, "crash", aim.nodes)
+        return outage_impact(cluster, "crash", resolved.nodes)
 
 
 MEMORY_FAULTS: Final = table(

@@ -34,7 +34,7 @@ class Header(NamedTuple):
 
     api: int
     version: int
-    correlation: int
+    correlation_id: int
     client: str
 
 
@@ -84,7 +84,7 @@ def read_header(frame: bytes) -> Header:
     """
     if len(frame) < 10:
         raise RequestError(f"found {len(frame)} bytes, a request has at least 10")
-    api, version, correlation, size = (
+    api, version, correlation_id, size = (
         int.from_bytes(frame[0:2], "big", signed=True), int.from_bytes(frame[2:4], "big", signed=True),
         int.from_bytes(frame[4:8], "big", signed=True), int.from_bytes(frame[8:10], "big", signed=True),
     )  # fmt: skip
@@ -94,7 +94,7 @@ def read_header(frame: bytes) -> Header:
         client = frame[10 : 10 + max(0, size)].decode()
     except UnicodeDecodeError as error:
         raise RequestError(f"found a client id that is not UTF-8: {error.reason}") from None
-    return Header(api, version, correlation, client)
+    return Header(api, version, correlation_id, client)
 
 
 def read_request(header: Header, frame: bytes) -> Any:
@@ -144,12 +144,12 @@ def varint(data: bytes, at: int, most: int = 5) -> tuple[int, int]:
 
 
 def write_response(
-    api: int, version: int, correlation: int, response: Mapping[str, Any], *, plain: bool = False
+    api: int, version: int, correlation_id: int, response: Mapping[str, Any], *, plain: bool = False
 ) -> bytes:
     """Return a response with its header; ``plain``: with header version 0, as always for ApiVersions (KIP-511)."""
     kind = _response(api, version)
     out = io.BytesIO()
-    out.write(correlation.to_bytes(4, "big", signed=True))
+    out.write(correlation_id.to_bytes(4, "big", signed=True))
     if kind.flexible and not plain:
         out.write(b"\0")
     kind.write(out, kind.make(response))

@@ -77,13 +77,13 @@ def predict_impact(board: FaultInjector, step: Step, action: Action) -> StepPred
 def _predict(board: FaultInjector, step: Step, action: Action) -> StepPrediction:
     now, text, number = board.cluster.now_us, step_text(step), step.index + 1
     try:
-        aim = board.aim_of(action)
+        resolved = board.resolved_target(action)
         expected = board.predict_action(action)
     except FaultError as error:
         if action.if_any and isinstance(error, NoTargetError):
             return StepPrediction(number, now, text, (), None, skipped=str(error))
         return StepPrediction(number, now, text, (), None, str(error))
-    targets = tuple(board.cluster.name_of(node) for node in aim.nodes)
+    targets = tuple(board.cluster.name_of(node) for node in resolved.nodes)
     guards, fault = board.guards, CATALOGUE[action.name]
     if guards is not None:
         does = "refuse" if guards.stopped else guards.limits.on_breach

@@ -515,7 +515,7 @@ class _Driver:
         trigger = self._here(exact=due)
         try:
             if action.name in CATALOGUE:
-                self._session.board.aim_of(action)
+                self._session.board.resolved_target(action)
             self._session.act(action)
         except FaultError:
             return False

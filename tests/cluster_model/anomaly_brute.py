@@ -9,8 +9,8 @@ from cluster_model.checker.anomalies.index import UNKNOWN
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, Run, Send
 
 Value = tuple[str, int]
-Strands = dict[tuple[str, int], dict[int, Value]]
-"""(key, strand) → offset → value; markers are left out."""
+LogBranches = dict[tuple[str, int], dict[int, Value]]
+"""(key, log branch) → offset → value; markers are left out."""
 
 
 class Taken(NamedTuple):
@@ -20,13 +20,13 @@ class Taken(NamedTuple):
     manner: str
 
 
-def payload_of(strands: Strands) -> Any:
+def payload_of(log_branches: LogBranches) -> Any:
     """The same as the language has it."""
 
-    def payload(key: str, strand: int, start: int, end: int) -> list[Run]:
+    def payload(key: str, log_branch: int, start: int, end: int) -> list[Run]:
         runs: list[Run] = []
         for offset in range(start, end):
-            value = strands[key, strand].get(offset)
+            value = log_branches[key, log_branch].get(offset)
             if value is None:
                 continue
             last = runs[-1] if runs else (-1, "", 0, 0)
@@ -39,9 +39,9 @@ def payload_of(strands: Strands) -> Any:
     return payload
 
 
-def begins(strands: Strands, key: str, strand: int) -> int:
-    """Where a strand parts from the one before it."""
-    held, before = strands.get((key, strand), {}), strands.get((key, strand - 1), {})
+def begins(log_branches: LogBranches, key: str, log_branch: int) -> int:
+    """Where a log branch parts from the one before it."""
+    held, before = log_branches.get((key, log_branch), {}), log_branches.get((key, log_branch - 1), {})
     return next((at for at in range(max(held, default=0) + 1) if held.get(at) != before.get(at)), UNKNOWN)
 
 
@@ -52,9 +52,9 @@ def client_of(process: str) -> str:
 class Brute:
     """Counts by name, client, key and manner."""
 
-    def __init__(self, history: Sequence[Taken], strands: Strands) -> None:
+    def __init__(self, history: Sequence[Taken], log_branches: LogBranches) -> None:
         self.history = history
-        self.strands = strands
+        self.log_branches = log_branches
         self.found: Counter[tuple[str, str, str, str]] = Counter()
         self.read: defaultdict[str, set[Value]] = defaultdict(set)
         self.log: defaultdict[str, defaultdict[int, dict[int, Value]]] = defaultdict(lambda: defaultdict(dict))
@@ -65,11 +65,11 @@ class Brute:
         for op, _manner in history:
             for read in op.reads:
                 for offset in range(read.start, read.end):
-                    self.see(read.key, read.strand, offset)
+                    self.see(read.key, read.log_branch, offset)
             if self.committed(op):
                 for send in op.sends:
                     for offset in range(send.offset, send.offset + send.size) if send.offset >= 0 else ():
-                        self.see(send.key, send.strand, offset)
+                        self.see(send.key, send.log_branch, offset)
         for rule in (
             self.offsets, self.duplicates, self.lost, self.unseen, self.aborted, self.precommitted, self.phantoms,
             self.polls, self.sends, self.consumed, self.lag, self.cycles,
@@ -80,13 +80,13 @@ class Brute:
         if count:
             self.found[name, who, key, manner] += count
 
-    def see(self, key: str, strand: int, offset: int) -> None:
-        self.log[key][offset][strand] = self.strands[key, strand][offset]
+    def see(self, key: str, log_branch: int, offset: int) -> None:
+        self.log[key][offset][log_branch] = self.log_branches[key, log_branch][offset]
 
     def reads_of(self, op: Op) -> Iterator[tuple[str, int, Value]]:
         for read in op.reads:
             for offset in range(read.start, read.end):
-                yield read.key, offset, self.strands[read.key, read.strand][offset]
+                yield read.key, offset, self.log_branches[read.key, read.log_branch][offset]
 
     @staticmethod
     def values_of(send: Send) -> list[Value]:
@@ -171,26 +171,30 @@ class Brute:
                     self.note("phantom", value[0], key)
 
     def delta(
-        self, key: str, one: int, other: int, *, careful: bool = False, strands: tuple[int, int] = (0, 99)
+        self, key: str, one: int, other: int, *, careful: bool = False, log_branches: tuple[int, int] = (0, 99)
     ) -> int:
-        """How far the index of one offset is from the other's in a log that goes from one strand to another.
+        """How far the index of one offset is from the other's in a log that goes from one log branch to another.
 
         Aborted values do not count for careful readers.
         """
         if other <= one:
             return other - one
         failed = {value for name, value in self.sent(FAIL) if name == key}
-        between = [offset for offset in self.log[key] if one < offset < other and self.standing(key, offset, strands)]
+        between = [
+            offset for offset in self.log[key] if one < offset < other and self.standing(key, offset, log_branches)
+        ]
         if careful:
-            between = [each for each in between if self.standing(key, each, strands)[-1] not in failed]
+            between = [each for each in between if self.standing(key, each, log_branches)[-1] not in failed]
         return 1 + len(between)
 
-    def standing(self, key: str, offset: int, strands: tuple[int, int]) -> list[Value]:
-        """Values at an offset by strand, without those of strands that the log does not have there."""
-        oldest, newest = strands
-        gone = offset >= begins(self.strands, key, newest)
+    def standing(self, key: str, offset: int, log_branches: tuple[int, int]) -> list[Value]:
+        """Values at an offset by log branch, without those of log branches that the log does not have there."""
+        oldest, newest = log_branches
+        gone = offset >= begins(self.log_branches, key, newest)
         held = sorted(self.log[key][offset].items())
-        return [value for strand, value in held if oldest <= strand <= newest and (strand == newest or not gone)]
+        return [
+            value for log_branch, value in held if oldest <= log_branch <= newest and (log_branch == newest or not gone)
+        ]
 
     def newest(self, key: str, offset: int) -> Value:
         held = self.log[key][offset]
@@ -205,7 +209,7 @@ class Brute:
                 last = {who: at for who, at in last.items() if who[0] != op.process or who[1] in op.keys}
             for key in {read.key for read in op.reads}:
                 places = [
-                    (offset, read.strand)
+                    (offset, read.log_branch)
                     for read in op.reads
                     if read.key == key
                     for offset in range(read.start, read.end)
@@ -219,8 +223,8 @@ class Brute:
                     last[op.process, key] = places[-1]
 
     def compare(self, prefix: str, op: Op, manner: str, key: str, one: tuple[int, int], other: tuple[int, int]) -> None:
-        strands = (min(one[1], other[1]), other[1])
-        delta = self.delta(key, one[0], other[0], careful="committed" in manner, strands=strands)
+        log_branches = (min(one[1], other[1]), other[1])
+        delta = self.delta(key, one[0], other[0], careful="committed" in manner, log_branches=log_branches)
         if delta < 1:
             self.note(f"{prefix}nonmonotonic-poll", client_of(op.process), key, 1, manner)
         elif delta > 1:

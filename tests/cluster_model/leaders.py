@@ -164,12 +164,12 @@ class LeaderRig:
 
     def fetch(self, follower: int, offset: int, *, log_start: int = 0, wait_us: int = 500_000) -> FetchData | None:
         """A full fetch of a follower; its answer, None while it is parked."""
-        correlation = self._asked.get(follower, 0) + 1
-        self._asked[follower] = correlation
+        correlation_id = self._asked.get(follower, 0) + 1
+        self._asked[follower] = correlation_id
         epoch = self.replica.leader_epoch if self.profile.kip_320 else -1
         asked = FetchPartition(P, offset, epoch, epoch if self.profile.diverging_fetch and offset else -1, log_start)
         before = len(self.wire.sent)
-        self.service.fetch(follower, FetchRequest(correlation, follower, -1, wait_us, 1 << 20, (asked,)))
+        self.service.fetch(follower, FetchRequest(correlation_id, follower, -1, wait_us, 1 << 20, (asked,)))
         return self.answer(follower, before)
 
     def read(self, offset: int, *, rack: str = "", wait_us: int = 0, last_epoch: int = -1) -> FetchData | None:

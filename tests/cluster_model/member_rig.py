@@ -77,7 +77,7 @@ class MemberRig(ReadingRig):
         asked = [(at, who) for who in BROKERS for at in self.times(FindCoordinatorRequest, who)]
         _at, who = max(asked)
         request = self.newest(FindCoordinatorRequest, who)
-        self.tell(FindCoordinatorResponse(request.correlation, 0, broker), who)
+        self.tell(FindCoordinatorResponse(request.correlation_id, 0, broker), who)
 
     def joined(
         self, generation: int = 1, *, leads: bool = False, error: KafkaError = E.NONE, member: str = "m"
@@ -85,29 +85,31 @@ class MemberRig(ReadingRig):
         request = self.newest(JoinGroupRequest)
         members = (JoinGroupMember("m", "", Subscription(("t",))), JoinGroupMember("n", "", Subscription(("t",))))
         response = JoinGroupResponse(
-            request.correlation, error, -1 if error else generation, request.protocols[0].name, "m" if leads else "n",
-            member, members if leads else (),
+            request.correlation_id, error, -1 if error else generation, request.protocols[0].name, "m" if leads
+            else "n", member, members if leads else (),
         )  # fmt: skip
         self.tell(response)
 
     def synced(self, *partitions: str, error: KafkaError = E.NONE) -> None:
         request = self.newest(SyncGroupRequest)
-        self.tell(SyncGroupResponse(request.correlation, error, Assignment(partitions)))
+        self.tell(SyncGroupResponse(request.correlation_id, error, Assignment(partitions)))
 
     def committed(self, **offsets: int) -> None:
         """Answer the OffsetFetch: offsets by partition, with an underscore for the dash."""
         request = self.newest(OffsetFetchRequest)
         found = {name.replace("_", "-"): offset for name, offset in offsets.items()}
         answers = [FetchedOffset(name, found.get(name, -1), -1, "", 0) for name in request.partitions]
-        self.tell(OffsetFetchResponse(request.correlation, 0, tuple(answers)))
+        self.tell(OffsetFetchResponse(request.correlation_id, 0, tuple(answers)))
 
     def accept(self, error: KafkaError = E.NONE) -> None:
         """Answer the newest commit."""
         request = self.newest(OffsetCommitRequest)
-        self.tell(OffsetCommitResponse(request.correlation, tuple((each.partition, error) for each in request.offsets)))
+        self.tell(
+            OffsetCommitResponse(request.correlation_id, tuple((each.partition, error) for each in request.offsets))
+        )
 
     def beat(self, error: KafkaError = E.NONE) -> None:
-        self.tell(HeartbeatResponse(self.newest(HeartbeatRequest).correlation, error))
+        self.tell(HeartbeatResponse(self.newest(HeartbeatRequest).correlation_id, error))
 
     def commits(self) -> list[dict[str, int]]:
         return [

@@ -58,11 +58,11 @@ class StubBroker:
         assert source == CLIENT
         if isinstance(message, ApiVersionsRequest):
             if self.tells_versions:
-                NodeContext(self._network, self.number).send(CLIENT, ApiVersionsResponse(message.correlation))
+                NodeContext(self._network, self.number).send(CLIENT, ApiVersionsResponse(message.correlation_id))
             return
         if isinstance(message, InitProducerIdRequest) and self.gives_ids:
             NodeContext(self._network, self.number).send(
-                CLIENT, InitProducerIdResponse(message.correlation, 0, PID + message.correlation - 1, 0)
+                CLIENT, InitProducerIdResponse(message.correlation_id, 0, PID + message.correlation_id - 1, 0)
             )
         self.got.append((self._network.kernel.now, message))
 
@@ -110,7 +110,7 @@ class Rig:
     def answer_metadata(self, broker: int, *states: PartitionState) -> None:
         """Answer the newest metadata request that a broker got."""
         request = self.asked(MetadataRequest, broker)[-1]
-        self.reply(broker, MetadataResponse(request.correlation, states, BROKERS))
+        self.reply(broker, MetadataResponse(request.correlation_id, states, BROKERS))
 
     def metadata_asked(self) -> list[int]:
         """Brokers asked for metadata, in order of time."""
@@ -182,7 +182,7 @@ class ProducerRig(Rig):
     ) -> None:
         """Answer a request, and let the answer arrive."""
         place = (-1, -1, -1) if error else (offset, 4, 7)
-        self.reply(broker, ProduceResponse(request.correlation, request.partition, error, *place))
+        self.reply(broker, ProduceResponse(request.correlation_id, request.partition, error, *place))
         self.run(LATENCY)
 
     def books(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from cluster_model.controller.committed_state import CommittedPartition, CommittedState
 from cluster_model.controller.immediate_controller import ImmediateController
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.admin_messages import AdminError, ElectLeadersRequest, ElectLeadersResponse, refusal
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
@@ -68,7 +68,7 @@ class SingleController:
         self._emit = emit
         self._epoch = 1
         self._next_epoch = 1
-        self._alarm = Alarm(port, "sessions")
+        self._alarm = DeadlineTimer(port, "sessions")
 
     @property
     def session_us(self) -> int:
@@ -123,11 +123,11 @@ class SingleController:
             error = self.elect_leaders(name, unclean=request.unclean)
             if request.partitions or error is not KafkaError.ELECTION_NOT_NEEDED:
                 answers.append(AdminError(name, error))
-        return ElectLeadersResponse(request.correlation, KafkaError.NONE, tuple(answers))
+        return ElectLeadersResponse(request.correlation_id, KafkaError.NONE, tuple(answers))
 
     def on_timer(self, _timer: Payload) -> None:
         """Sessions may have run out: fence one broker at a time, each with its own decisions."""
-        if not self._alarm.rang():
+        if not self._alarm.take_expired():
             return
         now = self._port.now
         for broker, known in self.brokers.items():
@@ -141,7 +141,7 @@ class SingleController:
     def _watch_sessions(self) -> None:
         deadlines = [known.deadline for known in self.brokers.values() if not known.fenced]
         if deadlines:
-            self._alarm.want(min(deadlines))
+            self._alarm.arm(min(deadlines))
 
     def _fence(self, broker: int, why: str) -> None:
         now = self._port.now

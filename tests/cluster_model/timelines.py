@@ -116,7 +116,7 @@ class Watched:
         """An administrator's request to a broker, and the answer."""
         self._correlation += 1
         before = len(self.admin.got)
-        NodeContext(self.cluster.network, ADMIN).send(node, request._replace(correlation=self._correlation))
+        NodeContext(self.cluster.network, ADMIN).send(node, request._replace(correlation_id=self._correlation))
         self.run(1)
         assert len(self.admin.got) == before + 1
         return self.admin.got[-1]

@@ -113,14 +113,14 @@ def test_requests_do_not_overtake_those_that_wait(what: str, monkeypatch: pytest
     handle: Any = getattr(ControllerRequestHandler, name)
 
     def spy(self: ControllerRequestHandler, *given: Any) -> None:
-        taken.append(given[-1].correlation)
+        taken.append(given[-1].correlation_id)
         handle(self, *given)
 
     monkeypatch.setattr(ControllerRequestHandler, name, spy)
     board.heal("stale_metadata")
     assert taken == []
-    obedience.receive(2, waits[-1]._replace(correlation=1 << 40))
-    assert taken == [*[each.correlation for each in waits], 1 << 40]
+    obedience.receive(2, waits[-1]._replace(correlation_id=1 << 40))
+    assert taken == [*[each.correlation_id for each in waits], 1 << 40]
     assert len(taken) > 1
 
 

@@ -28,7 +28,7 @@ class OwnHistory:
     """Of several clients of one topic. A record's value is ``client/number``."""
 
     def __init__(self, writers: Mapping[str, Log], readers: Mapping[str, Log], last: list[Told]) -> None:
-        self._strands: dict[tuple[str, int], dict[int, bytes]] = {}
+        self._log_branches: dict[tuple[str, int], dict[int, bytes]] = {}
         self.anomalies = HistoryChecker(self._payload)
         for name, log in writers.items():
             self._sends(name, log)
@@ -47,15 +47,15 @@ class OwnHistory:
             found[case.name] += case.found
         return found
 
-    def _strand(self, key: str, offset: int, value: bytes) -> int:
+    def _log_branch(self, key: str, offset: int, value: bytes) -> int:
         """The first that has nothing else there."""
-        strand = 0
-        while self._strands.setdefault((key, strand), {}).setdefault(offset, value) != value:
-            strand += 1
-        return strand
+        log_branch = 0
+        while self._log_branches.setdefault((key, log_branch), {}).setdefault(offset, value) != value:
+            log_branch += 1
+        return log_branch
 
-    def _payload(self, key: str, strand: int, start: int, end: int) -> list[Run]:
-        found = ((offset, *_value(self._strands[key, strand][offset])) for offset in range(start, end))
+    def _payload(self, key: str, log_branch: int, start: int, end: int) -> list[Run]:
+        found = ((offset, *_value(self._log_branches[key, log_branch][offset])) for offset in range(start, end))
         return [(offset, client, number, 1) for offset, client, number in found]
 
     def _sends(self, name: str, log: Log) -> None:
@@ -67,15 +67,15 @@ class OwnHistory:
                 self.anomalies.take(Op(name, INFO, SEND, (Send(key, name, number, 1),)))
                 continue
             key = f"{TOPIC}-{told.partition}"
-            strand = self._strand(key, told.offset, told.value)
-            self.anomalies.take(Op(name, OK, SEND, (Send(key, name, number, 1, strand, told.offset),)))
+            log_branch = self._log_branch(key, told.offset, told.value)
+            self.anomalies.take(Op(name, OK, SEND, (Send(key, name, number, 1, log_branch, told.offset),)))
 
     def _reads(self, name: str, read: list[Told], manner: str) -> None:
         for each in read:
             key = f"{TOPIC}-{each.partition}"
-            strand = self._strand(key, each.offset, each.value)
+            log_branch = self._log_branch(key, each.offset, each.value)
             self.anomalies.take(
-                Op(name, OK, POLL, reads=(ReadOperation(key, strand, each.offset, each.offset + 1),)), manner
+                Op(name, OK, POLL, reads=(ReadOperation(key, log_branch, each.offset, each.offset + 1),)), manner
             )
 
 

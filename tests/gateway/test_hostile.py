@@ -20,11 +20,11 @@ pytestmark = pytest.mark.sockets
 METADATA = framed(struct.pack(">hhih", 3, 1, 9, -1) + struct.pack(">i", 0))
 
 
-def request(api: int, version: int, correlation: int, **said: Any) -> bytes:
+def request(api: int, version: int, correlation_id: int, **said: Any) -> bytes:
     """A request as a frame, of a version whose header has no tags."""
     schema = load_request_schema(api, version)
     out = io.BytesIO()
-    out.write(struct.pack(">hhih", api, version, correlation, -1))
+    out.write(struct.pack(">hhih", api, version, correlation_id, -1))
     entity_writer(schema)(out, _maker(schema)(said))
     return framed(out.getvalue())
 

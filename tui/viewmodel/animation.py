@@ -30,7 +30,7 @@ class _Number(NamedTuple):
     """Until when the change is highlighted."""
 
 
-class _Bite(NamedTuple):
+class _RemovedCells(NamedTuple):
     """Truncated part of a log whose cells are disappearing."""
 
     start_s: float
@@ -55,7 +55,7 @@ class Animation:
         self._lanes: dict[_Log, Mapping[int, ReplicaLogView]] = {}
         """Lanes as last shown."""
         self._looked: set[_Log] = set()
-        self._bites: dict[tuple[_Log, int], _Bite] = {}
+        self._bites: dict[tuple[_Log, int], _RemovedCells] = {}
         self._bitten_us: dict[tuple[_Log, int], int] = {}
         """Time of the last truncation that was animated."""
 
@@ -143,7 +143,7 @@ class Animation:
         if lane is None or self._bitten_us.get(key, -1) >= cut.at_us:
             return
         self._bitten_us[key] = cut.at_us
-        self._bites[key] = _Bite(self._now_s, cut.start, cut.end, _between(lane.runs, cut.start, cut.end))
+        self._bites[key] = _RemovedCells(self._now_s, cut.start, cut.end, _between(lane.runs, cut.start, cut.end))
         self._lasts(TRUNCATION_S)
 
     def _with_rest(self, key: tuple[_Log, int], lane: ReplicaLogView) -> ReplicaLogView:

@@ -17,7 +17,7 @@ from cluster_model.broker.partition.fetch_sessions import FULL, FetchSessionHand
 from cluster_model.broker.partition.partition import GO_ON, BrokerMetadata, FetcherAction, FollowerState, Replica
 from cluster_model.broker.partition.replication_rules import OffsetLookup
 from cluster_model.connections.process_connections import BlockingConnection, Connector
-from cluster_model.kernel.node_context import Alarm
+from cluster_model.kernel.node_context import DeadlineTimer
 from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.messages import (
@@ -101,9 +101,9 @@ def fetcher_id(partition: str, fetchers: int) -> int:
     return (0 if value == -_SIGN else abs(value)) % fetchers
 
 
-def fetcher_of(correlation: int) -> int:
+def fetcher_of(correlation_id: int) -> int:
     """Return the index of the thread of a correlation id."""
-    return correlation >> 32 & _FETCHERS
+    return correlation_id >> 32 & _FETCHERS
 
 
 def first_correlation(incarnation: int, fetcher: int) -> int:
@@ -172,7 +172,7 @@ class ReplicaFetcherThread:
         self._steady = False  # no change of partitions or roles since the last full request
         self._sent_epoch = -1
         self._session = FetchSessionHandler(uses_sessions=profile.fetch_sessions)
-        self._alarm = Alarm(port, FETCHER, leader, index)
+        self._alarm = DeadlineTimer(port, FETCHER, leader, index)
         self._busy: dict[int, FetcherDelay] = {} if busy is None else busy
         self._held: FetchResponse | None = None
         """Response that a busy thread is handling; until it is done no other request is sent."""
@@ -300,9 +300,9 @@ class ReplicaFetcherThread:
             self._sent_epoch = self._broker_epoch()
             self._send(self.request(self._next(), tuple(fetches))._replace(incremental=False))
         elif held_back and any(ready):
-            self._alarm.want(now + self._config.fetch_backoff_us)
+            self._alarm.arm(now + self._config.fetch_backoff_us)
         elif self._delayed:
-            self._alarm.want(min(self._delayed.values()))
+            self._alarm.arm(min(self._delayed.values()))
 
     def _throttled(self, following: FollowerState) -> bool:
         """Whether the follower's quota applies to a partition, which is not in sync (``shouldFollowerThrottle``)."""
@@ -331,13 +331,13 @@ class ReplicaFetcherThread:
         return self._correlation
 
     def _send(self, request: Request, *, idle: bool = False) -> None:
-        number = self._outstanding = request.correlation
+        number = self._outstanding = request.correlation_id
         if self._connection.is_open:
             self._exchange.ask(number, request, idle=idle)
-            self._alarm.want(self._port.clock.now + self._config.socket_timeout_us)
+            self._alarm.arm(self._port.clock.now + self._config.socket_timeout_us)
         else:
             self._unsent = request
-            self._alarm.want(self._connection.begin(self._config.socket_timeout_us))
+            self._alarm.arm(self._connection.begin(self._config.socket_timeout_us))
 
     def connected(self, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is not this thread's."""
@@ -347,13 +347,13 @@ class ReplicaFetcherThread:
         if not self._connection.is_open:
             self.disconnected()
         elif request is not None:
-            self._exchange.ask(request.correlation, request, idle=False)
-            self._alarm.want(self._port.clock.now + self._config.socket_timeout_us)
+            self._exchange.ask(request.correlation_id, request, idle=False)
+            self._alarm.arm(self._port.clock.now + self._config.socket_timeout_us)
         return True
 
     def fetched(self, response: FetchResponse) -> bool:
         """Handle a fetch response; False if the thread is busy with it for a while."""
-        if response.correlation != self._outstanding or self._held is not None:
+        if response.correlation_id != self._outstanding or self._held is not None:
             return self._held is None
         if self._busy:
             mine = self._partitions
@@ -361,7 +361,7 @@ class ReplicaFetcherThread:
             if faults:
                 self._held = response
                 self._held_until = self._port.clock.now + busy_us(faults, response, self._replicas)
-                self._alarm.want(self._held_until)
+                self._alarm.arm(self._held_until)
                 return False
         self._outstanding = 0
         self.pump(no_news=self._handle(response))
@@ -445,7 +445,7 @@ class ReplicaFetcherThread:
 
     def epochs_ended(self, response: EpochEndResponse) -> None:
         """Handle a response with the ends of leader epochs."""
-        if response.correlation != self._outstanding:
+        if response.correlation_id != self._outstanding:
             return
         self._outstanding = 0
         now = self._port.clock.now
@@ -457,7 +457,7 @@ class ReplicaFetcherThread:
 
     def offset_listed(self, response: ListOffsetsResponse) -> None:
         """Handle a response with the end or the start of the leader's log."""
-        if response.correlation != self._outstanding:
+        if response.correlation_id != self._outstanding:
             return
         self._outstanding = 0
         following = self._following(response.partition) if response.partition in self._partitions else None
@@ -480,15 +480,15 @@ class ReplicaFetcherThread:
         else:
             self._delayed.pop(partition, None)
 
-    def rang(self) -> FetchResponse | None:
+    def on_timer(self) -> FetchResponse | None:
         """Handle the alarm: a delay or timeout is over, or a busy thread is done with a response, which is returned."""
-        if not self._alarm.rang():
+        if not self._alarm.take_expired():
             return None
         now = self._port.clock.now
         if self._held is not None:
             if self._held_until <= now:
                 return self._finish_handling()
-            self._alarm.want(self._held_until)
+            self._alarm.arm(self._held_until)
         elif self._outstanding:
             is_unsent = self._unsent is not None
             timeout_at = (
@@ -499,7 +499,7 @@ class ReplicaFetcherThread:
                     self._port.abandon(self.leader, self._exchange)
                 self.disconnected()
             else:
-                self._alarm.want(timeout_at)
+                self._alarm.arm(timeout_at)
         self.pump()
         return None
 
@@ -645,28 +645,28 @@ class ReplicaFetcherManager:
 
     def fetched(self, source: int, response: FetchResponse) -> bool:
         """Handle a fetch response; False if no thread waits for it, or the thread is busy with it for a while."""
-        fetcher = self.running.get((source, fetcher_of(response.correlation)))
+        fetcher = self.running.get((source, fetcher_of(response.correlation_id)))
         return fetcher is not None and fetcher.fetched(response)
 
     def epochs_ended(self, source: int, response: EpochEndResponse) -> None:
         """Handle a response with the ends of leader epochs."""
-        fetcher = self.running.get((source, fetcher_of(response.correlation)))
+        fetcher = self.running.get((source, fetcher_of(response.correlation_id)))
         if fetcher is not None:
             fetcher.epochs_ended(response)
 
     def offset_listed(self, source: int, response: ListOffsetsResponse) -> None:
         """Handle a response with the start or end of a leader's log."""
-        fetcher = self.running.get((source, fetcher_of(response.correlation)))
+        fetcher = self.running.get((source, fetcher_of(response.correlation_id)))
         if fetcher is not None:
             fetcher.offset_listed(response)
 
-    def rang(self, leader: int, index: int) -> FetchResponse | None:
+    def on_timer(self, leader: int, index: int) -> FetchResponse | None:
         """Handle a thread's timer; returns the response that it has finished handling, if it was busy with one."""
         if (leader, index) in self.blocked:
             self.blocked[leader, index] = (True, self.blocked[leader, index][1])
             return None
         fetcher = self.running.get((leader, index))
-        return None if fetcher is None else fetcher.rang()
+        return None if fetcher is None else fetcher.on_timer()
 
     def disconnected(self, peer: int) -> None:
         """Handle a broken connection: requests to ``peer`` get no response."""
@@ -682,22 +682,22 @@ class ReplicaFetcherManager:
 
     def block(self, source: int, response: FetchResponse) -> bool:
         """Block the thread of a response until the disk has written it; False if no thread waits for it."""
-        key = (source, fetcher_of(response.correlation))
+        key = (source, fetcher_of(response.correlation_id))
         fetcher = self.running.get(key)
-        if fetcher is None or key in self.blocked or not fetcher.awaits(response.correlation):
+        if fetcher is None or key in self.blocked or not fetcher.awaits(response.correlation_id):
             return False
         self.blocked[key] = (False, False)
         return True
 
     def unblock(self, source: int, response: FetchResponse) -> None:
         """Continue a thread after it has applied the response, with what happened in the meantime."""
-        key = (source, fetcher_of(response.correlation))
+        key = (source, fetcher_of(response.correlation_id))
         rang, broke = self.blocked.pop(key, (False, False))
         fetcher = self.running.get(key)
         if fetcher is not None and broke:
             fetcher.broke()
         if fetcher is not None and rang:
-            fetcher.rang()
+            fetcher.on_timer()
 
     def disturb(self) -> None:
         """Send full requests next, because what idle fetches depend on changes."""

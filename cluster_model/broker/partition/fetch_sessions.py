@@ -240,7 +240,7 @@ class FetchSession:
     def wait(self, request: FetchRequest) -> None:
         """Delay the fetch that has just arrived and found nothing."""
         self._session_id = request.session_id
-        if self.dirty or not self.exchange.sleep(request.correlation, request.max_wait_us, self.serial, self):
+        if self.dirty or not self.exchange.sleep(request.correlation_id, request.max_wait_us, self.serial, self):
             self._park(request)
 
     def _park(self, request: FetchRequest) -> None:
@@ -252,7 +252,7 @@ class FetchSession:
         self._armed = True
         self.exchange.deadline(self.deadline, self.serial, (FETCH_WAIT, *self.source, self.serial))
 
-    def rang(self, now: int) -> bool:
+    def on_timer(self, now: int) -> bool:
         """Handle the timer; True if the delayed fetch has reached its deadline."""
         self._armed = False
         if self.delayed_request is None:

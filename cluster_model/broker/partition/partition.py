@@ -661,7 +661,7 @@ class PartitionLeaderState:
         replica = self.replica
         if response.leader_epoch != replica.leader_epoch or self.pending is None:
             return False
-        if response.correlation != self.proposals:
+        if response.correlation_id != self.proposals:
             return False
         if not response.error:
             if response.partition_epoch >= replica.partition_epoch:

@@ -152,7 +152,7 @@ class Cycles:
         self._report_read_cycles(txns, ww, reads, tally, now)
 
     def _add_write_edges(self, facts: KeyObservations, writers: "_Writers", ww: _Graph) -> None:
-        """Add the ww edges of a key's log; at an offset with several values the newest strand's counts."""
+        """Add the ww edges of a key's log; at an offset with several values the newest log branch's counts."""
         before = -1
         for _offset, client, sequence, count in values_between(facts, 0, facts.seen.ends[-1] if facts.seen.ends else 0):
             for writer in _written_by(writers, (facts.key, client), sequence, count):

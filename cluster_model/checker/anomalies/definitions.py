@@ -149,9 +149,9 @@ class AnomalyExcuses:
         missed = unread(facts).get(client)
         if missed is None:
             return True
-        strands = dict.fromkeys(place.strand for place in facts.places({client: missed}))
+        log_branches = dict.fromkeys(place.log_branch for place in facts.places({client: missed}))
         epoch_branches = self._cluster_state.epoch_branches[key].by_id
-        return all(self._excuses.covers(key, epoch_branches[strand].epoch) for strand in strands)
+        return all(self._excuses.covers(key, epoch_branches[log_branch].epoch) for log_branch in log_branches)
 
     def why_duplicated(self, client: str) -> str:
         """Return why a value may be written twice; empty if it may not."""

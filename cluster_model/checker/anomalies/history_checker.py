@@ -153,14 +153,14 @@ class HistoryChecker:
         return self.facts.payload
 
     def acked(
-        self, process: str, key: str, client: str, sequence: int, count: int, strand: int, offset: int, operation: int,
-        now: int,
+        self, process: str, key: str, client: str, sequence: int, count: int, log_branch: int, offset: int,
+        operation: int, now: int,
     ) -> None:  # fmt: skip
         """Record a send that was ok; offset -1: its sender got no offset."""
         facts = self.facts.key(key)
         facts.acked(client, sequence, count)
         if offset >= 0:
-            facts.observe(strand, offset, offset + count)
+            facts.observe(log_branch, offset, offset + count)
             self._sent_in_order.placed(process, key, sequence, count, offset, operation, now)
             self.lags.known(key, offset + count, now)
 
@@ -171,27 +171,27 @@ class HistoryChecker:
             self._sent_in_order.outcome_unknown(process, send, operation)
 
     def polled(
-        self, reader: Reader, key: str, strand: int, start: int, end: int, called_us: int, now: int, *,
+        self, reader: Reader, key: str, log_branch: int, start: int, end: int, called_us: int, now: int, *,
         moved: bool = False,
     ) -> None:  # fmt: skip
         """Record a range returned by a successful poll called at ``called_us``."""
         process, manner = reader
         facts = self.facts.key(key)
-        facts.observe(strand, start, end)
-        facts.returned(strand, start, end)
+        facts.observe(log_branch, start, end)
+        facts.returned(log_branch, start, end)
         if COMMITTED in manner:
-            facts.returned_committed(strand, start, end)
-        self.polls.polled(reader, key, strand, start, end, now, moved=moved)
+            facts.returned_committed(log_branch, start, end)
+        self.polls.polled(reader, key, log_branch, start, end, now, moved=moved)
         self.lags.polled(process, key, end - 1, called_us)
         self.lags.known(key, end, now)
         if manner.startswith(SUBSCRIBE):
-            self.consumed.polled(process, key, strand, start, end)
+            self.consumed.polled(process, key, log_branch, start, end)
 
     def polled_unsuccessfully(self, reader: Reader, read: ReadOperation, now: int, *, moved: bool) -> None:
         """Record a range returned by a failed poll: it is in the log but does not count as read."""
-        key, strand, start, end = read
-        self.facts.key(key).observe(strand, start, end)
-        self.polls.polled(reader, key, strand, start, end, now, moved=moved, ok=False)
+        key, log_branch, start, end = read
+        self.facts.key(key).observe(log_branch, start, end)
+        self.polls.polled(reader, key, log_branch, start, end, now, moved=moved, ok=False)
 
     def transaction(self, op: Op, manner: str) -> None:
         """Record that sends and reads, which are recorded already, formed one operation."""
@@ -638,17 +638,17 @@ class AnomalyChecker:
         )  # fmt: skip
         self.excuses = AnomalyExcuses(cluster_state, clients, anomalies.facts, excuses, undone)
 
-    def _payload(self, key: str, strand: int, start: int, end: int) -> list[Run]:
+    def _payload(self, key: str, log_branch: int, start: int, end: int) -> list[Run]:
         """Return the values of records that were read or acknowledged; others are never looked up."""
-        return self._cluster_state.epoch_branches[key].by_id[strand].runs(start, end)
+        return self._cluster_state.epoch_branches[key].by_id[log_branch].runs(start, end)
 
-    def empty(self, key: str, strand: int, start: int, end: int) -> bool:
-        """Return whether ``[start, end)`` of a strand holds only markers."""
-        return self._cluster_state.epoch_branches[key].by_id[strand].markers_only(start, end)
+    def empty(self, key: str, log_branch: int, start: int, end: int) -> bool:
+        """Return whether ``[start, end)`` of a log branch holds only markers."""
+        return self._cluster_state.epoch_branches[key].by_id[log_branch].markers_only(start, end)
 
-    def _begin(self, key: str, strand: int) -> int:
-        """Return the start offset of a strand, as any log's epoch cache has it."""
-        return self._cluster_state.epoch_branches[key].by_id[strand].start
+    def _begin(self, key: str, log_branch: int) -> int:
+        """Return the start offset of a log branch, as any log's epoch cache has it."""
+        return self._cluster_state.epoch_branches[key].by_id[log_branch].start
 
     def observe(self, event: TraceEvent) -> None:
         """Handle a rare event."""

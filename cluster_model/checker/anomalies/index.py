@@ -12,16 +12,16 @@ from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Begin, Em
 from cluster_model.util.ranges import Range, RangeSet, add_range, load_all, save_all, subtract
 
 UNKNOWN: Final = 1 << 62
-"""Start offset of a strand whose start is not known."""
+"""Start offset of a log branch whose start is not known."""
 
 
 class ValueExtent(NamedTuple):
-    """``size`` values of a client from ``sequence`` on, at ``offset`` of a strand."""
+    """``size`` values of a client from ``sequence`` on, at ``offset`` of a log branch."""
 
     client: str
     sequence: int
     size: int
-    strand: int
+    log_branch: int
     offset: int
 
 
@@ -66,15 +66,15 @@ class KeyObservations:
         self.ended: dict[str, dict[str, RangeSet]] = {OK: {}, INFO: {}, FAIL: {}}
         """Outcome → client → values of its sends."""
         self.log: dict[int, RangeSet] = {}
-        """Strand → offsets observed in it."""
+        """Log branch → offsets observed in it."""
         self.read: dict[int, RangeSet] = {}
-        """Strand → offsets returned by a successful poll."""
+        """Log branch → offsets returned by a successful poll."""
         self.read_committed: dict[int, RangeSet] = {}
-        """Strand → offsets returned by a successful poll of a read_committed process."""
+        """Log branch → offsets returned by a successful poll of a read_committed process."""
         self.seen = RangeSet()
-        """Offsets observed in any strand."""
+        """Offsets observed in any log branch."""
         self.contested = RangeSet()
-        """Offsets observed in more than one strand."""
+        """Offsets observed in more than one log branch."""
         self.log_values: dict[str, RangeSet] = {}
         """Client → values in the log, as far as they have been looked up."""
         self.duplicated: dict[str, RangeSet] = {}
@@ -88,7 +88,7 @@ class KeyObservations:
         self.had_leader = True
         """Whether a leader served the final read."""
         self._fresh_log: list[list[int]] = []
-        """(strand, start, end) of log ranges whose values have not been looked up yet."""
+        """(log branch, start, end) of log ranges whose values have not been looked up yet."""
         self._fresh_read: list[list[int]] = []
 
     def sends(self, client: str, sequence: int, count: int) -> None:
@@ -115,72 +115,72 @@ class KeyObservations:
         else:
             add_range(self.ended[OK], client, sequence, sequence + count)
 
-    def observe(self, strand: int, start: int, end: int) -> None:
-        """Record that ``[start, end)`` of a strand was observed."""
-        spans = self.log.get(strand)
+    def observe(self, log_branch: int, start: int, end: int) -> None:
+        """Record that ``[start, end)`` of a log branch was observed."""
+        spans = self.log.get(log_branch)
         if spans is None:
-            spans = self.log[strand] = RangeSet()
+            spans = self.log[log_branch] = RangeSet()
         elif spans.ends[-1] == start:
             seen = self.seen.ends
             if seen and seen[-1] == start:
                 seen[-1] = spans.ends[-1] = end
                 waiting = self._fresh_log
-                if waiting and waiting[-1][2] == start and waiting[-1][0] == strand:
+                if waiting and waiting[-1][2] == start and waiting[-1][0] == log_branch:
                     waiting[-1][2] = end
                 else:
-                    waiting.append([strand, start, end])
+                    waiting.append([log_branch, start, end])
                 return
         else:
             if spans.starts[-1] <= start and end <= spans.ends[-1]:
                 return
-            start, end = self._bridged(spans, strand, start, end)
+            start, end = self._bridged(spans, log_branch, start, end)
         fresh = spans.add(start, end)
         if not fresh:
             return
         if self.seen.add(start, end) != fresh:
-            self._contest(strand, fresh)
+            self._contest(log_branch, fresh)
         waiting = self._fresh_log
         for low, high in fresh:
-            _queue(waiting, strand, low, high)
+            _queue(waiting, log_branch, low, high)
 
-    def _bridged(self, spans: RangeSet, strand: int, start: int, end: int) -> Range:
+    def _bridged(self, spans: RangeSet, log_branch: int, start: int, end: int) -> Range:
         """Return the range extended by adjacent markers, which are never delivered and would leave holes."""
-        return spans.bridged(start, end, lambda low, high: self.empty(self.key, strand, low, high))
+        return spans.bridged(start, end, lambda low, high: self.empty(self.key, log_branch, low, high))
 
-    def put(self, into: dict[int, RangeSet], strand: int, start: int, end: int) -> list[Range]:
-        """Add ``[start, end)`` and adjacent markers to the ranges of a strand, and return the new parts."""
-        spans = into.get(strand)
+    def put(self, into: dict[int, RangeSet], log_branch: int, start: int, end: int) -> list[Range]:
+        """Add ``[start, end)`` and adjacent markers to the ranges of a log branch, and return the new parts."""
+        spans = into.get(log_branch)
         if spans is None:
-            spans = into[strand] = RangeSet()
+            spans = into[log_branch] = RangeSet()
         elif spans.ends and spans.ends[-1] != start:
-            start, end = self._bridged(spans, strand, start, end)
+            start, end = self._bridged(spans, log_branch, start, end)
         return spans.add(start, end)
 
-    def _contest(self, strand: int, fresh: list[tuple[int, int]]) -> None:
+    def _contest(self, log_branch: int, fresh: list[tuple[int, int]]) -> None:
         for other, spans in self.log.items():
-            if other != strand:
+            if other != log_branch:
                 for low, high in fresh:
                     for part in spans.within(low, high):
                         self.contested.add(*part)
 
-    def returned(self, strand: int, start: int, end: int) -> None:
-        """Record that a successful poll returned ``[start, end)`` of a strand."""
-        spans, waiting = self.read.get(strand), self._fresh_read
+    def returned(self, log_branch: int, start: int, end: int) -> None:
+        """Record that a successful poll returned ``[start, end)`` of a log branch."""
+        spans, waiting = self.read.get(log_branch), self._fresh_read
         if spans is not None and spans.ends[-1] == start and waiting:
             last = waiting[-1]
-            if last[2] == start and last[0] == strand:
+            if last[2] == start and last[0] == log_branch:
                 last[2] = spans.ends[-1] = end
                 return
-        for low, high in self.put(self.read, strand, start, end):
-            _queue(self._fresh_read, strand, low, high)
+        for low, high in self.put(self.read, log_branch, start, end):
+            _queue(self._fresh_read, log_branch, low, high)
 
-    def returned_committed(self, strand: int, start: int, end: int) -> None:
-        """Record that a successful poll of a read_committed process returned ``[start, end)`` of a strand."""
-        spans = self.read_committed.get(strand)
+    def returned_committed(self, log_branch: int, start: int, end: int) -> None:
+        """Record that a successful poll of a read_committed process returned ``[start, end)`` of a log branch."""
+        spans = self.read_committed.get(log_branch)
         if spans is not None and spans.ends[-1] == start:
             spans.ends[-1] = end
         else:
-            self.put(self.read_committed, strand, start, end)
+            self.put(self.read_committed, log_branch, start, end)
 
     def ended_with(self, outcome: str, client: str, sequence: int, count: int) -> None:
         """Record the outcome of a send."""
@@ -191,8 +191,8 @@ class KeyObservations:
     def settle(self) -> None:
         """Look up the values of all new ranges."""
         fresh, self._fresh_log = self._fresh_log, []
-        for strand, first, last in fresh:
-            for _offset, client, sequence, count in self.payload(self.key, strand, first, last):
+        for log_branch, first, last in fresh:
+            for _offset, client, sequence, count in self.payload(self.key, log_branch, first, last):
                 end = sequence + count
                 known = self.log_values.get(client)
                 if known is None:
@@ -201,24 +201,24 @@ class KeyObservations:
                 for low, high in subtract([(sequence, end)], added):
                     add_range(self.duplicated, client, low, high)
         fresh, self._fresh_read = self._fresh_read, []
-        for strand, first, last in fresh:
-            for _offset, client, sequence, count in self.payload(self.key, strand, first, last):
+        for log_branch, first, last in fresh:
+            for _offset, client, sequence, count in self.payload(self.key, log_branch, first, last):
                 add_range(self.values, client, sequence, sequence + count)
 
     @property
-    def strands(self) -> list[int]:
-        """Observed strands, ascending."""
+    def log_branches(self) -> list[int]:
+        """Observed log branches, ascending."""
         return sorted(self.log)
 
     def places(self, wanted: dict[str, RangeSet], among: dict[int, RangeSet] | None = None) -> Iterator[ValueExtent]:
-        """Yield where wanted values are in the log, or in the ranges ``among``, by strand and offset."""
+        """Yield where wanted values are in the log, or in the ranges ``among``, by log branch and offset."""
         if not wanted:
             return
         parts = self.log if among is None else among
-        for strand in sorted(parts):
-            for start, end in parts[strand].ranges():
-                for run in self.payload(self.key, strand, start, end):
-                    yield from _picked(run, strand, wanted)
+        for log_branch in sorted(parts):
+            for start, end in parts[log_branch].ranges():
+                for run in self.payload(self.key, log_branch, start, end):
+                    yield from _picked(run, log_branch, wanted)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
@@ -261,48 +261,48 @@ class KeyObservations:
             self.values,
         ):
             spans += each.values()
-        for by_strand in (self.log, self.read, self.read_committed):
-            spans += by_strand.values()
+        for by_log_branch in (self.log, self.read, self.read_committed):
+            spans += by_log_branch.values()
         return sum(len(each.starts) for each in spans) + len(self._fresh_log) + len(self._fresh_read)
 
 
 def seen_between(
-    facts: KeyObservations, start: int, end: int, strands: Range | None = None
+    facts: KeyObservations, start: int, end: int, log_branches: Range | None = None
 ) -> Iterator[tuple[int, Range]]:
-    """Yield the observed parts of ``[start, end)``: (strand, part); at a shared offset the newest strand counts.
+    """Yield the observed parts of ``[start, end)``: (log branch, part); at a shared offset the newest one counts.
 
-    ``strands`` limits it to a log from the first strand to the second: only these and the strands between them count,
-    and from the start of the second only the second.
+    ``log_branches`` limits it to a log from the first log branch to the second: only these and the log branches between
+    them count, and from the start of the second only the second.
     """
-    oldest, newest = (0, UNKNOWN) if strands is None else strands
-    shared = end if strands is None else min(end, facts.begin(facts.key, newest))
+    oldest, newest = (0, UNKNOWN) if log_branches is None else log_branches
+    shared = end if log_branches is None else min(end, facts.begin(facts.key, newest))
     taken = RangeSet()
-    for strand in reversed(facts.strands):
-        if oldest <= strand <= newest:
-            for low, high in facts.log[strand].within(start, end if strand == newest else shared):
+    for log_branch in reversed(facts.log_branches):
+        if oldest <= log_branch <= newest:
+            for low, high in facts.log[log_branch].within(start, end if log_branch == newest else shared):
                 for part in taken.add(low, high):
-                    yield strand, part
+                    yield log_branch, part
 
 
-def values_between(facts: KeyObservations, start: int, end: int, strands: Range | None = None) -> list[Run]:
+def values_between(facts: KeyObservations, start: int, end: int, log_branches: Range | None = None) -> list[Run]:
     """Return the observed values of ``[start, end)`` of the log, in order."""
-    seen = seen_between(facts, start, end, strands)
-    return sorted(run for strand, part in seen for run in facts.payload(facts.key, strand, *part))
+    seen = seen_between(facts, start, end, log_branches)
+    return sorted(run for log_branch, part in seen for run in facts.payload(facts.key, log_branch, *part))
 
 
-def _queue(waiting: list[list[int]], strand: int, start: int, end: int) -> None:
-    if waiting and waiting[-1][0] == strand and waiting[-1][2] == start:
+def _queue(waiting: list[list[int]], log_branch: int, start: int, end: int) -> None:
+    if waiting and waiting[-1][0] == log_branch and waiting[-1][2] == start:
         waiting[-1][2] = end
     else:
-        waiting.append([strand, start, end])
+        waiting.append([log_branch, start, end])
 
 
-def _picked(run: Run, strand: int, wanted: dict[str, RangeSet]) -> Iterator[ValueExtent]:
+def _picked(run: Run, log_branch: int, wanted: dict[str, RangeSet]) -> Iterator[ValueExtent]:
     offset, client, sequence, count = run
     spans = wanted.get(client)
     if spans is not None:
         for low, high in spans.within(sequence, sequence + count):
-            yield ValueExtent(client, low, high - low, strand, offset + low - sequence)
+            yield ValueExtent(client, low, high - low, log_branch, offset + low - sequence)
 
 
 class Undecided(NamedTuple):
@@ -317,10 +317,10 @@ class KeyIndex:
     __slots__ = ("begin", "empty", "keys", "payload", "undecided")
 
     def __init__(self, payload: Payload, empty: Empty | None = None, begin: Begin | None = None) -> None:
-        """``empty`` returns whether a range has only markers, ``begin`` where a strand begins; both may be unknown."""
+        """``empty`` returns whether a range has only markers, ``begin`` a log branch's start; both may be unknown."""
         self.payload = payload
         self.empty: Empty = empty or (lambda *_part: False)
-        self.begin: Begin = begin or (lambda _key, _strand: UNKNOWN)
+        self.begin: Begin = begin or (lambda _key, _log_branch: UNKNOWN)
         self.keys: dict[str, KeyObservations] = {}
         self.undecided: list[Undecided] = []
         """Sends with unknown outcome whose values may have been read."""
@@ -343,7 +343,7 @@ class KeyIndex:
                     facts = self.key(send.key)
                     add_range(facts.found_committed, send.client, send.sequence, send.sequence + send.size)
                     if send.offset >= 0:
-                        facts.observe(send.strand, send.offset, send.offset + send.size)
+                        facts.observe(send.log_branch, send.offset, send.offset + send.size)
             else:
                 left.append(each)
         if len(left) < len(self.undecided):

@@ -2,9 +2,9 @@
 
 A *value* is (client, sequence): a client numbers its sends to a key from 0 without gaps, so the values of a key are
 unique. A *key* is one partition. Sends and reads are runs of values: a poll of 500 records is one read. A read is
-identified by the *strand* that it was read from (a log branch: an immutable sequence of values by offset) and an offset
-range; two strands may have different values at one offset, like two leaders' logs. The values of a strand are the
-payload of the records read, so looking them up uses no more knowledge than the reader has.
+identified by the *log branch* that it was read from (a log branch: an immutable sequence of values by offset) and an
+offset range; two log branches may have different values at one offset, like two leaders' logs. The values of a log
+branch are the payload of the records read, so looking them up uses no more knowledge than the reader has.
 """
 
 from collections.abc import Callable
@@ -30,25 +30,25 @@ WIRE: Final = "wire"
 """Manner of a real client outside the model, as brokers see it: each fetch from any offset."""
 
 Run = tuple[int, str, int, int]
-"""(first offset, client, first sequence, count): consecutive values in a strand."""
+"""(first offset, client, first sequence, count): consecutive values in a log branch."""
 
 
 class Send(NamedTuple):
-    """``size`` values of a client from ``sequence`` on, at ``offset`` of ``strand``; -1 if the sender got no offset."""
+    """``size`` values of a client from ``sequence`` on, at ``offset`` of ``log_branch``; -1: unknown offset."""
 
     key: str
     client: str
     sequence: int
     size: int
-    strand: int = -1
+    log_branch: int = -1
     offset: int = -1
 
 
 class ReadOperation(NamedTuple):
-    """A read of ``[start, end)`` of a strand, in order."""
+    """A read of ``[start, end)`` of a log branch, in order."""
 
     key: str
-    strand: int
+    log_branch: int
     start: int
     end: int
 
@@ -72,15 +72,15 @@ class Op(NamedTuple):
 
 
 Empty = Callable[[str, int, int, int], bool]
-"""(key, strand, start, end): whether ``[start, end)`` holds only markers and no value."""
+"""(key, log branch, start, end): whether ``[start, end)`` holds only markers and no value."""
 
 
 Begin = Callable[[str, int], int]
-"""(key, strand): the first offset of the strand's own values."""
+"""(key, log branch): the first offset of the log branch's own values."""
 
 
 class Payload(Protocol):
-    """Lookup of the values in a strand."""
+    """Lookup of the values in a log branch."""
 
-    def __call__(self, key: str, strand: int, start: int, end: int) -> list[Run]:
+    def __call__(self, key: str, log_branch: int, start: int, end: int) -> list[Run]:
         """Return the values at ``[start, end)``, ascending by offset, without markers."""

@@ -21,9 +21,9 @@ from cluster_model.util.ranges import Range, RangeSet, union
 # Transaction markers and aborted data leave harmless holes, so a jump over unobserved offsets is undecided. The log
 # only grows: a jump is a skip once anything between is observed, and is then no longer kept here; the jumps left at the
 # end went over holes. A jump over known markers is never a skip, even if another leader writes there later. Values of a
-# discarded log are not skipped either: a reader jumps over what is in the log that it has reached. The strands of both
-# ends delimit it: nothing older than the first or newer than the second counts, and from the start of the second only
-# its own values.
+# discarded log are not skipped either: a reader jumps over what is in the log that it has reached. The log branches of
+# both ends delimit it: nothing older than the first or newer than the second counts, and from the start of the second
+# only its own values.
 
 
 class OffsetJump(NamedTuple):
@@ -35,8 +35,8 @@ class OffsetJump(NamedTuple):
     manner: str
     source: int
     target: int
-    strands: Range | None = None
-    """The oldest and the newest strand of the log that was read; None: all observations count."""
+    log_branches: Range | None = None
+    """The oldest and the newest log branch of the log that was read; None: all observations count."""
 
 
 class OffsetJumps:
@@ -61,10 +61,10 @@ class OffsetJumps:
     def _over_markers(self, step: OffsetJump) -> bool:
         """Return whether the skipped offsets are known to hold only markers."""
         facts, gap = self._facts.key(step.key), (step.source + 1, step.target)
-        seen = list(seen_between(facts, *gap, step.strands))
-        if union(part for _strand, part in seen) != [gap]:
+        seen = list(seen_between(facts, *gap, step.log_branches))
+        if union(part for _log_branch, part in seen) != [gap]:
             return False
-        return not any(facts.payload(facts.key, strand, *part) for strand, part in seen)
+        return not any(facts.payload(facts.key, log_branch, *part) for log_branch, part in seen)
 
     def _skipped(self, step: OffsetJump) -> int:
         """Return how many observed values a jump skips.
@@ -74,7 +74,7 @@ class OffsetJumps:
         facts = self._facts.key(step.key)
         wanted, failed = 0, facts.ended[FAIL] if COMMITTED in step.manner else {}
         for low, high in facts.seen.within(step.source + 1, step.target):
-            for _offset, client, sequence, count in values_between(facts, low, high, step.strands):
+            for _offset, client, sequence, count in values_between(facts, low, high, step.log_branches):
                 known = failed.get(client)
                 gone = known.within(sequence, sequence + count) if known else []
                 wanted += count - sum(last - first for first, last in gone)
@@ -135,7 +135,7 @@ class PollOrder:
         self._gaps = gaps
         self._tally = tally
         self._last: dict[str, dict[str, Range]] = {}
-        """Process → key → (last offset, its strand)."""
+        """Process → key → (last offset, its log branch)."""
         self._current: dict[str, dict[str, Range]] = {}
 
     def begin(self, process: str) -> None:
@@ -145,10 +145,10 @@ class PollOrder:
             inside.clear()
 
     def polled(
-        self, who: tuple[str, str], key: str, strand: int, start: int, end: int, now: int, *,
+        self, who: tuple[str, str], key: str, log_branch: int, start: int, end: int, now: int, *,
         moved: bool = False, ok: bool = True,
     ) -> None:  # fmt: skip
-        """Check that ``[start, end)`` of a strand follows what ``who`` (process, manner) received before.
+        """Check that ``[start, end)`` of a log branch follows what ``who`` (process, manner) received before.
 
         ``moved``: a rebalance moved the key meanwhile.
         """
@@ -162,19 +162,19 @@ class PollOrder:
         if before is not None:
             if start != before[0] + 1 and not moved:
                 names = (INTERNAL_NONMONOTONIC_POLL, INTERNAL_POLL_SKIP)
-                self._compare(names, (*who, key), before, (start, strand), now)
+                self._compare(names, (*who, key), before, (start, log_branch), now)
         else:
             before = last.get(key)
             if before is not None and start != before[0] + 1:
-                self._compare((NONMONOTONIC_POLL, POLL_SKIP), (*who, key), before, (start, strand), now)
-        inside[key] = (end - 1, strand)
+                self._compare((NONMONOTONIC_POLL, POLL_SKIP), (*who, key), before, (start, log_branch), now)
+        inside[key] = (end - 1, log_branch)
         if ok:
-            last[key] = (end - 1, strand)
+            last[key] = (end - 1, log_branch)
 
     def _compare(
         self, names: tuple[str, str], who: tuple[str, str, str], source: Range, target: Range, now: int
     ) -> None:
-        """Compare two (offset, strand) pairs; ``names`` are the anomalies for a step back and for a skip."""
+        """Compare two (offset, log branch) pairs; ``names`` are the anomalies for a step back and for a skip."""
         process, manner, key = who
         (before, old), (after, new) = source, target
         back, skip = names

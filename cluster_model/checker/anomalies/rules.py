@@ -24,22 +24,22 @@ class ConsumedOffsets:
         self._received: dict[_Who, dict[int, RangeSet]] = {}
         self._received_again: dict[_Who, dict[int, RangeSet]] = {}
 
-    def polled(self, process: str, key: str, strand: int, start: int, end: int) -> None:
-        """Record that a process received ``[start, end)`` of a strand."""
-        by_strand = self._received.get((process, key))
-        if by_strand is None:
-            by_strand = self._received[process, key] = {}
-        spans = by_strand.get(strand)
+    def polled(self, process: str, key: str, log_branch: int, start: int, end: int) -> None:
+        """Record that a process received ``[start, end)`` of a log branch."""
+        by_log_branch = self._received.get((process, key))
+        if by_log_branch is None:
+            by_log_branch = self._received[process, key] = {}
+        spans = by_log_branch.get(log_branch)
         if spans is None:
-            spans = by_strand[strand] = RangeSet()
+            spans = by_log_branch[log_branch] = RangeSet()
         elif spans.ends and spans.ends[-1] == start:
             spans.ends[-1] = end
             return
         if not spans.ends or start >= spans.ends[-1]:
-            self._facts.key(key).put(by_strand, strand, start, end)
+            self._facts.key(key).put(by_log_branch, log_branch, start, end)
             return
         for low, high in spans.within(start, end):
-            add_range(self._received_again.setdefault((process, key), {}), strand, low, high)
+            add_range(self._received_again.setdefault((process, key), {}), log_branch, low, high)
         spans.add(start, end)
 
     def forget_offsets(self, process: str, key: str, start: int, end: int) -> None:
@@ -56,28 +56,28 @@ class ConsumedOffsets:
             if self._facts.key(key).duplicated:
                 self._by_value((process, key), again, tally, now)
             else:
-                for strand, spans in again.items():
+                for log_branch, spans in again.items():
                     for low, high in spans.ranges():
-                        for run in self._facts.key(key).payload(key, strand, low, high):
-                            self._report(tally, (process, key), ValueExtent(*run[1:], strand, run[0]), now)
+                        for run in self._facts.key(key).payload(key, log_branch, low, high):
+                            self._report(tally, (process, key), ValueExtent(*run[1:], log_branch, run[0]), now)
 
     def _by_value(self, owner_key: _Who, again: dict[int, RangeSet], tally: AnomalyCounter, now: int) -> None:
         """Count each value once, even if it is at several offsets."""
         process, key = owner_key
         facts = self._facts.key(key)
         found: dict[tuple[str, int], ValueExtent] = {}
-        for strand, spans in again.items():
+        for log_branch, spans in again.items():
             for low, high in spans.ranges():
-                for offset, client, sequence, count in facts.payload(key, strand, low, high):
+                for offset, client, sequence, count in facts.payload(key, log_branch, low, high):
                     for index in range(count):
-                        place = ValueExtent(client, sequence + index, 1, strand, offset + index)
+                        place = ValueExtent(client, sequence + index, 1, log_branch, offset + index)
                         found.setdefault((client, sequence + index), place)
         known: dict[tuple[str, int], None] = {}
         for place in facts.places(facts.duplicated, self._received[owner_key]):
             for index in range(place.size):
                 value = (place.client, place.sequence + index)
                 if value in known:
-                    found.setdefault(value, ValueExtent(*value, 1, place.strand, place.offset + index))
+                    found.setdefault(value, ValueExtent(*value, 1, place.log_branch, place.offset + index))
                 known[value] = None
         for place in found.values():
             self._report(tally, (process, key), place, now)
@@ -101,20 +101,20 @@ class ConsumedOffsets:
     def entries(self) -> int:
         """Number of ranges kept."""
         kept = (*self._received.values(), *self._received_again.values())
-        return sum(len(spans.starts) for by_strand in kept for spans in by_strand.values())
+        return sum(len(spans.starts) for by_log_branch in kept for spans in by_log_branch.values())
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return tuple(
-            tuple([(owner_key, save_all(by_strand)) for owner_key, by_strand in kept.items()])
+            tuple([(owner_key, save_all(by_log_branch)) for owner_key, by_log_branch in kept.items()])
             for kept in (self._received, self._received_again)
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         once, again = saved
-        self._received = {owner_key: load_all(by_strand) for owner_key, by_strand in once}
-        self._received_again = {owner_key: load_all(by_strand) for owner_key, by_strand in again}
+        self._received = {owner_key: load_all(by_log_branch) for owner_key, by_log_branch in once}
+        self._received_again = {owner_key: load_all(by_log_branch) for owner_key, by_log_branch in again}
 
 
 # G1a, an aborted read: a poll returned a value whose send definitely failed.
@@ -242,22 +242,22 @@ def find_inconsistent_offsets(facts: KeyObservations, tally: AnomalyCounter, now
     for start, end in facts.contested.ranges():
         earliest: dict[int, tuple[str, int, int]] = {}
         differ: dict[int, tuple[tuple[str, int, int], tuple[str, int, int]]] = {}
-        for strand in facts.strands:
-            for low, high in facts.log[strand].within(start, end):
-                for offset, value in _values(facts, strand, (low, high)):
-                    first = earliest.setdefault(offset, (*value, strand))
+        for log_branch in facts.log_branches:
+            for low, high in facts.log[log_branch].within(start, end):
+                for offset, value in _values(facts, log_branch, (low, high)):
+                    first = earliest.setdefault(offset, (*value, log_branch))
                     if first[:2] != value:
-                        differ.setdefault(offset, (first, (*value, strand)))
+                        differ.setdefault(offset, (first, (*value, log_branch)))
         for offset in sorted(differ):
-            (client, sequence, _strand), (other, another, _other) = differ[offset]
+            (client, sequence, _log_branch), (other, another, _other) = differ[offset]
             text = f"offset {offset} held record {sequence} of {client} and record {another} of {other}"
             tally.count(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, text))
 
 
-def _values(facts: KeyObservations, strand: int, part: Range) -> list[tuple[int, tuple[str, int]]]:
+def _values(facts: KeyObservations, log_branch: int, part: Range) -> list[tuple[int, tuple[str, int]]]:
     return [
         (offset + index, (client, sequence + index))
-        for offset, client, sequence, count in facts.payload(facts.key, strand, *part)
+        for offset, client, sequence, count in facts.payload(facts.key, log_branch, *part)
         for index in range(count)
     ]
 
@@ -279,17 +279,21 @@ def find_lost_writes(facts: KeyObservations, tally: AnomalyCounter, now: int) ->
     bound = _bound(facts, doubles)
     if bound < 0:
         return
-    for strand in facts.strands:
-        for start, end in facts.log[strand].minus(facts.read.get(strand)):
+    for log_branch in facts.log_branches:
+        for start, end in facts.log[log_branch].minus(facts.read.get(log_branch)):
             if start > bound:
                 continue
-            for offset, client, sequence, count in facts.payload(facts.key, strand, start, min(end, bound + 1)):
+            for offset, client, sequence, count in facts.payload(facts.key, log_branch, start, min(end, bound + 1)):
                 for index in range(count):
                     value, at = (client, sequence + index), offset + index
                     if at < facts.start or not _is_lost(facts, value):
                         continue
                     offsets = doubles.get(value, [at])
-                    if offsets[-1] <= bound and at == offsets[-1] and strand == _last_strand(facts, value, at, strand):
+                    if (
+                        offsets[-1] <= bound
+                        and at == offsets[-1]
+                        and log_branch == _last_log_branch(facts, value, at, log_branch)
+                    ):
                         text = (
                             f"record {sequence + index} of {client}, written at offset {at}, was never read, although "
                             f"offset {bound} was"
@@ -306,13 +310,13 @@ def _is_lost(facts: KeyObservations, value: tuple[str, int]) -> bool:
     return any(client in sent and sent[client].has(sequence) for sent in (facts.ended[OK], facts.found_committed))
 
 
-def _last_strand(facts: KeyObservations, value: tuple[str, int], at: int, strand: int) -> int:
-    """Return the newest strand with the value at an offset, so that it is reported once."""
+def _last_log_branch(facts: KeyObservations, value: tuple[str, int], at: int, log_branch: int) -> int:
+    """Return the newest log branch with the value at an offset, so that it is reported once."""
     if not facts.contested.has(at):
-        return strand
+        return log_branch
     client, sequence = value
-    found = strand
-    for other in facts.strands:
+    found = log_branch
+    for other in facts.log_branches:
         if facts.log[other].has(at):
             for _offset, owner, first, _count in facts.payload(facts.key, other, at, at + 1):
                 if (owner, first) == (client, sequence):
@@ -323,11 +327,11 @@ def _last_strand(facts: KeyObservations, value: tuple[str, int], at: int, strand
 def _bound(facts: KeyObservations, doubles: dict[tuple[str, int], list[int]]) -> int:
     """Return the highest offset at which a read value is first; -1 if nothing was read."""
     best = -1
-    for strand, spans in facts.read.items():
+    for log_branch, spans in facts.read.items():
         for start, end in reversed(spans.ranges()):
             if end - 1 <= best:
                 continue
-            best = max(best, _first_in(facts, strand, max(start, best + 1), end, doubles))
+            best = max(best, _first_in(facts, log_branch, max(start, best + 1), end, doubles))
     for (client, sequence), offsets in doubles.items():
         read = facts.values.get(client)
         if read is not None and read.has(sequence):
@@ -336,14 +340,14 @@ def _bound(facts: KeyObservations, doubles: dict[tuple[str, int], list[int]]) ->
 
 
 def _first_in(
-    facts: KeyObservations, strand: int, start: int, end: int, doubles: dict[tuple[str, int], list[int]]
+    facts: KeyObservations, log_branch: int, start: int, end: int, doubles: dict[tuple[str, int], list[int]]
 ) -> int:
     """Return the highest offset of ``[start, end)`` whose value is at no lower offset; -1 for none."""
     step, at = 1, end
     while start < at:
         # Nearly always it is the last one; more are examined only after many duplicates.
         low = max(start, at - step)
-        for offset, client, sequence, count in reversed(facts.payload(facts.key, strand, low, at)):
+        for offset, client, sequence, count in reversed(facts.payload(facts.key, log_branch, low, at)):
             for index in range(count - 1, -1, -1):
                 offsets = doubles.get((client, sequence + index))
                 if offsets is None or offsets[0] == offset + index:

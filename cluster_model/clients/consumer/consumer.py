@@ -32,7 +32,7 @@ from cluster_model.clients.producer.application_producers import FATAL, WRITTEN,
 from cluster_model.clients.producer.transaction_manager import TransactionOffsets
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.kernel.rng import RandomStream, uuid
 from cluster_model.log.batch_store import BatchStore
 from cluster_model.protocol.configs import ConsumerConfig
@@ -174,7 +174,7 @@ class Consumer:
         """Failed commits that the application will retry once."""
         self.coordination: ClassicGroupClient | ConsumerGroupClient | None = None
         self._busy_until = 0
-        self._alarm = Alarm(port, "poll")
+        self._alarm = DeadlineTimer(port, "poll")
         self.metadata = Metadata(
             port, brokers, age_us=config.metadata_age_us, backoff_us=config.backoff_us,
             timeout_us=config.request_timeout_us, busy=self._busy,
@@ -227,7 +227,7 @@ class Consumer:
         if not states:
             self._phase = STARTING
             self._port.start_disconnected()
-        self._alarm.want(self._port.now)
+        self._alarm.arm(self._port.now)
 
     def succeed(self, former: "Consumer") -> None:
         """Continue the application of a former process: only its counters are taken over."""
@@ -238,7 +238,7 @@ class Consumer:
         """Handle a step of the machine's clock."""
         if runs and self.coordination is not None:
             self.coordination.clock_stepped(by)
-            self._alarm.want(self._port.now)
+            self._alarm.arm(self._port.now)
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -262,15 +262,15 @@ class Consumer:
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
         if timer[0] == "metadata":
-            silent = self.metadata.rang()
+            silent = self.metadata.on_timer()
             if silent != NO_LEADER:
                 self._close_connection(silent)
                 self._go_on()
         elif timer[0] == CONNECTIONS:
-            for broker in self._port.rang():
+            for broker in self._port.on_timer():
                 self._connection_lost(broker)
             self._go_on()
-        elif self._alarm.rang():
+        elif self._alarm.take_expired():
             now = self._port.now
             overdue = [*self._fetcher.overdue(now), *self._positions.overdue(now)]
             if self.coordination is not None:
@@ -458,7 +458,7 @@ class Consumer:
         # An action that is due but was not done waits for another event, so it needs no timer.
         due = [at for at in times if at > now]
         if due:
-            self._alarm.want(min(due))
+            self._alarm.arm(min(due))
 
     def pause(self, fault: int) -> None:
         """Pause all assigned partitions (``pause(assignment())``) until :meth:`resume` by this fault or revocation."""
@@ -467,7 +467,7 @@ class Consumer:
     def resume(self, fault: int) -> None:
         """Resume the partitions that are still paused by this fault."""
         if self._positions.resume(fault):
-            self._alarm.want(self._port.now)
+            self._alarm.arm(self._port.now)
 
     def shut_down(self) -> None:
         """Shut down cleanly (SIGTERM): finish processing, leave the poll (``wakeup``) and close the consumer."""

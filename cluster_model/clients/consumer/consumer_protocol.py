@@ -143,7 +143,7 @@ class ConsumerMembershipManager:
 
     def answered(self, response: ConsumerGroupHeartbeatResponse, now: int) -> None:
         """Handle the response to a heartbeat; that to a leave is ignored."""
-        if not self._link.complete(response.correlation) or response.correlation != self._asked:
+        if not self._link.complete(response.correlation_id) or response.correlation_id != self._asked:
             return
         self._asked = 0
         if response.error:
@@ -194,9 +194,9 @@ class ConsumerMembershipManager:
         self.target = None
         self.lost_all = True
 
-    def lost(self, kind: str, correlation: int, now: int) -> None:
+    def lost(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
-        if kind == HEARTBEAT and correlation == self._asked:
+        if kind == HEARTBEAT and correlation_id == self._asked:
             self._asked = 0
             self._failed(KafkaError.NETWORK_EXCEPTION, now)
 

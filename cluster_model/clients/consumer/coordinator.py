@@ -101,7 +101,7 @@ class GroupMember(Committer, Protocol):
     def leave(self) -> None:
         """Leave the group."""
 
-    def lost(self, kind: str, correlation: int, now: int) -> None:
+    def lost(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
 
 
@@ -180,9 +180,9 @@ class GroupClient(Generic[Member]):
     def lost(self, broker: int) -> None:
         """Handle the failure of all requests to a broker."""
         now = self._port.now
-        for kind, correlation in self.link.lost(broker):
-            self.member.lost(kind, correlation, now)
-            self.commits.lost(kind, correlation, now)
+        for kind, correlation_id in self.link.lost(broker):
+            self.member.lost(kind, correlation_id, now)
+            self.commits.lost(kind, correlation_id, now)
 
     def overdue(self, now: int) -> list[int]:
         """Return the brokers of requests that timed out."""
@@ -334,7 +334,7 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
         elif isinstance(message, HeartbeatResponse):
             self.member.beaten(message, now)
         elif isinstance(message, LeaveGroupResponse):
-            self.link.complete(message.correlation)
+            self.link.complete(message.correlation_id)
         else:
             return self._receive_offsets(message)
         return True

@@ -296,7 +296,7 @@ class Fetcher:
 
     def answered(self, source: int, response: FetchResponse) -> bool:
         """Buffer a response; return False if it is not the expected one."""
-        if self._outstanding.get(source, (0, 0))[0] != response.correlation:
+        if self._outstanding.get(source, (0, 0))[0] != response.correlation_id:
             return False
         del self._outstanding[source]
         self._requested.pop(source, None)

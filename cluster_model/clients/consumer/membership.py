@@ -128,14 +128,14 @@ class Heartbeat:
         """Return whether the session timeout passed without a response: the coordinator is looked up again."""
         return self.running and now - self._received_at >= self._settings.session_us
 
-    def sent(self, now: int, correlation: int) -> None:
+    def sent(self, now: int, correlation_id: int) -> None:
         """Record a heartbeat in flight; the next is due an interval after it."""
-        self._asked = correlation
+        self._asked = correlation_id
         self._next_at = now + self._settings.heartbeat_us
 
-    def expects(self, correlation: int) -> bool:
+    def expects(self, correlation_id: int) -> bool:
         """Return whether the heartbeat with this correlation is in flight."""
-        return self.running and self._asked == correlation
+        return self.running and self._asked == correlation_id
 
     def heard(self, now: int) -> None:
         """Restart the session timeout."""
@@ -360,8 +360,8 @@ class ConsumerMembership:
     def joined(self, response: JoinGroupResponse, now: int) -> None:
         """Handle the response to a join: sync, with the assignment of all members if this is the leader."""
         if (
-            self._link.complete(response.correlation)
-            and response.correlation == self._asked
+            self._link.complete(response.correlation_id)
+            and response.correlation_id == self._asked
             and self.state == PREPARING
         ):
             if response.error:
@@ -423,8 +423,8 @@ class ConsumerMembership:
     def synced(self, response: SyncGroupResponse, now: int) -> None:
         """Handle the response to a sync, with the member's assignment."""
         if (
-            self._link.complete(response.correlation)
-            and response.correlation == self._asked
+            self._link.complete(response.correlation_id)
+            and response.correlation_id == self._asked
             and self.state == COMPLETING
         ):
             if response.error:
@@ -485,7 +485,7 @@ class ConsumerMembership:
 
     def beaten(self, response: HeartbeatResponse, now: int) -> None:
         """Handle the response to a heartbeat."""
-        if self._link.complete(response.correlation) and self.heartbeat.expects(response.correlation):
+        if self._link.complete(response.correlation_id) and self.heartbeat.expects(response.correlation_id):
             if response.error:
                 self.refused(KafkaError(response.error), now)
             else:
@@ -512,13 +512,13 @@ class ConsumerMembership:
             self._link.send(LEAVE, request)
         self._forget(member_id_too=True)
 
-    def lost(self, kind: str, correlation: int, now: int) -> None:
+    def lost(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
-        if kind == JOIN and correlation == self._asked and self.state == PREPARING:
+        if kind == JOIN and correlation_id == self._asked and self.state == PREPARING:
             self.join_failed(KafkaError.NETWORK_EXCEPTION, now)
-        elif kind == SYNC and correlation == self._asked and self.state == COMPLETING:
+        elif kind == SYNC and correlation_id == self._asked and self.state == COMPLETING:
             self.sync_failed(KafkaError.NETWORK_EXCEPTION, now)
-        elif kind == HEARTBEAT and self.heartbeat.expects(correlation):
+        elif kind == HEARTBEAT and self.heartbeat.expects(correlation_id):
             self.refused(KafkaError.NETWORK_EXCEPTION, now)
 
     def assigned_beyond(self, assignment: Assignment) -> bool:

@@ -166,8 +166,8 @@ class Commits:
             request = OffsetCommitRequest(
                 0, member.group, member.generation, member.member_id, offsets, self._settings.instance
             )
-            correlation = self._link.send(COMMIT, request)
-            self._pending[correlation] = (kind, offsets, deadline)
+            correlation_id = self._link.send(COMMIT, request)
+            self._pending[correlation_id] = (kind, offsets, deadline)
 
     def _retriable(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, deadline: int) -> None:
         """Handle a retriable error: synchronous kinds are repeated until their deadline."""
@@ -182,12 +182,12 @@ class Commits:
 
     def committed(self, response: OffsetCommitResponse, now: int) -> None:
         """Handle the response to a commit (``OffsetCommitResponseHandler``)."""
-        if self._link.complete(response.correlation) and response.correlation in self._pending:
+        if self._link.complete(response.correlation_id) and response.correlation_id in self._pending:
             errors = [KafkaError(error) for _partition, error in response.partitions if error]
-            self._ended(response.correlation, errors[0] if errors else KafkaError.NONE, now)
+            self._ended(response.correlation_id, errors[0] if errors else KafkaError.NONE, now)
 
-    def _ended(self, correlation: int, error: KafkaError, now: int) -> None:
-        kind, offsets, deadline = self._pending.pop(correlation)
+    def _ended(self, correlation_id: int, error: KafkaError, now: int) -> None:
+        kind, offsets, deadline = self._pending.pop(correlation_id)
         if error is KafkaError.NONE:
             self._done(CommitOutcome(kind, "", offsets))
         elif error in _COORDINATOR_GONE:
@@ -240,7 +240,7 @@ class Commits:
 
     def fetched(self, response: OffsetFetchResponse, now: int) -> None:
         """Handle a response: set positions to committed offsets, or reset them (``refreshCommittedOffsets``)."""
-        if not self._link.complete(response.correlation) or response.correlation != self._fetching:
+        if not self._link.complete(response.correlation_id) or response.correlation_id != self._fetching:
             return
         self._fetching = 0
         errors = [KafkaError(error) for error in (response.error, *(each.error for each in response.partitions))]
@@ -270,11 +270,11 @@ class Commits:
             self._repeat = None
             self._send(kind, offsets, now, deadline)
 
-    def lost(self, kind: str, correlation: int, now: int) -> None:
+    def lost(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
-        if kind == COMMIT and correlation in self._pending:
-            self._ended(correlation, KafkaError.NETWORK_EXCEPTION, now)
-        elif kind == FETCH and correlation == self._fetching:
+        if kind == COMMIT and correlation_id in self._pending:
+            self._ended(correlation_id, KafkaError.NETWORK_EXCEPTION, now)
+        elif kind == FETCH and correlation_id == self._fetching:
             self._fetching = 0
             self._retry_at = now + self._settings.backoff_us
 
@@ -282,8 +282,8 @@ class Commits:
         """Drop the commits of a kind."""
         if self._repeat is not None and self._repeat[0] == kind:
             self._repeat = None
-        for correlation in [number for number, pending in self._pending.items() if pending[0] == kind]:
-            del self._pending[correlation]
+        for correlation_id in [number for number, pending in self._pending.items() if pending[0] == kind]:
+            del self._pending[correlation_id]
 
     def due(self, now: int) -> int:
         """Return the time of the next action of the application's thread, -1 for none."""

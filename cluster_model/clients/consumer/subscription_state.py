@@ -332,13 +332,13 @@ class SubscriptionState:
         self._asked.pop(partition, None)
         self._retry_at[partition] = self._port.now + self._settings[0]
 
-    def _is_expected(self, partition: str, correlation: int) -> bool:
-        return self._asked.get(partition, (-1, 0, 0))[0] == correlation
+    def _is_expected(self, partition: str, correlation_id: int) -> bool:
+        return self._asked.get(partition, (-1, 0, 0))[0] == correlation_id
 
     def listed(self, response: ListOffsetsResponse) -> None:
         """Handle the response to a reset (``resetPositionIfNeeded``)."""
         partition = response.partition
-        if not self._is_expected(partition, response.correlation):
+        if not self._is_expected(partition, response.correlation_id):
             return
         if response.error:
             self._retry_later(partition)
@@ -355,7 +355,7 @@ class SubscriptionState:
     def ended(self, response: EpochEndResponse) -> None:
         """Handle the response to a validation (``maybeCompleteValidation``)."""
         for answer in response.partitions:
-            if self._is_expected(answer.partition, response.correlation):
+            if self._is_expected(answer.partition, response.correlation_id):
                 if answer.error:
                     self._retry_later(answer.partition)
                     if answer.error != KafkaError.UNKNOWN_LEADER_EPOCH:

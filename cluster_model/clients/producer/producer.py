@@ -121,7 +121,7 @@ class ProducerClose:
         if not self.closed and timeout_us < FOREVER_US:
             self._port.timer(timeout_us, CLOSE)
 
-    def rang(self) -> None:
+    def on_timer(self) -> None:
         """Handle the timeout of ``close``."""
         if not self.closed:
             self._force()
@@ -463,9 +463,9 @@ class Producer:
         elif name == STOP:
             self.close(self._spec.close_us)
         elif name == CLOSE:
-            self._ending.rang()
+            self._ending.on_timer()
         elif self._io is not None and (self._io.busy or name == CALLBACKS):
-            self._io.rang(timer, self)
+            self._io.on_timer(timer, self)
         else:
             self._sender.on_timer(name)
         if self._waits:

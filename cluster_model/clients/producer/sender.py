@@ -19,7 +19,7 @@ from cluster_model.clients.producer.transaction_manager import GAP, ProducerIdRe
 from cluster_model.clients.workload import Pacing, RecordSizes
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.kernel.process import Node
 from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.errors import AMBIGUOUS_WITH_ACKS_ALL, INVALID_METADATA, PROVES_NOT_WRITTEN, KafkaError
@@ -191,7 +191,7 @@ class InFlightRequests:
 
     def answered(self, response: ProduceResponse) -> list[Answer]:
         """Return the batches completed by a response; none if the request is no longer in flight, or incomplete."""
-        flight = self.flights.get(response.correlation)
+        flight = self.flights.get(response.correlation_id)
         if flight is None:
             return []
         broker, _sent_at, _batch, request = flight
@@ -201,7 +201,7 @@ class InFlightRequests:
             return []
         del self.left[request], self._held[request]
         self.counts[broker] -= 1
-        return [(broker, self.flights.pop(each.correlation)[2], each) for each in held]
+        return [(broker, self.flights.pop(each.correlation_id)[2], each) for each in held]
 
     def lost(self, broker: int) -> list[tuple[int, ProducerBatch]]:
         """Remove the requests of a lost connection; return their (request, batch)."""
@@ -308,7 +308,7 @@ class Sender:
         self._extra_fields: tuple[int, int, str, int] | tuple[()] = ()
         """Further fields of its requests, in their order (``TransactionalSender``)."""
         self._correlation = port.first_number
-        self._alarm = Alarm(port, "sender")
+        self._alarm = DeadlineTimer(port, "sender")
         self.acks = config.acks
         self._name = spec.name
         self._stalled = False
@@ -499,25 +499,25 @@ class Sender:
         if sent_at >= 0 and (at < 0 or sent_at + config.request_timeout_us < at):
             at = sent_at + config.request_timeout_us
         if at >= 0:
-            self._alarm.want(at)
+            self._alarm.arm(at)
 
     def clock_stepped(self, by: int) -> None:
         """Make batches older by a step of the machine's clock; some may expire."""
         self._expiry.clock_stepped(by, self.incomplete_batches())
-        self._alarm.want(self._port.now)
+        self._alarm.arm(self._port.now)
 
     def on_timer(self, name: str) -> None:
         """Handle a timer of this thread by its name."""
         if name in ("metadata", "producer id"):
-            silent = self.metadata.rang() if name == "metadata" else self._id_request.rang()
+            silent = self.metadata.on_timer() if name == "metadata" else self._id_request.on_timer()
             if silent != NO_LEADER:
                 self._close(silent)
                 self.pump()
         elif name == CONNECTIONS:
-            for broker in self._port.rang():
+            for broker in self._port.on_timer():
                 self.connection_lost(broker)
             self.pump()
-        elif self._alarm.rang():
+        elif self._alarm.take_expired():
             self._expire()
             self.pump()
 
@@ -581,12 +581,12 @@ class Sender:
     def answered(self, response: ProduceResponse) -> None:
         """Handle a broker's response for a batch."""
         flight = self._flight
-        alone = flight.flights.get(response.correlation)
+        alone = flight.flights.get(response.correlation_id)
         if alone is None or alone[3] in flight.left:
             for broker, batch, completed in self._flight.answered(response):
                 self._complete_batch(broker, batch, completed)
         else:
-            del flight.flights[response.correlation]
+            del flight.flights[response.correlation_id]
             flight.counts[alone[0]] -= 1
             self._complete_batch(alone[0], alone[2], response)
         if self._accumulator.waiting or self._pumped_as_of != self.metadata.version or self._sequences.unsettled:
@@ -732,7 +732,7 @@ class IoThread:
         """Queue a message that arrived while callbacks run; None for a broken connection."""
         self._messages.append((source, message))
 
-    def rang(self, timer: Payload, node: Node) -> None:
+    def on_timer(self, timer: Payload, node: Node) -> None:
         """Queue a timer while callbacks run; after the last callback deliver the queued messages to ``node``.
 
         Batches are expired first; messages come before timers, as in ``NetworkClient.poll``.

@@ -12,7 +12,7 @@ from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.record_accumulator import PartitionQueue, ProducerBatch
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.errors import RETRIABLE, KafkaError
 from cluster_model.protocol.group_messages import (
     GROUP,
@@ -622,7 +622,7 @@ class ProducerIdRequest:
         self._metadata = metadata
         self._backoff_us = backoff_us
         self._timeout_us = timeout_us
-        self._alarm = Alarm(port, "producer id")
+        self._alarm = DeadlineTimer(port, "producer id")
         self._correlation = port.first_number
         self._node = NO_LEADER
         """Broker that the request was sent to."""
@@ -640,22 +640,22 @@ class ProducerIdRequest:
         self._asked_at = now
         self._correlation += 1
         self._port.send(self._node, InitProducerIdRequest(self._correlation))
-        self._alarm.want(now + self._timeout_us)
+        self._alarm.arm(now + self._timeout_us)
 
     def _again(self) -> None:
         self._node = NO_LEADER
-        self._alarm.want(self._port.now + self._backoff_us)
+        self._alarm.arm(self._port.now + self._backoff_us)
 
-    def rang(self) -> int:
-        """Handle the timer: repeat after the backoff, or return a broker that timed out, as :meth:`Metadata.rang`."""
-        if not self._alarm.rang() or self._asked_at < 0:
+    def on_timer(self) -> int:
+        """Repeat after the backoff, or return a broker that timed out; see :meth:`Metadata.on_timer`."""
+        if not self._alarm.take_expired() or self._asked_at < 0:
             return NO_LEADER
         if self._node == NO_LEADER:
             self._send_request()
         elif self._port.now - self._asked_at >= self._timeout_us:
             return self._node
         else:
-            self._alarm.want(self._asked_at + self._timeout_us)
+            self._alarm.arm(self._asked_at + self._timeout_us)
         return NO_LEADER
 
     def disconnected(self, peer: int) -> None:
@@ -665,7 +665,7 @@ class ProducerIdRequest:
 
     def answered(self, response: InitProducerIdResponse) -> bool:
         """Handle a response; return whether it has the requested id."""
-        if self._node == NO_LEADER or response.correlation != self._correlation:
+        if self._node == NO_LEADER or response.correlation_id != self._correlation:
             return False
         if response.error:
             self._again()
@@ -797,7 +797,7 @@ class TransactionRequestSender:
         self.manager = manager
         self._link = CoordinatorConnection(port, metadata, config.transactional_id, self._timing, TRANSACTION)
         self._groups: dict[str, CoordinatorConnection] = {}
-        self._alarm = Alarm(port, TIMER)
+        self._alarm = DeadlineTimer(port, TIMER)
 
     def _group(self, group: str) -> CoordinatorConnection:
         link = self._groups.get(group)
@@ -840,11 +840,11 @@ class TransactionRequestSender:
         times += [link.due() for link in self._links() if link in wanted or link.waits]
         due = [at for at in times if at >= 0]
         if due:
-            self._alarm.want(min(due))
+            self._alarm.arm(min(due))
 
-    def rang(self) -> list[int]:
+    def on_timer(self) -> list[int]:
         """Handle the timer; return the brokers whose requests timed out. The caller calls :meth:`pump`."""
-        if not self._alarm.rang():
+        if not self._alarm.take_expired():
             return []
         now = self._port.now
         return list(dict.fromkeys(broker for link in self._links() for broker in link.timed_out(now)))
@@ -867,7 +867,7 @@ class TransactionRequestSender:
             | TxnOffsetCommitResponse,
         ):  # fmt: skip
             return False
-        if any(link.complete(message.correlation) for link in self._links()) and self.manager.in_flight is not None:
+        if any(link.complete(message.correlation_id) for link in self._links()) and self.manager.in_flight is not None:
             self._take(message)
         return True
 

@@ -21,7 +21,7 @@ from cluster_model.clients.producer.transaction_manager import (
 from cluster_model.clients.workload import Pacing, RecordSizes
 from cluster_model.connections.network_client import NetworkClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.kernel.rng import RandomStream
 from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.errors import KafkaError
@@ -253,7 +253,7 @@ class TransactionLoop:
         self._books = books
         self._pump = pump
         self._emit = emit
-        self._alarm = Alarm(port, TIMER)
+        self._alarm = DeadlineTimer(port, TIMER)
         self.begun = 0
         """Number of transactions begun."""
         self.ended = False
@@ -287,7 +287,7 @@ class TransactionLoop:
             detail = f"{self._id}, producer id {manager.producer_id}, epoch {manager.epoch}"
             self._emit(TransactionBegun(now, self._name, detail))
             if self._plan.every_us:
-                self._alarm.want(now + self._plan.every_us)
+                self._alarm.arm(now + self._plan.every_us)
         return manager.state is ProducerTransactionState.IN_TRANSACTION and not self.hanging
 
     @property
@@ -300,9 +300,9 @@ class TransactionLoop:
         """Whether the application waits for the end of a transaction: batches do not linger."""
         return bool(self._wanted)
 
-    def rang(self) -> None:
+    def on_timer(self) -> None:
         """Handle a timer; call :meth:`look` afterwards."""
-        self._alarm.rang()
+        self._alarm.take_expired()
 
     def finish(self) -> None:
         """End the open transaction as the application stops, unless it is left open by plan."""
@@ -355,7 +355,7 @@ class TransactionLoop:
         self._wanted = wanted
         self._asked_at = now
         self._overdue = False
-        self._alarm.want(now + self._block_us)
+        self._alarm.arm(now + self._block_us)
         if wanted == COMMIT:
             self._manager.commit()
         else:
@@ -505,7 +505,7 @@ class TransactionalSender(Sender):
         if name != TRANSACTION_TIMER:
             super().on_timer(name)
             return
-        for broker in self.control.rang():
+        for broker in self.control.on_timer():
             self._close(broker)
         self.pump()
 
@@ -626,7 +626,7 @@ class TransactionalProducer(Producer):
         if name == BEGIN:
             self.transacting.initialize()
         elif name == TIMER:
-            self.transacting.rang()
+            self.transacting.on_timer()
         elif name == CLOSE_TIMEOUT:
             self._let_go = True
             self.transacting.abandon(KafkaError.REQUEST_TIMED_OUT.name)

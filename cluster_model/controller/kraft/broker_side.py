@@ -30,7 +30,7 @@ from cluster_model.controller.kraft.metadata import InitialImage, MetadataImage,
 from cluster_model.controller.kraft.quorum_controller import QuorumController
 from cluster_model.controller.raft.raft_client import MetadataListener, RaftClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.admin_messages import EnvelopeResponse
 from cluster_model.protocol.config_defs import ConfigValue
@@ -359,7 +359,7 @@ class KraftBrokerClient:
         self._committed = self._loader.image
         """Image of all committed records; the loader has one of its own while a fault delays metadata."""
         self._held = DelayedUpdates()
-        self._alarm = Alarm(port, HELD)
+        self._alarm = DeadlineTimer(port, HELD)
         self.controller = None if controller_of is None else controller_of(port, self.peer, self._committed)
         heartbeats = self._channel(HEARTBEATS, config.session_us // 2)
         self._lifecycle = BrokerLifecycleManager(
@@ -478,7 +478,7 @@ class KraftBrokerClient:
         elif name == AGAIN:
             self._proposals.on_timer(timer)
         elif name == HELD:
-            if self._alarm.rang():
+            if self._alarm.take_expired():
                 self._catch_up()
         elif name == STARTED:
             self._lifecycle.start()
@@ -535,7 +535,7 @@ class KraftBrokerClient:
         """Undo :meth:`hold_metadata` of that fault; the process replays what is due when it next runs."""
         self._held.release(fault)
         if self._held.nonempty:
-            self._alarm.want(self._port.now)
+            self._alarm.arm(self._port.now)
         else:
             self._catch_up()
 
@@ -546,7 +546,7 @@ class KraftBrokerClient:
         if self._held.delaying:
             at = self._held.next_at()
             if at >= 0:
-                self._alarm.want(at)
+                self._alarm.arm(at)
         else:
             self._loader.image = self._committed
 

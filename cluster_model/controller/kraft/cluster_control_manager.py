@@ -198,7 +198,7 @@ class ClusterControlManager:
         The registration is rejected while the session of another process of that broker is valid: a broker that
         restarts fast has to wait until its former session expires.
         """
-        number, broker = request.correlation, request.broker
+        number, broker = request.correlation_id, request.broker
         known = self._image.brokers.get(broker)
         other = known is not None and known.incarnation != request.incarnation
         if other and self.heartbeats.valid(broker, now):
@@ -228,7 +228,7 @@ class ClusterControlManager:
         self, request: BrokerHeartbeatRequest, end: int, now: int
     ) -> tuple[list[Record], BrokerHeartbeatResponse]:
         """Handle a broker's heartbeat: renew its session, and change its state as it requests."""
-        number, broker = request.correlation, request.broker
+        number, broker = request.correlation_id, request.broker
         known = self._image.brokers.get(broker)
         if known is None:
             return [], BrokerHeartbeatResponse(number, KafkaError.BROKER_ID_NOT_REGISTERED)
@@ -331,7 +331,7 @@ class FeatureControlManager:
                 results.append(AdminError(name, KafkaError.FEATURE_UPDATE_FAILED, _FIXED))
             else:
                 results.append(AdminError(name, KafkaError.NONE))
-        number = request.correlation
+        number = request.correlation_id
         failed = [result for result in results if result.error]
         if self._whole and failed:
             return UpdateFeaturesResponse(number, failed[0].error, f"{failed[0].name}: {failed[0].message}", ())

@@ -72,7 +72,7 @@ class ControllerNode:
         self.controller = controller_of(port, self.peer, self.image)
 
         def send_versions(source: int, request: ApiVersionsRequest) -> None:
-            port.send(source, ApiVersionsResponse(request.correlation))
+            port.send(source, ApiVersionsResponse(request.correlation_id))
 
         self._handlers: Handlers = {
             **self.controller.handlers, **connections.handlers, ApiVersionsRequest: send_versions

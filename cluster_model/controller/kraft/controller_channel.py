@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
 from cluster_model.controller.kraft.quorum_controller import REQUESTS
 from cluster_model.controller.raft.raft_client import MetadataLog
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.admin_messages import EnvelopeRequest, EnvelopeResponse
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, AlterPartitionResponse
@@ -41,7 +41,7 @@ class ControllerChannel:
         self._name = name
         self._log = log
         self._timeout_us = timeout_us
-        self._alarm = Alarm(port, name)
+        self._alarm = DeadlineTimer(port, name)
         self._queue: list[Any] = []
         self._ready_at = 0
         self.in_flight: RequestInFlight | None = None
@@ -52,7 +52,7 @@ class ControllerChannel:
         return self.in_flight is not None or bool(self._queue)
 
     def send(self, request: Any) -> None:
-        """Queue a request; its ``correlation`` is unique in this channel."""
+        """Queue a request; its ``correlation_id`` is unique in this channel."""
         self._queue.append(request)
         self._pump()
 
@@ -62,19 +62,19 @@ class ControllerChannel:
         now = self._port.now
         leader = self._log.leader
         if now < self._ready_at:
-            self._alarm.want(self._ready_at)
+            self._alarm.arm(self._ready_at)
         elif leader == NO_LEADER:
-            self._alarm.want(now + POLL_US)
+            self._alarm.arm(now + POLL_US)
         else:
             request = self._queue.pop(0)
             self.in_flight = RequestInFlight(leader, request, now + self._timeout_us)
             self._port.send(leader, request)
-            self._alarm.want(now + self._timeout_us)
+            self._alarm.arm(now + self._timeout_us)
 
     def take_response(self, response: Any) -> Any | None:
         """Return the request that a response belongs to; None if it is to be retried, or is unknown by now."""
         flying = self.in_flight
-        if flying is None or flying.request.correlation != response.correlation:
+        if flying is None or flying.request.correlation_id != response.correlation_id:
             return None
         self.in_flight = None
         if response.error == KafkaError.NOT_CONTROLLER:
@@ -91,7 +91,7 @@ class ControllerChannel:
 
     def on_timer(self) -> None:
         """Handle its timer: time out the request in flight, or send a waiting one."""
-        if not self._alarm.rang():
+        if not self._alarm.take_expired():
             return
         flying = self.in_flight
         if flying is None:
@@ -101,7 +101,7 @@ class ControllerChannel:
             self._port.abandon(flying.target)
             self._retry(flying.request)
         else:
-            self._alarm.want(flying.deadline)
+            self._alarm.arm(flying.deadline)
 
     def on_disconnect(self, peer: int) -> None:
         """A connection broke: retry the request that was sent over it."""
@@ -191,8 +191,8 @@ class AlterPartitionManager:
         sent_epochs = {proposal.partition: proposal.leader_epoch for proposal in request.partitions}
         for answer in response.partitions:
             waiting = self._waiting.get(answer.partition)
-            if waiting is not None and (waiting.leader_epoch, waiting.correlation) == (
-                sent_epochs.get(answer.partition), answer.correlation,
+            if waiting is not None and (waiting.leader_epoch, waiting.correlation_id) == (
+                sent_epochs.get(answer.partition), answer.correlation_id,
             ):  # fmt: skip
                 del self._waiting[answer.partition]
                 self._take(answer)
@@ -249,7 +249,7 @@ class ForwardingManager:
     def answered(self, response: EnvelopeResponse) -> None:
         """Return the response in an envelope to the node that sent the request."""
         if self.channel.take_response(response) is not None:
-            source = self._sources.pop(response.correlation, None)
+            source = self._sources.pop(response.correlation_id, None)
             if source is not None and response.response is not None:
                 self._port.send(source, response.response)
 

@@ -1,6 +1,6 @@
 """Messages between brokers and the active controller of a KRaft cluster, named after Kafka's.
 
-``correlation`` numbers a broker's requests on one connection; the response repeats it.
+``correlation_id`` numbers a broker's requests on one connection; the response repeats it.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class BrokerRegistrationRequest(NamedTuple):
     left on disk, -1 for none (KIP-966).
     """
 
-    correlation: int
+    correlation_id: int
     broker: int
     incarnation: int
     rack: str = ""
@@ -25,7 +25,7 @@ class BrokerRegistrationRequest(NamedTuple):
 class BrokerRegistrationResponse(NamedTuple):
     """Result of a registration; ``broker_epoch`` identifies it from now on, -1 with an error."""
 
-    correlation: int
+    correlation_id: int
     error: int
     broker_epoch: int
 
@@ -33,7 +33,7 @@ class BrokerRegistrationResponse(NamedTuple):
 class BrokerHeartbeatRequest(NamedTuple):
     """Heartbeat of a broker: how far it has replayed the metadata log, and the state that it requests."""
 
-    correlation: int
+    correlation_id: int
     broker: int
     broker_epoch: int
     metadata_offset: int
@@ -44,7 +44,7 @@ class BrokerHeartbeatRequest(NamedTuple):
 class BrokerHeartbeatResponse(NamedTuple):
     """The controller's view of a broker: whether it has replayed its registration, is fenced, and can shut down."""
 
-    correlation: int
+    correlation_id: int
     error: int
     caught_up: bool = False
     fenced: bool = True
@@ -54,7 +54,7 @@ class BrokerHeartbeatResponse(NamedTuple):
 class AlterPartitionBatchRequest(NamedTuple):
     """All ISR changes that the leaders on one broker propose at a time: Kafka's AlterPartition with many partitions."""
 
-    correlation: int
+    correlation_id: int
     broker: int
     broker_epoch: int
     partitions: tuple[AlterPartitionRequest, ...]
@@ -63,6 +63,6 @@ class AlterPartitionBatchRequest(NamedTuple):
 class AlterPartitionBatchResponse(NamedTuple):
     """Results in the order of the request; ``error`` rejects the whole request."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partitions: tuple[AlterPartitionResponse, ...]

@@ -34,7 +34,7 @@ from cluster_model.controller.kraft.replication_control_manager import (
 from cluster_model.controller.raft.raft_client import MetadataLog
 from cluster_model.controller.rules.replica_placement import Draw
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.admin_messages import (
     AdminRequest,
     AdminResponse,
@@ -117,13 +117,13 @@ class ControllerApis:
         if isinstance(request, UpdateFeaturesRequest):
             return [], self._features.update(request)
         error, records = self._cluster.unregister(request.broker)
-        return records, UnregisterBrokerResponse(request.correlation, error)
+        return records, UnregisterBrokerResponse(request.correlation_id, error)
 
 
 def _enveloped(request: Any, response: Any) -> Any:
     """Return a response, in an envelope if its request came in one."""
     if isinstance(request, EnvelopeRequest):
-        return EnvelopeResponse(request.correlation, KafkaError.NONE, response)
+        return EnvelopeResponse(request.correlation_id, KafkaError.NONE, response)
     return response
 
 
@@ -179,7 +179,7 @@ class QuorumController:
         self._replication = ReplicationControlManager(self._image, profile, defaults)
         self._cluster = ClusterControlManager(self._image, profile, self._replication, self._heartbeats)
         self._admin = ControllerApis(self._image, profile, self._replication, self._cluster, defaults, draw)
-        self._alarm = Alarm(port, SESSIONS)
+        self._alarm = DeadlineTimer(port, SESSIONS)
         self._began = began
         self._deferred: list[DeferredReply] = []
         self._next = 0
@@ -274,7 +274,7 @@ class QuorumController:
     # -- events -------------------------------------------------------------------------------------------------------
 
     def _register(self, source: int, request: BrokerRegistrationRequest) -> None:
-        failure = BrokerRegistrationResponse(request.correlation, KafkaError.NOT_CONTROLLER, -1)
+        failure = BrokerRegistrationResponse(request.correlation_id, KafkaError.NOT_CONTROLLER, -1)
         if not self.active:
             self._port.send(source, failure)
             return
@@ -282,7 +282,7 @@ class QuorumController:
         self._answer(source, records, response, failure)
 
     def _heartbeat(self, source: int, request: BrokerHeartbeatRequest) -> None:
-        failure = BrokerHeartbeatResponse(request.correlation, KafkaError.NOT_CONTROLLER)
+        failure = BrokerHeartbeatResponse(request.correlation_id, KafkaError.NOT_CONTROLLER)
         if not self.active:
             self._port.send(source, failure)
             return
@@ -291,7 +291,7 @@ class QuorumController:
         self._watch_sessions()
 
     def _alter_partitions(self, source: int, request: AlterPartitionBatchRequest) -> None:
-        failure = AlterPartitionBatchResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
+        failure = AlterPartitionBatchResponse(request.correlation_id, KafkaError.NOT_CONTROLLER, ())
         if not self.active:
             self._port.send(source, failure)
             return
@@ -302,10 +302,10 @@ class QuorumController:
         wrapped = isinstance(request, EnvelopeRequest)
         inner = request.request if wrapped else request
         if isinstance(inner, DescribeQuorumRequest):  # the quorum member answers at once, whether active or not
-            self._port.send(source, _enveloped(request, self._log.describe(inner.correlation)))
+            self._port.send(source, _enveloped(request, self._log.describe(inner.correlation_id)))
             return
         failure = (
-            EnvelopeResponse(request.correlation, KafkaError.NOT_CONTROLLER, None) if wrapped
+            EnvelopeResponse(request.correlation_id, KafkaError.NOT_CONTROLLER, None) if wrapped
             else refusal(inner, KafkaError.NOT_CONTROLLER, "This is not the active controller.")
         )  # fmt: skip
         if not self.active:
@@ -329,13 +329,13 @@ class QuorumController:
     def _watch_sessions(self) -> None:
         deadline = self._heartbeats.next_deadline()
         if deadline != NEVER:
-            self._alarm.want(max(deadline, self._port.now))
+            self._alarm.arm(max(deadline, self._port.now))
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle the timers of sessions, rebalancing and unclean elections; False for any other timer."""
         name = timer[0]
         if name == SESSIONS:
-            if self._alarm.rang() and self.active:
+            if self._alarm.take_expired() and self.active:
                 self._write(self._cluster.fence_stale(self._port.now))
                 self._watch_sessions()
         elif name == REBALANCE:

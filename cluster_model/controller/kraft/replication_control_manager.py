@@ -115,7 +115,7 @@ class ConfigurationControlManager:
             records.extend(changes)
             answers.append(AdminError(resource.name, error, message))
         records += self._clearing(records)
-        return records, IncrementalAlterConfigsResponse(request.correlation, tuple(answers))
+        return records, IncrementalAlterConfigsResponse(request.correlation_id, tuple(answers))
 
     def _clearing(self, records: list[Record]) -> list[Record]:
         """Return the records that clear ELRs after a change of ``min.insync.replicas`` (KIP-966).
@@ -228,7 +228,7 @@ class TopicControlManager:
                 answers.append(answer)
             except ApiError as error:
                 answers.append(CreatableTopicResult(topic.name, error.error, error.message))
-        return records, CreateTopicsResponse(request.correlation, tuple(answers))
+        return records, CreateTopicsResponse(request.correlation_id, tuple(answers))
 
     def _create(self, topic: CreatableTopic, offset: int) -> tuple[list[Record], CreatableTopicResult]:
         if not is_legal(topic.name):
@@ -305,7 +305,7 @@ class TopicControlManager:
             else:
                 records.append(RemoveTopicRecord(name, topic_id))
                 answers.append(AdminError(name, KafkaError.NONE))
-        return records, DeleteTopicsResponse(request.correlation, tuple(answers))
+        return records, DeleteTopicsResponse(request.correlation_id, tuple(answers))
 
     def add_partitions(self, request: CreatePartitionsRequest) -> tuple[list[Record], CreatePartitionsResponse]:
         """Add partitions to topics, never remove any; the placement continues where the topic's ended."""
@@ -317,7 +317,7 @@ class TopicControlManager:
                 answers.append(AdminError(wanted.topic, KafkaError.NONE))
             except ApiError as error:
                 answers.append(AdminError(wanted.topic, error.error, error.message))
-        return records, CreatePartitionsResponse(request.correlation, tuple(answers))
+        return records, CreatePartitionsResponse(request.correlation_id, tuple(answers))
 
     def _add(self, wanted: NewPartitions) -> list[Record]:
         image, topic = self._image, wanted.topic
@@ -420,20 +420,20 @@ class ReplicationControlManager:
         """Decide about ISR changes that leaders propose; the response is valid once the records are committed."""
         known = self._image.brokers.get(request.broker)
         if known is None or known.epoch != request.broker_epoch:
-            return [], AlterPartitionBatchResponse(request.correlation, KafkaError.STALE_BROKER_EPOCH, ())
+            return [], AlterPartitionBatchResponse(request.correlation_id, KafkaError.STALE_BROKER_EPOCH, ())
         epochs = {broker: registration.epoch for broker, registration in self._image.brokers.items()}
         records: list[Record] = []
         answers: list[AlterPartitionResponse] = []
         for proposal in request.partitions:
             proposed = proposal._replace(leader=request.broker, broker_epoch=request.broker_epoch)
             answers.append(self._judge(proposed, epochs, records))
-        return records, AlterPartitionBatchResponse(request.correlation, KafkaError.NONE, tuple(answers))
+        return records, AlterPartitionBatchResponse(request.correlation_id, KafkaError.NONE, tuple(answers))
 
     def _judge(
         self, proposal: AlterPartitionRequest, epochs: Mapping[int, int], records: list[Record]
     ) -> AlterPartitionResponse:
         image, profile = self._image, self._profile
-        partition, number = proposal.partition, proposal.correlation
+        partition, number = proposal.partition, proposal.correlation_id
         state = image.partitions.get(partition)
         error = validate_kraft(state, proposal, epochs=epochs, active=image.active, profile=profile)
         if state is None or error is not KafkaError.NONE:
@@ -510,7 +510,7 @@ class ReassignmentControlManager:
             error, message, changes = self._reassign(wanted)
             records.extend(changes)
             answers.append(AdminError(wanted.partition, error, message))
-        return records, AlterPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, tuple(answers))
+        return records, AlterPartitionReassignmentsResponse(request.correlation_id, KafkaError.NONE, tuple(answers))
 
     def _reassign(self, wanted: ReassignablePartition) -> tuple[KafkaError, str, list[Record]]:
         image, profile = self._image, self._profile
@@ -539,7 +539,7 @@ class ReassignmentControlManager:
             for state in states
             if in_progress(state)
         )
-        return ListPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, found)
+        return ListPartitionReassignmentsResponse(request.correlation_id, KafkaError.NONE, found)
 
     def elect(self, request: ElectLeadersRequest) -> tuple[list[Record], ElectLeadersResponse]:
         """Elect leaders on request; for a request of all partitions, list only those that needed an election."""
@@ -550,4 +550,4 @@ class ReassignmentControlManager:
             records.extend(changes)
             if request.partitions or error is not KafkaError.ELECTION_NOT_NEEDED:
                 answers.append(AdminError(partition, error))
-        return records, ElectLeadersResponse(request.correlation, KafkaError.NONE, tuple(answers))
+        return records, ElectLeadersResponse(request.correlation_id, KafkaError.NONE, tuple(answers))

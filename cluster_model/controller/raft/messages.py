@@ -1,7 +1,7 @@
 """Messages between voters and observers of a quorum (KIP-595, KIP-996), named after Kafka's.
 
-A request and its response have the same ``correlation``. ``error`` is a ``KafkaError``; ``epoch`` and ``leader`` of a
-response are those that the responding node knows, NOBODY for no leader.
+A request and its response have the same ``correlation_id``. ``error`` is a ``KafkaError``; ``epoch`` and ``leader`` of
+a response are those that the responding node knows, NOBODY for no leader.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ Extent = tuple[int, int, int]
 class VoteRequest(NamedTuple):
     """Request of a candidate for a vote; ``pre_vote``: whether it would get one, without any commitment (KIP-996)."""
 
-    correlation: int
+    correlation_id: int
     epoch: int
     candidate: int
     last_epoch: int
@@ -24,7 +24,7 @@ class VoteRequest(NamedTuple):
 class VoteResponse(NamedTuple):
     """Response to a vote request, or to a pre-vote request."""
 
-    correlation: int
+    correlation_id: int
     error: int
     epoch: int
     leader: int
@@ -35,7 +35,7 @@ class VoteResponse(NamedTuple):
 class BeginQuorumEpochRequest(NamedTuple):
     """Announcement of a new leader to the voters."""
 
-    correlation: int
+    correlation_id: int
     epoch: int
     leader: int
 
@@ -43,7 +43,7 @@ class BeginQuorumEpochRequest(NamedTuple):
 class BeginQuorumEpochResponse(NamedTuple):
     """Response of a voter to the announcement of a leader."""
 
-    correlation: int
+    correlation_id: int
     error: int
     epoch: int
     leader: int
@@ -52,7 +52,7 @@ class BeginQuorumEpochResponse(NamedTuple):
 class EndQuorumEpochRequest(NamedTuple):
     """Resignation of a leader; ``successors`` are the voters, most complete log first."""
 
-    correlation: int
+    correlation_id: int
     epoch: int
     leader: int
     successors: tuple[int, ...]
@@ -61,7 +61,7 @@ class EndQuorumEpochRequest(NamedTuple):
 class EndQuorumEpochResponse(NamedTuple):
     """Response of a voter to a leader's resignation."""
 
-    correlation: int
+    correlation_id: int
     error: int
     epoch: int
     leader: int
@@ -74,7 +74,7 @@ class QuorumFetchRequest(NamedTuple):
     with its own.
     """
 
-    correlation: int
+    correlation_id: int
     replica: int
     epoch: int
     offset: int
@@ -86,7 +86,7 @@ class QuorumFetchRequest(NamedTuple):
 class QuorumFetchResponse(NamedTuple):
     """Response to a fetch. ``diverging``: (epoch, end offset) to truncate to, None where the logs agree."""
 
-    correlation: int
+    correlation_id: int
     error: int
     epoch: int
     leader: int

@@ -637,11 +637,11 @@ class RaftNode:
 # Fetches of the metadata log, at the leader and at followers and observers (KIP-595).
 
 
-def next_fetch(node: RaftNode, correlation: int, high_watermark: int) -> QuorumFetchRequest:
+def next_fetch(node: RaftNode, correlation_id: int, high_watermark: int) -> QuorumFetchRequest:
     """Return a node's next fetch; ``high_watermark`` is the last that this leader sent to it, -1 for none."""
     log = node.log
     return QuorumFetchRequest(
-        correlation, node.id, node.epoch, log.end, log.last_epoch, high_watermark, FETCH_WAIT_US
+        correlation_id, node.id, node.epoch, log.end, log.last_epoch, high_watermark, FETCH_WAIT_US
     )  # fmt: skip
 
 
@@ -674,7 +674,7 @@ def fetch_response(node: RaftNode, request: QuorumFetchRequest) -> QuorumFetchRe
     log = node.log
     extents = () if error or diverging is not None else log.extents(request.offset, log.end)
     return QuorumFetchResponse(
-        request.correlation, error, node.epoch, node.leader, leader_high_watermark(node), extents, diverging
+        request.correlation_id, error, node.epoch, node.leader, leader_high_watermark(node), extents, diverging
     )  # fmt: skip
 
 
@@ -708,11 +708,11 @@ OBSERVER_SESSION_US: Final = 300_000 * MS
 """Time without a fetch after which an observer is forgotten (``LeaderState.OBSERVER_SESSION_TIMEOUT_MS``)."""
 
 
-def describe_quorum(node: RaftNode, correlation: int, now: int) -> DescribeQuorumResponse:
+def describe_quorum(node: RaftNode, correlation_id: int, now: int) -> DescribeQuorumResponse:
     """Return the voters and observers as the leader knows them (``KafkaRaftClient.handleDescribeQuorumRequest``)."""
     leading = node.leading
     if leading is None:
-        return DescribeQuorumResponse(correlation, KafkaError.NOT_LEADER_OR_FOLLOWER)
+        return DescribeQuorumResponse(correlation_id, KafkaError.NOT_LEADER_OR_FOLLOWER)
     known = leading.progress
     for replica in [replica for replica, _state in known.items() if replica not in node.voters]:
         if now - known[replica].fetched_at >= OBSERVER_SESSION_US:
@@ -720,7 +720,7 @@ def describe_quorum(node: RaftNode, correlation: int, now: int) -> DescribeQuoru
     own = QuorumReplica(node.id, node.log.end, now, now)
     replicas = {replica: QuorumReplica(replica, *state[:3]) for replica, state in known.items()}
     return DescribeQuorumResponse(
-        correlation, KafkaError.NONE, node.id, node.epoch, leading.high_watermark,
+        correlation_id, KafkaError.NONE, node.id, node.epoch, leading.high_watermark,
         tuple([own if voter == node.id else replicas[voter] for voter in node.voters]),
         tuple([described for replica, described in replicas.items() if replica not in node.voters]),
     )  # fmt: skip
@@ -740,7 +740,7 @@ def handle_vote_request(node: RaftNode, request: VoteRequest, now: int) -> VoteR
     granted = not error and can_grant_vote(node, request)
     if granted and not request.pre_vote:
         node.grant(request.candidate, now)
-    return VoteResponse(request.correlation, error, node.epoch, node.leader, granted, request.pre_vote)
+    return VoteResponse(request.correlation_id, error, node.epoch, node.leader, granted, request.pre_vote)
 
 
 def can_grant_vote(node: RaftNode, request: VoteRequest) -> bool:
@@ -759,7 +759,7 @@ def can_grant_vote(node: RaftNode, request: VoteRequest) -> bool:
 
 def _expected(node: RaftNode, voter: int, response: _Answer, now: int) -> bool:
     """Whether a response is to the request in flight; if so, apply its epoch and leader."""
-    if not node.connections.expects(voter, response.correlation):
+    if not node.connections.expects(voter, response.correlation_id):
         return False
     node.connections.answered(voter)
     node.maybe_transition(response.epoch, response.leader, now)
@@ -780,9 +780,9 @@ def handle_begin_quorum_epoch_request(
 ) -> BeginQuorumEpochResponse:
     """Handle the announcement of a leader."""
     if request.epoch < node.epoch:
-        return BeginQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
+        return BeginQuorumEpochResponse(request.correlation_id, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
     node.maybe_transition(request.epoch, request.leader, now)
-    return BeginQuorumEpochResponse(request.correlation, KafkaError.NONE, node.epoch, node.leader)
+    return BeginQuorumEpochResponse(request.correlation_id, KafkaError.NONE, node.epoch, node.leader)
 
 
 def handle_begin_quorum_epoch_response(
@@ -798,10 +798,10 @@ def handle_begin_quorum_epoch_response(
 def handle_end_quorum_epoch_request(node: RaftNode, request: EndQuorumEpochRequest, now: int) -> EndQuorumEpochResponse:
     """Handle the resignation of a leader."""
     if request.epoch < node.epoch:
-        return EndQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
+        return EndQuorumEpochResponse(request.correlation_id, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
     node.maybe_transition(request.epoch, request.leader, now)
     node.handle_resignation(request.leader, request.successors, now)
-    return EndQuorumEpochResponse(request.correlation, KafkaError.NONE, node.epoch, node.leader)
+    return EndQuorumEpochResponse(request.correlation_id, KafkaError.NONE, node.epoch, node.leader)
 
 
 def handle_end_quorum_epoch_response(node: RaftNode, voter: int, response: EndQuorumEpochResponse, now: int) -> None:

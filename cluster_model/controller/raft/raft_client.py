@@ -34,7 +34,7 @@ from cluster_model.controller.raft.raft import (
 from cluster_model.controller.raft.raft_log import QuorumLog, QuorumStore
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.long_poll import LongPoll
-from cluster_model.kernel.node_context import LateAlarm, NodeContext
+from cluster_model.kernel.node_context import LateDeadlineTimer, NodeContext
 from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.admin_messages import DescribeQuorumResponse
 from cluster_model.protocol.configs import QuorumConfig
@@ -92,7 +92,7 @@ class MetadataLog(Protocol):
     def resign(self) -> None:
         """Clean shutdown: a leader sends EndQuorumEpoch, and the first successor stands for election at once."""
 
-    def describe(self, correlation: int) -> DescribeQuorumResponse:
+    def describe(self, correlation_id: int) -> DescribeQuorumResponse:
         """Return the response to an administrator's DescribeQuorum request."""
 
 
@@ -148,7 +148,7 @@ class FetchConnection:
         """Send a response; it counts as idle if it holds nothing new for the fetching node."""
         self.delayed_request = None
         idle = not has_news(response) and response.high_watermark == request.high_watermark
-        self.exchange.answer(request.correlation, response, idle=idle)
+        self.exchange.answer(request.correlation_id, response, idle=idle)
 
     def empty_response(self, number: int) -> QuorumFetchResponse:
         """Return the empty response to a fetch whose wait is over."""
@@ -250,7 +250,7 @@ class DelayedFetches:
 
     def _wait(self, session: FetchConnection, request: QuorumFetchRequest, now: int) -> None:
         knows_hw = request.high_watermark == leader_high_watermark(self._node)
-        if not knows_hw or not session.exchange.sleep(request.correlation, request.max_wait_us, 0, session):
+        if not knows_hw or not session.exchange.sleep(request.correlation_id, request.max_wait_us, 0, session):
             session.delay(request, now)
             if not knows_hw and not self._hw_push:
                 self._schedule_idle_write(now)
@@ -286,7 +286,7 @@ class DelayedFetches:
                 if has_news(response):
                     session.send(session.delayed_request, response)
 
-    def rang(self, asker: int) -> None:
+    def on_timer(self, asker: int) -> None:
         """Record that the timer of a node's delayed fetch fired."""
         self._session(asker).armed = False
 
@@ -398,7 +398,7 @@ class FollowerFetches:
         request, node = self._in_flight, self._node
         return (
             request is not None
-            and request.correlation == number
+            and request.correlation_id == number
             and self._steady
             and node.role is Role.FOLLOWER
             and node.leader == self._target
@@ -409,7 +409,7 @@ class FollowerFetches:
         """Account for idle fetches and responses that were not simulated, up to this number."""
         if self._in_flight is not None:
             self._number = number
-            self._in_flight = self._in_flight._replace(correlation=number)
+            self._in_flight = self._in_flight._replace(correlation_id=number)
 
     def request(self, number: int) -> QuorumFetchRequest:
         """Return the fetch in flight when the exchange wakes; the leader's last response was when it was sent."""
@@ -419,7 +419,7 @@ class FollowerFetches:
         self._node.fetch_succeeded(exchange.sent_at)
         self._connections.sent(self._target, number, exchange.sent_at)
         self._woken()
-        return request._replace(correlation=number)
+        return request._replace(correlation_id=number)
 
     def pump(self, now: int, *, no_news: bool = False, steady: bool = False) -> None:
         """Fetch, unless one is in flight; ``no_news``: the last response was empty, ``steady``: it has just arrived."""
@@ -449,7 +449,7 @@ class FollowerFetches:
         """A connection was opened: send the fetch that waited for it."""
         if self._waits and peer == self._target and self._in_flight is not None and self._exchange is not None:
             self._waits = False
-            self._exchange.ask(self._in_flight.correlation, self._in_flight, idle=False)
+            self._exchange.ask(self._in_flight.correlation_id, self._in_flight, idle=False)
 
     def _bind(self, target: int) -> LongPoll:
         self._exchange = exchange = self._port.outgoing_exchange(target, EXCHANGE)
@@ -484,7 +484,7 @@ class FollowerFetches:
     def answered(self, source: int, response: QuorumFetchResponse, now: int) -> None:
         """Apply a response, and send the next fetch."""
         request = self._in_flight
-        if request is None or source != self._target or response.correlation != request.correlation:
+        if request is None or source != self._target or response.correlation_id != request.correlation_id:
             return
         self._in_flight = None
         if not handle_fetch_response(self._node, source, response, now):
@@ -586,7 +586,7 @@ class RaftClient:
         self.node = RaftNode(port.node_id, voters, QuorumLog(store), config, stream.below)
         self._parking = DelayedFetches(port, self.node, config, self._arm)
         self._fetching = FollowerFetches(port, self.node, config, stream.below, self._arm, requests)
-        self._alarm = LateAlarm(port, EXCHANGE, ALARM)
+        self._alarm = LateDeadlineTimer(port, EXCHANGE, ALARM)
         self._late = False
         """Whether a timer fired late, so that all deadlines are to be checked again."""
         self.on_left: Callable[[], None] = lambda: None
@@ -656,10 +656,10 @@ class RaftClient:
         self.node.resign(self._port.now)
         self._turn()
 
-    def describe(self, correlation: int) -> DescribeQuorumResponse:
+    def describe(self, correlation_id: int) -> DescribeQuorumResponse:
         """Return the voters and observers, including fetches that were not simulated."""
         self._wake()
-        return raft.describe_quorum(self.node, correlation, self._port.now)
+        return raft.describe_quorum(self.node, correlation_id, self._port.now)
 
     def started(self) -> None:
         """The process started with the state on its disk."""
@@ -722,10 +722,10 @@ class RaftClient:
         now = self._port.now
         if timer[0] == WAIT:
             _name, asker, at = timer
-            self._parking.rang(asker)
+            self._parking.on_timer(asker)
         elif timer[0] == ALARM:
             at = self._alarm.at
-            if not self._alarm.rang():
+            if not self._alarm.take_expired():
                 return True
         elif timer[0] == LATE:
             at = now
@@ -823,7 +823,7 @@ class RaftClient:
     def _arm(self) -> None:
         at = self._deadline()
         if at < NEVER:
-            self._alarm.want(at)
+            self._alarm.arm(at)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state but that of the shared store."""

@@ -325,7 +325,7 @@ class ControlledShutdown:
 
     def receive(self, response: ControlledShutdownResponse) -> None:
         """Handle the controller's response."""
-        if self._target == NO_LEADER or response.correlation != self._correlation:
+        if self._target == NO_LEADER or response.correlation_id != self._correlation:
             return
         self._target = NO_LEADER
         if response.error or response.remaining:
@@ -732,10 +732,10 @@ class ZooKeeperBrokerClient:
         elif name == PROPAGATE:
             self.writer.on_timer()
         elif name == HELD:
-            self.controller_requests.rang()
+            self.controller_requests.on_timer()
             self._delayed.check()
         elif name == DELAYED:
-            self._delayed.rang()
+            self._delayed.on_timer()
         else:
             return (
                 self.session.client.on_timer(timer)
@@ -778,12 +778,14 @@ class ZooKeeperBrokerClient:
             for state in self.controller.work.context.partitions.values()
             if in_progress(state) and (not request.partitions or state.partition in request.partitions)
         )
-        response = ListPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, ongoing)
+        response = ListPartitionReassignmentsResponse(request.correlation_id, KafkaError.NONE, ongoing)
         self._port.send(source, response)
 
     def _describe(self, source: int, request: DescribeClusterRequest) -> None:
         live = tuple(self._broker.metadata.live)
-        self._port.send(source, DescribeClusterResponse(request.correlation, self.controller_requests.controller, live))
+        self._port.send(
+            source, DescribeClusterResponse(request.correlation_id, self.controller_requests.controller, live)
+        )
 
     def _update_features(self, source: int, request: UpdateFeaturesRequest) -> None:
         """Reject feature updates, as brokers support no feature (``KafkaController.processFeatureUpdates``)."""
@@ -792,7 +794,7 @@ class ZooKeeperBrokerClient:
             return
         message = "no feature is supported in ZooKeeper mode"
         results = [AdminError(update.feature, KafkaError.INVALID_REQUEST, message) for update in request.updates]
-        self._port.send(source, UpdateFeaturesResponse(request.correlation, KafkaError.NONE, "", tuple(results)))
+        self._port.send(source, UpdateFeaturesResponse(request.correlation_id, KafkaError.NONE, "", tuple(results)))
 
     def _unregister(self, source: int, request: UnregisterBrokerRequest) -> None:
         message = "brokers can be unregistered in KRaft mode only"

@@ -21,7 +21,7 @@ from cluster_model.controller.zookeeper.messages import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from cluster_model.kernel.node_context import Alarm
+from cluster_model.kernel.node_context import DeadlineTimer
 from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.protocol.versions import Profile
@@ -63,7 +63,7 @@ class ControllerChannels:
         self._responded = responded
         self._channels: dict[int, BrokerChannel] = {}
         self._correlation = 0
-        self._alarm = Alarm(port, TIMEOUTS)
+        self._alarm = DeadlineTimer(port, TIMEOUTS)
 
     def add(self, broker: int, *, connected: bool = False) -> None:
         """Add a channel to a broker, with nothing in flight.
@@ -98,7 +98,7 @@ class ControllerChannels:
         if channel is None:
             return
         self._correlation += 1
-        channel.queue.append(request._replace(correlation=self._correlation))
+        channel.queue.append(request._replace(correlation_id=self._correlation))
         if len(channel.queue) == 1 and not channel.backing_off:
             self._transmit(broker, channel)
 
@@ -109,7 +109,7 @@ class ControllerChannels:
             channel.deadline = self._port.now + self._timeout_us
         else:
             channel.deadline = channel.connection.begin(self._timeout_us)
-        self._alarm.want(channel.deadline)
+        self._alarm.arm(channel.deadline)
 
     def connection_result(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is of another connection."""
@@ -127,7 +127,7 @@ class ControllerChannels:
         channel = self._channels.get(source)
         if channel is None or channel.deadline < 0 or not channel.connection.is_open:
             return
-        if channel.queue[0].correlation != response.correlation:
+        if channel.queue[0].correlation_id != response.correlation_id:
             return
         request = channel.queue.popleft()
         channel.deadline = -1
@@ -156,7 +156,7 @@ class ControllerChannels:
 
     def on_timeouts(self) -> None:
         """Time out requests without a response (``controller.socket.timeout.ms``)."""
-        if not self._alarm.rang():
+        if not self._alarm.take_expired():
             return
         for broker, channel in self._channels.items():
             if 0 <= channel.deadline <= self._port.now:
@@ -166,7 +166,7 @@ class ControllerChannels:
                 self._pause(broker, channel)
         deadlines = [channel.deadline for channel in self._channels.values() if channel.deadline >= 0]
         if deadlines:
-            self._alarm.want(min(deadlines))
+            self._alarm.arm(min(deadlines))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""

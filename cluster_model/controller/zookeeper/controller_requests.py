@@ -24,7 +24,7 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NO_LEADER, PartitionState
 
@@ -103,7 +103,7 @@ class ControllerRequestHandler:
         """Requests that a fault delays, not answered yet."""
         self._delayed_updates = DelayedUpdates()
         """UpdateMetadata requests that are answered, and that a fault applies late."""
-        self._alarm = Alarm(port, HELD)
+        self._alarm = DeadlineTimer(port, HELD)
 
     def begin(self, request: UpdateMetadataRequest, controller_epoch: int) -> None:
         """Start in a formed cluster with its metadata."""
@@ -149,11 +149,11 @@ class ControllerRequestHandler:
         self._requests.release(fault)
         self._delayed_updates.release(fault)
         if self._requests.nonempty or self._delayed_updates.nonempty:
-            self._alarm.want(self._port.now)
+            self._alarm.arm(self._port.now)
 
-    def rang(self) -> None:
+    def on_timer(self) -> None:
         """Handle the timer of delayed requests."""
-        if self._alarm.rang():
+        if self._alarm.take_expired():
             self.catch_up()
 
     def catch_up(self) -> None:
@@ -171,7 +171,7 @@ class ControllerRequestHandler:
     def _set_alarm(self, held: DelayedUpdates) -> None:
         at = held.next_at()
         if at >= 0:
-            self._alarm.want(at)
+            self._alarm.arm(at)
 
     def _judge(self, source: int, request: ControlRequest) -> KafkaError | None:
         """Validate a request; None if the process is not registered, in which case the request is queued."""
@@ -191,7 +191,7 @@ class ControllerRequestHandler:
         rejected: list[tuple[str, int]] = []
         if error is KafkaError.NONE:
             rejected = self._lead_and_follow(request)
-        self._port.send(source, LeaderAndIsrResponse(request.correlation, error, tuple(rejected)))
+        self._port.send(source, LeaderAndIsrResponse(request.correlation_id, error, tuple(rejected)))
 
     def _lead_and_follow(self, request: LeaderAndIsrRequest) -> list[tuple[str, int]]:
         known = self._leader_epochs()
@@ -229,7 +229,7 @@ class ControllerRequestHandler:
             self._apply_due_updates()
         elif error is KafkaError.NONE:
             self._apply(request)
-        self._port.send(source, UpdateMetadataResponse(request.correlation, error))
+        self._port.send(source, UpdateMetadataResponse(request.correlation_id, error))
 
     def _apply(self, request: UpdateMetadataRequest) -> None:
         self.controller = request.controller
@@ -265,7 +265,7 @@ class ControllerRequestHandler:
                 answers.append((stopped.partition, partition_error))
                 if partition_error is KafkaError.NONE:
                     self._broker.stop_replica(stopped.partition, delete=stopped.delete)
-        self._port.send(source, StopReplicaResponse(request.correlation, error, tuple(answers)))
+        self._port.send(source, StopReplicaResponse(request.correlation_id, error, tuple(answers)))
 
     def stopped(self) -> None:
         """The process died."""

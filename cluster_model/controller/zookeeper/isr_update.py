@@ -16,7 +16,7 @@ from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import ControllerEventThread, SideEffects, Steps, Task
 from cluster_model.controller.zookeeper.kafka_zk_client import ISR_CHANGES, StateNode, state_path
 from cluster_model.controller.zookeeper.messages import AlterPartitionsRequest, AlterPartitionsResponse
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NO_LEADER, AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
@@ -146,7 +146,7 @@ class IsrWriter:
 
 def _answer(proposal: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
     error = KafkaError.NONE if version >= 0 else KafkaError.INVALID_UPDATE_VERSION
-    name, epoch, isr, number = proposal.partition, proposal.leader_epoch, proposal.isr, proposal.correlation
+    name, epoch, isr, number = proposal.partition, proposal.leader_epoch, proposal.isr, proposal.correlation_id
     return AlterPartitionResponse(name, error, epoch, isr, version, number)
 
 
@@ -196,7 +196,7 @@ class AlterIsrManager:
         """Whether the next request has to wait for the end of a pause."""
         self._correlation = 0
         self._retrying: dict[str, None] = {}
-        self._alarm = Alarm(port, TIMED_OUT)
+        self._alarm = DeadlineTimer(port, TIMED_OUT)
 
     def propose(self, proposal: AlterPartitionRequest) -> None:
         """Queue the ISR that a leader proposes."""
@@ -218,7 +218,7 @@ class AlterIsrManager:
         request = AlterPartitionsRequest(self._correlation, self._port.node_id, epoch, proposals)
         self._port.send(controller, request)
         self._alarm.forget()
-        self._alarm.want(self._port.now + self._timeout_us)
+        self._alarm.arm(self._port.now + self._timeout_us)
 
     def _pause(self) -> None:
         self._sent_to = NO_LEADER
@@ -228,7 +228,7 @@ class AlterIsrManager:
 
     def receive(self, response: AlterPartitionsResponse) -> None:
         """Handle the controller's response."""
-        if response.correlation != self._correlation or self._sent_to == NO_LEADER:
+        if response.correlation_id != self._correlation or self._sent_to == NO_LEADER:
             return
         self._alarm.forget()
         if response.error:
@@ -237,7 +237,7 @@ class AlterIsrManager:
         self._sent_to = NO_LEADER
         for answer in response.partitions:
             known = self._unsettled.get(answer.partition)
-            if known is not None and known.correlation == answer.correlation:
+            if known is not None and known.correlation_id == answer.correlation_id:
                 del self._unsettled[answer.partition]
             if self._answered(answer) and answer.partition not in self._retrying:
                 self._retrying[answer.partition] = None
@@ -259,7 +259,7 @@ class AlterIsrManager:
             self._retrying.pop(timer[1], None)
             self._propose_again(timer[1])
         elif timer[0] == TIMED_OUT:
-            if self._alarm.rang() and self._sent_to != NO_LEADER:
+            if self._alarm.take_expired() and self._sent_to != NO_LEADER:
                 self._port.abandon(self._sent_to)
                 self._pause()
         else:

@@ -400,13 +400,13 @@ def controlled_shutdown(work: ControllerOperations, source: int, request: Contro
     yield from state_machines.mark_replicas_offline(work, pairs, f"controlled shutdown of broker {broker}")
     work.flush()
     remaining = tuple(name for name in led if context.partitions[name].leader == broker)
-    work.effects.send(source, ControlledShutdownResponse(request.correlation, KafkaError.NONE, remaining))
+    work.effects.send(source, ControlledShutdownResponse(request.correlation_id, KafkaError.NONE, remaining))
 
 
 def _reject_shutdown(
     work: ControllerOperations, source: int, request: ControlledShutdownRequest, error: KafkaError
 ) -> None:
-    work.effects.send(source, ControlledShutdownResponse(request.correlation, error, ()))
+    work.effects.send(source, ControlledShutdownResponse(request.correlation_id, error, ()))
 
 
 # Requests of administrators on the controller's event thread: elections and reassignments.
@@ -437,7 +437,7 @@ def elect_leaders(work: ControllerOperations, source: int, request: ElectLeaders
         return
     verdicts = yield from asked(work, request.partitions, unclean=request.unclean)
     answers = tuple(_result(name, error) for name, error in verdicts.items())
-    work.effects.send(source, ElectLeadersResponse(request.correlation, KafkaError.NONE, answers))
+    work.effects.send(source, ElectLeadersResponse(request.correlation_id, KafkaError.NONE, answers))
 
 
 def elect_directly(work: ControllerOperations, partition: str, unclean: bool) -> Doing:
@@ -451,7 +451,7 @@ def reassign(work: ControllerOperations, source: int, request: AlterPartitionRea
     for name, replicas in request.partitions:
         error = yield from reassignment.asked(work, name, replicas)
         answers.append(_result(name, error))
-    response = AlterPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, tuple(answers))
+    response = AlterPartitionReassignmentsResponse(request.correlation_id, KafkaError.NONE, tuple(answers))
     work.effects.send(source, response)
 
 
@@ -483,7 +483,7 @@ def process_alter_partition(work: ControllerOperations, source: int, request: Al
     context = work.context
     epochs = {broker: known.epoch for broker, known in context.brokers.items()}
     if epochs.get(request.broker) != request.broker_epoch:
-        rejected = AlterPartitionsResponse(request.correlation, KafkaError.STALE_BROKER_EPOCH, ())
+        rejected = AlterPartitionsResponse(request.correlation_id, KafkaError.STALE_BROKER_EPOCH, ())
         work.effects.send(source, rejected)
         return
     live = {broker: epoch for broker, epoch in epochs.items() if context.is_live(broker)}
@@ -506,15 +506,15 @@ def process_alter_partition(work: ControllerOperations, source: int, request: Al
     if changed:
         work.update_metadata(context.reachable, changed)
     answers = tuple(_answer(work, proposal, errors[proposal.partition]) for proposal in request.partitions)
-    work.effects.send(source, AlterPartitionsResponse(request.correlation, KafkaError.NONE, answers))
+    work.effects.send(source, AlterPartitionsResponse(request.correlation_id, KafkaError.NONE, answers))
 
 
 def _answer(work: ControllerOperations, proposal: AlterPartitionRequest, error: KafkaError) -> AlterPartitionResponse:
     state = work.context.partitions.get(proposal.partition)
     if state is None or error:
-        return AlterPartitionResponse(proposal.partition, error, proposal.leader_epoch, (), -1, proposal.correlation)
+        return AlterPartitionResponse(proposal.partition, error, proposal.leader_epoch, (), -1, proposal.correlation_id)
     return AlterPartitionResponse(
-        proposal.partition, error, state.leader_epoch, state.isr, state.partition_epoch, proposal.correlation
+        proposal.partition, error, state.leader_epoch, state.isr, state.partition_epoch, proposal.correlation_id
     )
 
 
@@ -664,11 +664,11 @@ class KafkaController:
         """Reject a request because this broker is not the controller (any more)."""
         if name == "alter_partition":
             source, request = arguments
-            not_altered = AlterPartitionsResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
+            not_altered = AlterPartitionsResponse(request.correlation_id, KafkaError.NOT_CONTROLLER, ())
             self.work.effects.send(source, not_altered)
         elif name == "controlled_shutdown":
             source, request = arguments
-            not_shut_down = ControlledShutdownResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
+            not_shut_down = ControlledShutdownResponse(request.correlation_id, KafkaError.NOT_CONTROLLER, ())
             self.work.effects.send(source, not_shut_down)
         elif name in ("elect_leaders", "reassign"):
             refuse(self.work, *arguments)

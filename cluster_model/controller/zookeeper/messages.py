@@ -16,7 +16,7 @@ class LeaderAndIsrRequest(NamedTuple):
     ``broker_epoch`` is that of the addressed registration, -1 before KIP-380 (2.2).
     """
 
-    correlation: int
+    correlation_id: int
     controller: int
     controller_epoch: int
     broker_epoch: int
@@ -26,7 +26,7 @@ class LeaderAndIsrRequest(NamedTuple):
 class LeaderAndIsrResponse(NamedTuple):
     """Response to LeaderAndIsr: ``error`` of the whole request, else (partition, error) of rejected partitions."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partitions: tuple[tuple[str, int], ...]
 
@@ -34,7 +34,7 @@ class LeaderAndIsrResponse(NamedTuple):
 class UpdateMetadataRequest(NamedTuple):
     """Update of a metadata cache: partition states, and the live brokers with their epochs and racks."""
 
-    correlation: int
+    correlation_id: int
     controller: int
     controller_epoch: int
     broker_epoch: int
@@ -47,7 +47,7 @@ class UpdateMetadataRequest(NamedTuple):
 class UpdateMetadataResponse(NamedTuple):
     """Response to UpdateMetadata, which succeeds or fails as a whole."""
 
-    correlation: int
+    correlation_id: int
     error: int
 
 
@@ -62,7 +62,7 @@ class StoppedReplica(NamedTuple):
 class StopReplicaRequest(NamedTuple):
     """Stops fetching of replicas, and deletes some of them."""
 
-    correlation: int
+    correlation_id: int
     controller: int
     controller_epoch: int
     broker_epoch: int
@@ -72,7 +72,7 @@ class StopReplicaRequest(NamedTuple):
 class StopReplicaResponse(NamedTuple):
     """Response to StopReplica: ``error`` rejects the whole request, else (partition, error) of every partition."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partitions: tuple[tuple[str, int], ...]
 
@@ -85,7 +85,7 @@ ControlResponse = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaRes
 class ControlledShutdownRequest(NamedTuple):
     """Announces the shutdown of a broker, and requests that its leaderships are moved."""
 
-    correlation: int
+    correlation_id: int
     broker: int
     broker_epoch: int
 
@@ -93,7 +93,7 @@ class ControlledShutdownRequest(NamedTuple):
 class ControlledShutdownResponse(NamedTuple):
     """Response to a controlled shutdown; ``remaining`` are the partitions that the broker still leads."""
 
-    correlation: int
+    correlation_id: int
     error: int
     remaining: tuple[str, ...]
 
@@ -101,7 +101,7 @@ class ControlledShutdownResponse(NamedTuple):
 class AlterPartitionsRequest(NamedTuple):
     """All ISR changes that the leaders on one broker propose (KIP-497); one such request in flight per broker."""
 
-    correlation: int
+    correlation_id: int
     broker: int
     broker_epoch: int
     partitions: tuple[AlterPartitionRequest, ...]
@@ -110,6 +110,6 @@ class AlterPartitionsRequest(NamedTuple):
 class AlterPartitionsResponse(NamedTuple):
     """Results of proposed ISR changes; ``error`` rejects the whole request."""
 
-    correlation: int
+    correlation_id: int
     error: int
     partitions: tuple[AlterPartitionResponse, ...]

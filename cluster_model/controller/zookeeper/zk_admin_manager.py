@@ -20,7 +20,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     config_path,
     topic_path,
 )
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.admin_messages import (
     DEFAULT,
     LEGAL_NAMES,
@@ -97,31 +97,33 @@ class ZkAdminManager:
                 created.append(
                     (yield from self._create(topic, brokers, random_values, commits=not request.validate_only))
                 )
-            self._hands.do(self._answer, source, request, CreateTopicsResponse(request.correlation, tuple(created)))
+            self._hands.do(self._answer, source, request, CreateTopicsResponse(request.correlation_id, tuple(created)))
         elif isinstance(request, DeleteTopicsRequest):
             deleted: list[AdminError] = []
             for name in request.topics:
                 done = yield from self._delete(name)
                 deleted.append(done)
-            self._hands.do(self._answer, source, request, DeleteTopicsResponse(request.correlation, tuple(deleted)))
+            self._hands.do(self._answer, source, request, DeleteTopicsResponse(request.correlation_id, tuple(deleted)))
         elif isinstance(request, CreatePartitionsRequest):
             grown: list[AdminError] = []
             for more in request.topics:
                 done = yield from self._grow(more, brokers, commits=not request.validate_only)
                 grown.append(done)
-            self._hands.do(self._answer, source, request, CreatePartitionsResponse(request.correlation, tuple(grown)))
+            self._hands.do(
+                self._answer, source, request, CreatePartitionsResponse(request.correlation_id, tuple(grown))
+            )
         elif isinstance(request, IncrementalAlterConfigsRequest):
             changed: list[AdminError] = []
             for resource in request.resources:
                 done = yield from self._alter(resource, commits=not request.validate_only)
                 changed.append(done)
-            self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation, tuple(changed)))
+            self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation_id, tuple(changed)))
         elif isinstance(request, DescribeConfigsRequest):
             found: list[tuple[str, Config]] = []
             for topic_name in request.topics:
                 (node,) = yield (kafka_zk_client.get(config_path(topic_name)),)
                 found.append((topic_name, node.data if node.ok else ()))
-            self._hands.send(source, DescribeConfigsResponse(request.correlation, tuple(found)))
+            self._hands.send(source, DescribeConfigsResponse(request.correlation_id, tuple(found)))
 
     def task(self, source: int, request: Any, draw: Callable[[str, int], RandomPlacement]) -> tuple[Any, ...]:
         """Return the task for :meth:`begin`: everything besides ZooKeeper that the response depends on."""
@@ -339,7 +341,7 @@ class DelayedTopicOperations:
         """``states`` returns the broker's metadata cache."""
         self._port = port
         self._states = states
-        self._alarm = Alarm(port, DELAYED)
+        self._alarm = DeadlineTimer(port, DELAYED)
         self._waiting: list[DelayedReply] = []
 
     def answer(self, source: int, request: Any, response: Any) -> None:
@@ -349,7 +351,7 @@ class DelayedTopicOperations:
             return
         deadline = self._port.now + request.timeout_us
         self._waiting.append(DelayedReply(source, request, response, deadline))
-        self._alarm.want(deadline)
+        self._alarm.arm(deadline)
         self.check()
 
     def check(self) -> None:
@@ -369,12 +371,12 @@ class DelayedTopicOperations:
             ]
             self._port.send(delayed.source, delayed.response._replace(topics=tuple(results)))
 
-    def rang(self) -> None:
+    def on_timer(self) -> None:
         """Handle the timer: time out responses that have waited too long."""
-        if self._alarm.rang():
+        if self._alarm.take_expired():
             self.check()
             if self._waiting:
-                self._alarm.want(min(delayed.deadline for delayed in self._waiting))
+                self._alarm.arm(min(delayed.deadline for delayed in self._waiting))
 
     def stopped(self) -> None:
         """The process died."""

@@ -39,7 +39,7 @@ from cluster_model.coordinators.group.group_metadata import GroupRecord, GroupSt
 from cluster_model.coordinators.group.group_metadata import encode as encode_classic
 from cluster_model.coordinators.group.group_metadata_manager import GroupMetadataManager
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event, GroupRebalanced
 from cluster_model.protocol.group_messages import (
@@ -141,7 +141,7 @@ class ConsumerGroups:
         self._serial = 0
         self._deletions = 0
         self._known = TopicsImage(UNSEEN, {})
-        self._alarm = Alarm(port, WAKE)
+        self._alarm = DeadlineTimer(port, WAKE)
         self.handlers: Handlers = {
             ConsumerGroupHeartbeatRequest: self.heartbeat,
             ConsumerGroupDescribeRequest: self._describe,
@@ -153,7 +153,7 @@ class ConsumerGroups:
         """Handle ConsumerGroupHeartbeat."""
         error = self._request_error(request)
         if error:
-            self._port.send(source, ConsumerGroupHeartbeatResponse(request.correlation, error))
+            self._port.send(source, ConsumerGroupHeartbeatResponse(request.correlation_id, error))
             return
         group = self.groups.get(request.group_id) or self._new(request.group_id)
         result = self._rules.heartbeat(group, source, request, self._topics())
@@ -273,7 +273,7 @@ class ConsumerGroups:
     def _answer(self, waiting: _Waiting, error: KafkaError) -> None:
         response = waiting.response
         if error:
-            response = ConsumerGroupHeartbeatResponse(response.correlation, error)
+            response = ConsumerGroupHeartbeatResponse(response.correlation_id, error)
         self._port.send(waiting.source, response)
 
     # -- time -------------------------------------------------------------------------------------------------------
@@ -283,13 +283,13 @@ class ConsumerGroups:
         times += [response.until for waiting in self._waiting.values() for response in waiting]
         times = [at for at in times if at >= 0]
         if times:
-            self._alarm.want(min(times))
+            self._alarm.arm(min(times))
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle the timer of sessions and response timeouts; False if the timer is another one."""
         if timer[0] != WAKE:
             return False
-        if self._alarm.rang():
+        if self._alarm.take_expired():
             self._rang()
         return True
 
@@ -352,7 +352,7 @@ class ConsumerGroups:
     def _describe(self, source: int, request: ConsumerGroupDescribeRequest) -> None:
         """Handle ConsumerGroupDescribe."""
         found = tuple([self._describe_one(group_id) for group_id in request.groups])
-        self._port.send(source, ConsumerGroupDescribeResponse(request.correlation, found))
+        self._port.send(source, ConsumerGroupDescribeResponse(request.correlation_id, found))
 
     def _describe_one(self, group_id: str) -> DescribedConsumerGroup:
         error = self._registry.status(group_id) if self._config.enabled else KafkaError.UNSUPPORTED_VERSION

@@ -31,7 +31,7 @@ from cluster_model.coordinators.group.offset_commits import (
     to_commit,
 )
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.kernel.rng import RandomStream, uuid
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from cluster_model.protocol.config_defaults import EffectiveConfig
@@ -84,7 +84,7 @@ class _PendingCreation(NamedTuple):
     """A CreateTopics request in flight, and its deadline."""
 
     controller: int
-    correlation: int
+    correlation_id: int
     until: int
 
 
@@ -139,7 +139,7 @@ class AutoTopicCreationManager:
 
     def answered(self, _source: int, response: CreateTopicsResponse) -> None:
         """Handle a response; created or not, the topic can be requested again, as with too few brokers (KIP-115)."""
-        self._drop(lambda pending: pending.correlation == response.correlation)
+        self._drop(lambda pending: pending.correlation_id == response.correlation_id)
 
     def on_disconnect(self, peer: int) -> None:
         """The connection to ``peer`` broke: requests in flight to it are lost."""
@@ -224,11 +224,11 @@ def find(
     """
     topic = TOPIC_OF.get(request.key_type)
     if topic is None:
-        return FindCoordinatorResponse(request.correlation, KafkaError.INVALID_REQUEST, NO_LEADER)
+        return FindCoordinatorResponse(request.correlation_id, KafkaError.INVALID_REQUEST, NO_LEADER)
     state = states.get(f"{topic}-{coordinator_partition(request.key, partitions[topic])}")
     if state is None or state.leader == NO_LEADER or state.leader not in live:
-        return FindCoordinatorResponse(request.correlation, KafkaError.COORDINATOR_NOT_AVAILABLE, NO_LEADER)
-    return FindCoordinatorResponse(request.correlation, KafkaError.NONE, state.leader)
+        return FindCoordinatorResponse(request.correlation_id, KafkaError.COORDINATOR_NOT_AVAILABLE, NO_LEADER)
+    return FindCoordinatorResponse(request.correlation_id, KafkaError.NONE, state.leader)
 
 
 EXPIRY: Final = "group expiry"
@@ -296,7 +296,7 @@ class GroupCoordinator:
         """Holds back a transaction's first commit until the transaction is verified (KIP-890)."""
         self._since = 0
         """Time at which the process registered."""
-        self._expiry = Alarm(port, EXPIRY)
+        self._expiry = DeadlineTimer(port, EXPIRY)
         self.handlers: Handlers = {
             FindCoordinatorRequest: self._find,
             CreateTopicsResponse: maker.answered,
@@ -338,7 +338,9 @@ class GroupCoordinator:
         if not error and self.consumer_groups.has_members(request.group_id):
             error = KafkaError.INCONSISTENT_GROUP_PROTOCOL
         if error:
-            self._port.send(source, join_error(ResponseTarget(source, request.correlation), request.member_id, error))
+            self._port.send(
+                source, join_error(ResponseTarget(source, request.correlation_id), request.member_id, error)
+            )
             return
         self.consumer_groups.remove(request.group_id)
         group = group or self._create(request.group_id)
@@ -357,7 +359,7 @@ class GroupCoordinator:
         group = self.registry.groups.get(request.group_id)
         if error or group is None:
             error = error or KafkaError.UNKNOWN_MEMBER_ID
-            self._port.send(source, SyncGroupResponse(request.correlation, error))
+            self._port.send(source, SyncGroupResponse(request.correlation_id, error))
             return
         self.members.sync(group, self._port.now, source, request)
         self.registry.run_effects(group)
@@ -372,7 +374,7 @@ class GroupCoordinator:
         elif not error and group is not None:
             error = self.members.heartbeat(group, self._port.now, request)
             self.registry.run_effects(group)
-        self._port.send(source, HeartbeatResponse(request.correlation, error))
+        self._port.send(source, HeartbeatResponse(request.correlation_id, error))
 
     def _leave(self, source: int, request: LeaveGroupRequest) -> None:
         instances = [member.group_instance_id for member in request.members]
@@ -381,7 +383,7 @@ class GroupCoordinator:
             error = UNSUPPORTED
         group = self.registry.groups.get(request.group_id)
         if error:
-            self._port.send(source, LeaveGroupResponse(request.correlation, error))
+            self._port.send(source, LeaveGroupResponse(request.correlation_id, error))
             return
         outcomes: list[int] = []
         for leaving in request.members:
@@ -391,7 +393,7 @@ class GroupCoordinator:
             outcomes.append(outcome)
         if group is not None:
             self.registry.run_effects(group)
-        self._port.send(source, LeaveGroupResponse(request.correlation, NONE, tuple(outcomes)))
+        self._port.send(source, LeaveGroupResponse(request.correlation_id, NONE, tuple(outcomes)))
 
     # -- offsets ----------------------------------------------------------------------------------------------------
 
@@ -414,11 +416,11 @@ class GroupCoordinator:
             offsets = to_commit(request, results, now, self._profile, self._config)
             self.registry.run_effects(group)
             if offsets:
-                self.registry.commit(group, ResponseTarget(source, request.correlation), results, offsets)
+                self.registry.commit(group, ResponseTarget(source, request.correlation_id), results, offsets)
                 return
         else:
             results = tuple([(partition, earlier or error) for partition, earlier in results])
-        self._port.send(source, OffsetCommitResponse(request.correlation, results))
+        self._port.send(source, OffsetCommitResponse(request.correlation_id, results))
 
     def _commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True) if self._profile.transactions else UNSUPPORTED
@@ -440,10 +442,12 @@ class GroupCoordinator:
             offsets = to_commit(request, results, self._port.now, self._profile, self._config)
             if not error and offsets:
                 transaction = (request.producer_id, request.producer_epoch)
-                self.registry.commit(group, ResponseTarget(source, request.correlation), results, offsets, transaction)
+                self.registry.commit(
+                    group, ResponseTarget(source, request.correlation_id), results, offsets, transaction
+                )
                 return
         results = tuple([(partition, earlier or error) for partition, earlier in results])
-        self._port.send(source, TxnOffsetCommitResponse(request.correlation, results))
+        self._port.send(source, TxnOffsetCommitResponse(request.correlation_id, results))
 
     def _fetch(self, source: int, request: OffsetFetchRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
@@ -451,7 +455,7 @@ class GroupCoordinator:
         error = error or self.consumer_groups.may_fetch(request)
         stable = request.require_stable and self._profile.stable_offsets
         answers = () if error else fetched(group, request, stable=stable)
-        self._port.send(source, OffsetFetchResponse(request.correlation, error, answers))
+        self._port.send(source, OffsetFetchResponse(request.correlation_id, error, answers))
 
     # -- administration ---------------------------------------------------------------------------------------------
 
@@ -463,7 +467,7 @@ class GroupCoordinator:
                 found.append(DescribedGroup(group_id, error, ""))
             else:
                 found.append(self.described(group_id, classic=request.classic))
-        self._port.send(source, DescribeGroupsResponse(request.correlation, tuple(found)))
+        self._port.send(source, DescribeGroupsResponse(request.correlation_id, tuple(found)))
 
     def described(self, group_id: str, *, classic: bool = False) -> DescribedGroup:
         """Describe a group of either protocol; an unknown group is Dead."""
@@ -478,11 +482,11 @@ class GroupCoordinator:
             group for group in self.registry.groups.values() if group.group_id not in self.consumer_groups.groups
         ]
         found = asked((*listed(classic), *self.consumer_groups.listed()), request)
-        self._port.send(source, ListGroupsResponse(request.correlation, error, found))
+        self._port.send(source, ListGroupsResponse(request.correlation_id, error, found))
 
     def _delete(self, source: int, request: DeleteGroupsRequest) -> None:
         outcomes = tuple([(group_id, self._delete_one(group_id)) for group_id in request.groups])
-        self._port.send(source, DeleteGroupsResponse(request.correlation, outcomes))
+        self._port.send(source, DeleteGroupsResponse(request.correlation_id, outcomes))
 
     def _delete_one(self, group_id: str) -> KafkaError:
         error = self.registry.status(group_id, nameless=True) if self._profile.delete_groups else UNSUPPORTED
@@ -510,7 +514,7 @@ class GroupCoordinator:
             error, results = deletable(group, request.partitions, self._hosted.states)
             results = self.consumer_groups.check_deletable(request.group_id, results)
             self.registry.clean(group, group.offsets.remove([name for name, failure in results if not failure]))
-        self._port.send(source, OffsetDeleteResponse(request.correlation, error, results))
+        self._port.send(source, OffsetDeleteResponse(request.correlation_id, error, results))
 
     # -- coordinator lifecycle ---------------------------------------------------------------------------------------
 
@@ -528,7 +532,7 @@ class GroupCoordinator:
     def on_timer(self, timer: Payload) -> bool:
         """Handle the timer of a group deadline, of a loaded partition, or of offset expiry."""
         if timer[0] == WAKE:
-            self.registry.rang()
+            self.registry.on_timer()
         elif timer[0] == LOADED:
             self.registry.read(timer[1], timer[2])
             if self.registry.groups or self.consumer_groups.groups:
@@ -543,10 +547,10 @@ class GroupCoordinator:
         """Schedule the next run of the periodic offset expiry; without groups it would find nothing."""
         period = self._config.retention_check_us
         runs = (self._port.now - self._since) // period + 1
-        self._expiry.want(self._since + runs * period)
+        self._expiry.arm(self._since + runs * period)
 
     def _expire(self) -> None:
-        if not self._expiry.rang():
+        if not self._expiry.take_expired():
             return
         for group in list(self.registry.groups.values()):
             old = self.consumer_groups.expired(group.group_id, self._port.now, self._config.retention_us)

@@ -69,7 +69,7 @@ class ResponseTarget(NamedTuple):
     """Target of a response: the node, and the correlation of its request."""
 
     source: int
-    correlation: int
+    correlation_id: int
 
 
 class JoinMetadata(NamedTuple):

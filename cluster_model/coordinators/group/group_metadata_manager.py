@@ -32,7 +32,7 @@ from cluster_model.coordinators.group.group_metadata import (
 from cluster_model.coordinators.group.group_metadata import Offsets as GroupOffsets
 from cluster_model.coordinators.group.membership import RebalanceRules, join_error
 from cluster_model.coordinators.group.offset_commits import commit_error, store_error
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import OffsetCommitResponse, SyncGroupResponse, TxnOffsetCommitResponse
@@ -166,7 +166,7 @@ class GroupMetadataManager:
         self._serial = 0
         self._free_at = 0
         """Time at which the single reading thread becomes idle."""
-        self._alarm = Alarm(port, WAKE)
+        self._alarm = DeadlineTimer(port, WAKE)
         self.on_modern: Callable[[list[ConsumerGroupRecord]], object] = len
         """Receives the records of the consumer protocol (KIP-848) in a partition that was read."""
 
@@ -200,7 +200,7 @@ class GroupMetadataManager:
             else:
                 self._store(group, effect)
         if group.wakes >= 0:
-            self._alarm.want(group.wakes)
+            self._alarm.arm(group.wakes)
             group.wakes = NEVER
 
     def _store(self, group: GroupMetadata, effect: AppendEffect) -> None:
@@ -262,17 +262,17 @@ class GroupMetadataManager:
                 group.offsets.failed_in_transaction(wait.producer_id, wait.offsets)
             elif group is not None:
                 group.offsets.appended_in_transaction(wait.producer_id, wait.offsets, base)
-            self._port.send(wait.caller.source, TxnOffsetCommitResponse(wait.caller.correlation, verdicts))
+            self._port.send(wait.caller.source, TxnOffsetCommitResponse(wait.caller.correlation_id, verdicts))
             return
         if group is not None and error:
             group.offsets.failed(wait.offsets)
         elif group is not None:
             group.offsets.appended(wait.offsets, base)
-        self._port.send(wait.caller.source, OffsetCommitResponse(wait.caller.correlation, verdicts))
+        self._port.send(wait.caller.source, OffsetCommitResponse(wait.caller.correlation_id, verdicts))
 
-    def rang(self) -> None:
+    def on_timer(self) -> None:
         """Handle the timer of group deadlines."""
-        if self._alarm.rang():
+        if self._alarm.take_expired():
             for group in list(self.groups.values()):
                 self._rebalancing.expire(group, self._port.now)
                 self.run_effects(group)
@@ -391,6 +391,6 @@ def _dismiss(group: GroupMetadata) -> None:
         if member.joining is not None and group.state is GroupState.PREPARING:
             group.answer(member.joining, join_error(member.joining, member.member_id, error))
         if member.syncing is not None:
-            group.answer(member.syncing, SyncGroupResponse(member.syncing.correlation, error))
+            group.answer(member.syncing, SyncGroupResponse(member.syncing.correlation_id, error))
     group.effects = [effect for effect in group.effects if isinstance(effect, ResponseEffect)]
     group.wakes = NEVER

@@ -45,7 +45,7 @@ CAN_REBALANCE: Final = (GroupState.STABLE, GroupState.COMPLETING, GroupState.EMP
 
 def join_error(caller: ResponseTarget, member_id: str, error: KafkaError) -> JoinGroupResponse:
     """Return the response to a failed join."""
-    return JoinGroupResponse(caller.correlation, error, -1, "", "", member_id)
+    return JoinGroupResponse(caller.correlation_id, error, -1, "", "", member_id)
 
 
 class RebalanceRules:
@@ -149,7 +149,7 @@ class RebalanceRules:
         """Respond to a join with the generation."""
         roll = group.member_list() if leads else ()
         message = JoinGroupResponse(
-            caller.correlation, 0, group.generation, group.protocol, leader or group.leader, member_id, roll, skip
+            caller.correlation_id, 0, group.generation, group.protocol, leader or group.leader, member_id, roll, skip
         )
         group.answer(caller, message)
 
@@ -172,7 +172,7 @@ class RebalanceRules:
         caller, member.syncing = member.syncing, None
         if caller is not None:
             assignment = NOTHING if error else member.assignment
-            group.answer(caller, SyncGroupResponse(caller.correlation, error, assignment))
+            group.answer(caller, SyncGroupResponse(caller.correlation_id, error, assignment))
             group.stay_alive(member, now)
 
     def synced(self, group: GroupMetadata, member_id: str) -> None:
@@ -332,7 +332,7 @@ class MembershipRules:
 
     def join(self, group: GroupMetadata, now: int, source: int, request: JoinGroupRequest) -> None:
         """Handle JoinGroup; the session timeout is already checked."""
-        caller = ResponseTarget(source, request.correlation)
+        caller = ResponseTarget(source, request.correlation_id)
         if not self.accepts(group, request.member_id):
             group.remove(request.member_id)
             group.answer(caller, join_error(caller, "", KafkaError.GROUP_MAX_SIZE_REACHED))
@@ -420,17 +420,17 @@ class MembershipRules:
             group.answer(joining, join_error(joining, member_id, fenced))
         syncing, member.syncing = member.syncing, None
         if syncing is not None:
-            group.answer(syncing, SyncGroupResponse(syncing.correlation, fenced))
+            group.answer(syncing, SyncGroupResponse(syncing.correlation_id, fenced))
         return member
 
     # -- syncs, heartbeats, leaving-------------------------------------------------------------------------------------
 
     def sync(self, group: GroupMetadata, now: int, source: int, request: SyncGroupRequest) -> None:
         """Handle SyncGroup: respond, or delay the response until the leader's assignment is stored."""
-        caller = ResponseTarget(source, request.correlation)
+        caller = ResponseTarget(source, request.correlation_id)
         error = self._sync_error(group, request)
         if error:
-            group.answer(caller, SyncGroupResponse(caller.correlation, error))
+            group.answer(caller, SyncGroupResponse(caller.correlation_id, error))
             return
         member = group.members[request.member_id]
         member.syncing = caller

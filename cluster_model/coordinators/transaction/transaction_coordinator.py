@@ -29,7 +29,7 @@ from cluster_model.coordinators.transaction.transaction_verification import LIVE
 from cluster_model.coordinators.transaction.transaction_verification import Write as Checked
 from cluster_model.coordinators.transaction.txn_markers import AGAIN, MarkerSender, MarkerWriter
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
@@ -142,7 +142,7 @@ class TransactionDescriptions:
                 for known in self._registry.ids.values()
                 if not producer_ids or known.value.producer_id in producer_ids
             ])  # fmt: skip
-        self._port.send(source, ListTransactionsResponse(request.correlation, error, self._port.node_id, found))
+        self._port.send(source, ListTransactionsResponse(request.correlation_id, error, self._port.node_id, found))
 
     def _describe(self, source: int, request: DescribeTransactionsRequest) -> None:
         error = KafkaError.UNSUPPORTED_VERSION
@@ -151,7 +151,7 @@ class TransactionDescriptions:
             error = self._registry.status(request.transactional_id)
         if not error and metadata is None:
             error = KafkaError.TRANSACTIONAL_ID_NOT_FOUND
-        answer = DescribeTransactionsResponse(request.correlation, error, request.transactional_id)
+        answer = DescribeTransactionsResponse(request.correlation_id, error, request.transactional_id)
         if not error and metadata is not None:
             value = metadata.value
             answer = answer._replace(
@@ -170,7 +170,7 @@ class TransactionDescriptions:
         if not self._profile.describe_producers:
             error, found = KafkaError.UNSUPPORTED_VERSION, ()
         producers = tuple([ActiveProducer(*entry) for entry in found])
-        self._port.send(source, DescribeProducersResponse(request.correlation, error, partition, producers))
+        self._port.send(source, DescribeProducersResponse(request.correlation_id, error, partition, producers))
 
 
 TIMEOUTS: Final = "transaction timeouts"
@@ -242,8 +242,8 @@ class TransactionCoordinator:
         marking.failed = self.sender.on_disconnect
         self._since = 0
         """Time at which the process registered."""
-        self._timeouts = Alarm(port, TIMEOUTS)
-        self._expiry = Alarm(port, EXPIRY)
+        self._timeouts = DeadlineTimer(port, TIMEOUTS)
+        self._expiry = DeadlineTimer(port, EXPIRY)
         self.handlers: Handlers = {
             InitProducerIdRequest: self._init,
             AddPartitionsToTxnRequest: self._add_partitions,
@@ -278,7 +278,7 @@ class TransactionCoordinator:
         if not error:
             error = self._initialize(source, request, transactional_id)
         if error:
-            self._port.send(source, InitProducerIdResponse(request.correlation, error, NO_ID, NO_EPOCH))
+            self._port.send(source, InitProducerIdResponse(request.correlation_id, error, NO_ID, NO_EPOCH))
 
     def _initialize(self, source: int, request: InitProducerIdRequest, transactional_id: str) -> KafkaError:
         """Initialise a producer (``prepareInitProducerIdTransit``); NONE: the response is sent later."""
@@ -299,7 +299,7 @@ class TransactionCoordinator:
         if metadata.state in PREPARED:
             return KafkaError.CONCURRENT_TRANSACTIONS
         if metadata.state is TxnState.ONGOING:
-            self._abort_for(metadata, WritePurpose("fence", source, request.correlation))
+            self._abort_for(metadata, WritePurpose("fence", source, request.correlation_id))
             return NONE
         transit: TransitMetadata | None
         if metadata.exhausted:
@@ -311,7 +311,7 @@ class TransactionCoordinator:
             transit = metadata.prepare_epoch(request.timeout_us, request.producer_epoch if expected else NO_EPOCH, now)
         if transit is None:
             return KafkaError.PRODUCER_FENCED
-        self.registry.write(metadata, transit, WritePurpose("init", source, request.correlation))
+        self.registry.write(metadata, transit, WritePurpose("init", source, request.correlation_id))
         return NONE
 
     def _abort_for(self, metadata: TransactionMetadata, after: WritePurpose) -> None:
@@ -332,13 +332,13 @@ class TransactionCoordinator:
         elif not error and any(partition not in self._hosted.states for partition in request.partitions):
             error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
         elif not error:
-            after = WritePurpose("add", source, request.correlation)
+            after = WritePurpose("add", source, request.correlation_id)
             if self._add(
                 request.transactional_id, request.producer_id, request.producer_epoch, request.partitions, after
             ):
                 return
             error = self._add_error(request.transactional_id, request.producer_id, request.producer_epoch)
-        self._added(source, AddPartitionsToTxnResponse(request.correlation, error, missing))
+        self._added(source, AddPartitionsToTxnResponse(request.correlation_id, error, missing))
 
     def _added(self, source: int, response: AddPartitionsToTxnResponse) -> None:
         if source == self._port.node_id:
@@ -371,11 +371,11 @@ class TransactionCoordinator:
         if not error:
             # The topic's existence is not checked: it is created when the group's coordinator is looked up.
             partition = f"{OFFSETS}-{coordinator_partition(request.group_id, self._partitions[OFFSETS])}"
-            after = WritePurpose("offsets", source, request.correlation)
+            after = WritePurpose("offsets", source, request.correlation_id)
             if self._add(request.transactional_id, request.producer_id, request.producer_epoch, (partition,), after):
                 return
             error = self._add_error(request.transactional_id, request.producer_id, request.producer_epoch)
-        self._port.send(source, AddOffsetsToTxnResponse(request.correlation, error))
+        self._port.send(source, AddOffsetsToTxnResponse(request.correlation_id, error))
 
     # -- end of a transaction ------------------------------------------------------------------------------------------
 
@@ -394,16 +394,16 @@ class TransactionCoordinator:
                 transit = metadata.prepare_end(
                     committed=request.committed, now=self._port.wall_now, bumps=bumps, next_id=next_id
                 )
-                after = WritePurpose("end", source, request.correlation, FIRST_BUMPING if bumps else 0)
+                after = WritePurpose("end", source, request.correlation_id, FIRST_BUMPING if bumps else 0)
                 self.registry.write(metadata, transit, after)
                 return
             if not error and bumps:
                 value = metadata.value
                 self._port.send(
-                    source, EndTxnResponse(request.correlation, NONE, value.producer_id, value.producer_epoch)
+                    source, EndTxnResponse(request.correlation_id, NONE, value.producer_id, value.producer_epoch)
                 )
                 return
-        self._port.send(source, EndTxnResponse(request.correlation, error))
+        self._port.send(source, EndTxnResponse(request.correlation_id, error))
 
     def _written(self, write: PendingTransition, error: KafkaError, metadata: TransactionMetadata | None) -> None:
         """Handle the result of a write of a state change."""
@@ -417,19 +417,19 @@ class TransactionCoordinator:
 
     def _respond(self, value: TxnValue, error: KafkaError, after: WritePurpose) -> None:
         """Respond to the request that caused a state change."""
-        kind, source, correlation, version = after
+        kind, source, correlation_id, version = after
         if kind == "init":
             found = (NO_ID, NO_EPOCH) if error else (value.producer_id, value.producer_epoch)
-            self._port.send(source, InitProducerIdResponse(correlation, error, *found))
+            self._port.send(source, InitProducerIdResponse(correlation_id, error, *found))
         elif kind == "fence":
             response_error = error or KafkaError.CONCURRENT_TRANSACTIONS
-            self._port.send(source, InitProducerIdResponse(correlation, response_error, NO_ID, NO_EPOCH))
+            self._port.send(source, InitProducerIdResponse(correlation_id, response_error, NO_ID, NO_EPOCH))
         elif kind == "add":
-            self._added(source, AddPartitionsToTxnResponse(correlation, error))
+            self._added(source, AddPartitionsToTxnResponse(correlation_id, error))
         elif kind == "offsets":
-            self._port.send(source, AddOffsetsToTxnResponse(correlation, error))
+            self._port.send(source, AddOffsetsToTxnResponse(correlation_id, error))
         elif kind == "end":
-            self._port.send(source, _ended(correlation, error, value, version))
+            self._port.send(source, _ended(correlation_id, error, value, version))
 
     def _mark(self, metadata: TransactionMetadata) -> None:
         """Send the markers of a decided transaction to every partition; no request waits for them."""
@@ -468,9 +468,9 @@ class TransactionCoordinator:
         self._timeouts.forget()
         self._expiry.forget()
 
-    def _schedule(self, alarm: Alarm, period: int) -> None:
+    def _schedule(self, alarm: DeadlineTimer, period: int) -> None:
         """Schedule the next run of a periodic check; it is not scheduled when there is nothing to check."""
-        alarm.want(self._since + ((self._port.now - self._since) // period + 1) * period)
+        alarm.arm(self._since + ((self._port.now - self._since) // period + 1) * period)
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle a timer: a loaded partition, a retry, or a periodic check."""
@@ -479,9 +479,9 @@ class TransactionCoordinator:
         elif timer[0] == RETRY:
             self.registry.retry(timer[1])
         elif timer[0] == AGAIN:
-            self.sender.rang()
+            self.sender.on_timer()
         elif timer[0] == LIVENESS:
-            self.verifier.rang()
+            self.verifier.on_timer()
         elif timer[0] == TIMEOUTS:
             self._abort_timed_out()
         elif timer[0] == EXPIRY:
@@ -499,7 +499,7 @@ class TransactionCoordinator:
                 self._mark(metadata)
 
     def _abort_timed_out(self) -> None:
-        if not self._timeouts.rang():
+        if not self._timeouts.take_expired():
             return
         for metadata in list(self.registry.ids.values()):
             if metadata.timed_out(self._port.wall_now):
@@ -508,7 +508,7 @@ class TransactionCoordinator:
             self._schedule(self._timeouts, self._config.abort_check_us)
 
     def _expire(self) -> None:
-        if not self._expiry.rang():
+        if not self._expiry.take_expired():
             return
         ids = self.registry.ids.values()
         self.registry.remove([known for known in ids if known.expired(self._port.wall_now, self._config.expiration_us)])
@@ -557,12 +557,12 @@ class TransactionCoordinator:
         self._expiry.load(expiry)
 
 
-def _ended(correlation: int, error: KafkaError, value: TxnValue, version: int) -> EndTxnResponse:
+def _ended(correlation_id: int, error: KafkaError, value: TxnValue, version: int) -> EndTxnResponse:
     if error or version < FIRST_BUMPING:
-        return EndTxnResponse(correlation, error)
+        return EndTxnResponse(correlation_id, error)
     if value.next_producer_id != NO_ID:
-        return EndTxnResponse(correlation, error, value.next_producer_id, 0)
-    return EndTxnResponse(correlation, error, value.producer_id, value.producer_epoch)
+        return EndTxnResponse(correlation_id, error, value.next_producer_id, 0)
+    return EndTxnResponse(correlation_id, error, value.producer_id, value.producer_epoch)
 
 
 def _index(partition: str) -> int:

@@ -356,7 +356,7 @@ class WritePurpose(NamedTuple):
 
     kind: str
     source: int = -1
-    correlation: int = 0
+    correlation_id: int = 0
     version: int = 0
 
 

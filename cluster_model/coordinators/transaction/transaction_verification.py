@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.hosted_coordinators import CoordinatorHost
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import TxnOffsetCommitRequest
 from cluster_model.protocol.messages import NO_LEADER, ProduceRequest
@@ -90,7 +90,7 @@ class TransactionVerifier:
         """(partition, producer id) → verification in progress; a marker ends it (``VerificationGuard``)."""
         self._guard = 0
         self._correlation = 0
-        self._alarm = Alarm(port, LIVENESS)
+        self._alarm = DeadlineTimer(port, LIVENESS)
 
     def verify(self, source: int, partition: str, write: Write) -> bool:
         """Verify a write unless its transaction is open in the partition; return whether the write has to wait."""
@@ -118,7 +118,7 @@ class TransactionVerifier:
         elif broker == self._port.node_id:
             self._local(question)
         else:
-            self._alarm.want(deadline)
+            self._alarm.arm(deadline)
             self._port.send(broker, question)
         return True
 
@@ -128,8 +128,8 @@ class TransactionVerifier:
 
     def answered(self, _source: int, response: AddPartitionsToTxnResponse) -> None:
         """Handle the coordinator's response."""
-        if response.correlation in self._questions:
-            self._settle(response.correlation, KafkaError(response.error))
+        if response.correlation_id in self._questions:
+            self._settle(response.correlation_id, KafkaError(response.error))
 
     def _settle(self, number: int, error: KafkaError) -> None:
         question = self._questions.pop(number)
@@ -157,9 +157,9 @@ class TransactionVerifier:
         for number in [number for number, question in self._questions.items() if question.broker == peer]:
             self._settle(number, KafkaError.NETWORK_EXCEPTION)
 
-    def rang(self) -> None:
+    def on_timer(self) -> None:
         """Time out verifications; a timeout closes the connection, and fails all requests over it."""
-        if not self._alarm.rang():
+        if not self._alarm.take_expired():
             return
         now = self._port.now
         for broker in {question.broker: None for question in self._questions.values() if question.deadline <= now}:
@@ -167,7 +167,7 @@ class TransactionVerifier:
                 self._port.abandon(broker)
             self.on_disconnect(broker)
         if self._questions:
-            self._alarm.want(min([question.deadline for question in self._questions.values()]))
+            self._alarm.arm(min([question.deadline for question in self._questions.values()]))
 
     def stopped(self) -> None:
         """The process died."""

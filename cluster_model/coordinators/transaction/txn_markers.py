@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.hosted_coordinators import CoordinatorHost
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL, NO_LEADER, ProduceRequest
 from cluster_model.protocol.records import ABORT, COMMIT
@@ -58,7 +58,7 @@ class MarkerSender:
         self.sending: dict[str, MarkersInProgress] = {}
         self._flights: dict[int, _Flight] = {}
         self._correlation = 0
-        self._alarm = Alarm(port, AGAIN)
+        self._alarm = DeadlineTimer(port, AGAIN)
 
     def begin(self, transactional_id: str, marker: TxnMarker) -> None:
         """Deliver a marker to its partitions (``addTxnMarkersToSend``)."""
@@ -97,7 +97,7 @@ class MarkerSender:
                 by_broker.setdefault(states[partition].leader, []).append(partition)
         for broker, partitions in by_broker.items():
             if broker == NO_LEADER or broker not in self._hosted.metadata.live:
-                self._alarm.want(self._port.now + RETRY_US)
+                self._alarm.arm(self._port.now + RETRY_US)
             else:
                 self._send_request(transactional_id, broker, sending.marker._replace(partitions=tuple(partitions)))
 
@@ -109,12 +109,12 @@ class MarkerSender:
         if broker == self._port.node_id:
             self._local(request)
         else:
-            self._alarm.want(deadline)
+            self._alarm.arm(deadline)
             self._port.send(broker, request)
 
     def answered(self, _source: int, response: WriteTxnMarkersResponse) -> None:
         """Handle a leader's response about its partitions (``TransactionMarkerRequestCompletionHandler``)."""
-        flight = self._flights.pop(response.correlation, None)
+        flight = self._flights.pop(response.correlation_id, None)
         if flight is None:
             return
         sending = self.sending.get(flight.id)
@@ -130,7 +130,7 @@ class MarkerSender:
             del self.sending[flight.id]
             self._done(flight.id)
         elif any(errors.values()):
-            self._alarm.want(self._port.now + RETRY_US)
+            self._alarm.arm(self._port.now + RETRY_US)
 
     def on_disconnect(self, peer: int) -> None:
         """The connection to ``peer`` broke: markers in flight are sent again, to the leaders of that time."""
@@ -138,18 +138,18 @@ class MarkerSender:
         for number in lost:
             del self._flights[number]
         if lost:
-            self._alarm.want(self._port.now + RETRY_US)
+            self._alarm.arm(self._port.now + RETRY_US)
 
-    def rang(self) -> None:
+    def on_timer(self) -> None:
         """Time out requests, and send undelivered markers again."""
-        if not self._alarm.rang():
+        if not self._alarm.take_expired():
             return
         self._time_out(self._port.now)
         for transactional_id in list(self.sending):
             self._send(transactional_id)
         remote = [flight.deadline for flight in self._flights.values() if flight.broker != self._port.node_id]
         if remote:
-            self._alarm.want(min(remote))
+            self._alarm.arm(min(remote))
 
     def _time_out(self, now: int) -> None:
         """Drop requests that timed out; a timeout closes the connection, and fails all requests over it."""
@@ -185,7 +185,7 @@ MARKER_BYTES: Final = 78
 
 class _PendingMarker(NamedTuple):
     source: int
-    correlation: int
+    correlation_id: int
     marker: TxnMarker
     verdicts: tuple[tuple[str, int], ...] = ()
 
@@ -224,7 +224,7 @@ class MarkerWriter:
         marker = request.marker
         self._number += 1
         number = self._number
-        self._pending[number] = _PendingMarker(source, request.correlation, marker)
+        self._pending[number] = _PendingMarker(source, request.correlation_id, marker)
         for partition in marker.partitions:
             token = self._next()
             self._tokens[token] = (number, partition)
@@ -247,7 +247,7 @@ class MarkerWriter:
             self.written(partition, pending.marker)
         if len(pending.verdicts) == len(pending.marker.partitions):
             del self._pending[number]
-            self._answer(pending.source, WriteTxnMarkersResponse(pending.correlation, pending.verdicts))
+            self._answer(pending.source, WriteTxnMarkersResponse(pending.correlation_id, pending.verdicts))
         return True
 
     def stopped(self) -> None:

@@ -213,4 +213,4 @@ def test_a_broker_that_has_been_told_nothing_yet_has_no_ids(known: bool) -> None
     metadata.live = {1: 0} if known else {}
     ProducerIdManager(wire, metadata).handle_init_producer_id(CLIENT, InitProducerIdRequest(5))
     (answer,) = [message for _to, message in wire.sent]
-    assert (answer.correlation, answer.error) == (5, 0 if known else E.COORDINATOR_LOAD_IN_PROGRESS)
+    assert (answer.correlation_id, answer.error) == (5, 0 if known else E.COORDINATOR_LOAD_IN_PROGRESS)

@@ -24,7 +24,7 @@ P = "t-0"
 
 def refused(rig: ProducerRig, number: int, current: tuple[int, int] | None) -> None:
     request = rig.produced()[number]
-    rig.reply(1, ProduceResponse(request.correlation, P, E.NOT_LEADER_OR_FOLLOWER, -1, -1, -1, -1, current))
+    rig.reply(1, ProduceResponse(request.correlation_id, P, E.NOT_LEADER_OR_FOLLOWER, -1, -1, -1, -1, current))
     rig.run(LATENCY)
 
 
@@ -66,7 +66,7 @@ def test_a_consumer_fetches_from_the_named_leader_without_a_pause() -> None:
         request = rig.asked(FetchRequest, 1)[-1]
         before = len(rig.asked(FetchRequest, 2))
         data = FetchData(P, 0, E.NOT_LEADER_OR_FOLLOWER, -1, -1, -1, Slice(0, 0, ()), current=current)
-        rig.reply(1, FetchResponse(request.correlation, (data,)))
+        rig.reply(1, FetchResponse(request.correlation_id, (data,)))
         rig.run(10 * MS)
         assert (len(rig.asked(FetchRequest, 1)), len(rig.asked(FetchRequest, 2)) - before) == sources
 
@@ -131,5 +131,7 @@ def test_a_broker_without_the_partition_names_its_leader_too(sent: list[tuple[in
     cluster.run(3 * SECOND)
     NodeContext(cluster.network, 2_000).send(3, ProduceRequest(77, P, 1, SECOND, "p", -1, 0, 1, 100))
     cluster.run(4 * SECOND)
-    (answer,) = [m for _at, _from, _to, m in sent if isinstance(m, ProduceResponse) and m.correlation == 77 and m.error]
+    (answer,) = [
+        m for _at, _from, _to, m in sent if isinstance(m, ProduceResponse) and m.correlation_id == 77 and m.error
+    ]
     assert (answer.error, answer.current) == (E.NOT_LEADER_OR_FOLLOWER, (1, cluster.query.epoch(P)))

@@ -326,13 +326,13 @@ def fetching(kafka: str = "1.0", *, unclean: bool = True) -> tuple[LeaderRig, Re
 def tell(rig: LeaderRig, fetcher: ReplicaFetcherThread, error: KafkaError) -> None:
     request = rig.wire.sent[-1][1]
     data = FetchData(P, request.partitions[0].offset, error, -1, -1, -1, Slice(0, 0, ()))
-    fetcher.fetched(FetchResponse(request.correlation, (data,)))
+    fetcher.fetched(FetchResponse(request.correlation_id, (data,)))
 
 
 def tell_offset(rig: LeaderRig, fetcher: ReplicaFetcherThread, offset: int) -> None:
     request = rig.wire.sent[-1][1]
     assert isinstance(request, ListOffsetsRequest)
-    fetcher.offset_listed(ListOffsetsResponse(request.correlation, P, 0, offset))
+    fetcher.offset_listed(ListOffsetsResponse(request.correlation_id, P, 0, offset))
 
 
 def test_the_questions_come_before_the_next_fetch() -> None:
@@ -362,9 +362,9 @@ def test_without_an_answer_it_fetches_again_after_a_back_off(lost: str) -> None:
         fetcher.broke()
     else:
         rig.wire.now = 30 * SECOND
-        fetcher.rang()
+        fetcher.on_timer()
     rig.wire.now += SECOND
-    fetcher.rang()
+    fetcher.on_timer()
     assert not isinstance(rig.wire.sent[-1][1], FetchRequest)
     rig.connect(fetcher)
     assert isinstance(rig.wire.sent[-1][1], FetchRequest)
@@ -374,7 +374,7 @@ def test_a_late_answer_to_a_question_that_was_given_up_is_not_heard() -> None:
     rig, fetcher = fetching()
     question = rig.wire.sent[-1][1]
     fetcher.broke()
-    fetcher.offset_listed(ListOffsetsResponse(question.correlation, P, 0, 3))
+    fetcher.offset_listed(ListOffsetsResponse(question.correlation_id, P, 0, 3))
     assert rig.replica.log.leo == 10
 
 

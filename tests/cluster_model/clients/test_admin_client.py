@@ -65,7 +65,7 @@ class Scripted:
 
     def receive(self, source: int, message: Any) -> None:
         if isinstance(message, ApiVersionsRequest):
-            self.port.send(source, ApiVersionsResponse(message.correlation))
+            self.port.send(source, ApiVersionsResponse(message.correlation_id))
             return
         self.heard.append((self.port.now, message))
         answer = self.script(self, message)
@@ -118,7 +118,7 @@ class Rig:
 
 
 def metadata(message: Any, controller: int) -> MetadataResponse:
-    return MetadataResponse(message.correlation, (STATE,), (1, 2, 3), controller)
+    return MetadataResponse(message.correlation_id, (STATE,), (1, 2, 3), controller)
 
 
 def controller_is(controller: int) -> Script:
@@ -128,12 +128,12 @@ def controller_is(controller: int) -> Script:
         if isinstance(message, MetadataRequest):
             return metadata(message, controller)
         if isinstance(message, DeleteRecordsRequest):
-            return DeleteRecordsResponse(message.correlation, message.partition, 0, message.offset)
+            return DeleteRecordsResponse(message.correlation_id, message.partition, 0, message.offset)
         if node.port.node_id != controller:
             return refusal(message, KafkaError.NOT_CONTROLLER)
         if isinstance(message, ElectLeadersRequest):
-            return ElectLeadersResponse(message.correlation, 0, (AdminError("p-0", 84, "not needed"),))
-        return CreateTopicsResponse(message.correlation, (CreatableTopicResult("t", 0),))
+            return ElectLeadersResponse(message.correlation_id, 0, (AdminError("p-0", 84, "not needed"),))
+        return CreateTopicsResponse(message.correlation_id, (CreatableTopicResult("t", 0),))
 
     return script
 

@@ -62,8 +62,8 @@ def coordinated(*said: tuple[int, KafkaError]) -> Script:
             who, error = left.pop(0) if len(left) > 1 else left[0]
             answers.append(error)
             told = E.COORDINATOR_NOT_AVAILABLE if who < 0 else E.NONE
-            return FindCoordinatorResponse(message.correlation, told, who)
-        return DeleteGroupsResponse(message.correlation, (("g", answers[-1]),))
+            return FindCoordinatorResponse(message.correlation_id, told, who)
+        return DeleteGroupsResponse(message.correlation_id, (("g", answers[-1]),))
 
     return script
 
@@ -100,7 +100,7 @@ def test_a_coordinator_that_still_reads_is_asked_again_itself() -> None:
 
     def script(node: Scripted, message: Any) -> Any:
         if isinstance(message, DeleteGroupsRequest):
-            return DeleteGroupsResponse(message.correlation, (("g", next(loading)),))
+            return DeleteGroupsResponse(message.correlation_id, (("g", next(loading)),))
         return plain(node, message)
 
     rig = Rig(script)
@@ -136,7 +136,7 @@ def test_an_end_is_asked_of_the_leader_until_it_knows(error: KafkaError) -> None
     def script(_node: Scripted, message: Any) -> Any:
         if isinstance(message, MetadataRequest):
             return metadata(message, 1)
-        return ListOffsetsResponse(message.correlation, "p-0", next(errors), 9)
+        return ListOffsetsResponse(message.correlation_id, "p-0", next(errors), 9)
 
     rig = Rig(script)
     rig.client.ask(1, ListOffsetsRequest(0, "p-0", LATEST, -1))
@@ -154,8 +154,8 @@ def test_producers_and_markers_are_the_leader_s(request_: Request, error: KafkaE
         if isinstance(message, MetadataRequest):
             return metadata(message, 1)
         if isinstance(message, DescribeProducersRequest):
-            return DescribeProducersResponse(message.correlation, next(errors), "p-0")
-        return WriteTxnMarkersResponse(message.correlation, (("p-0", next(errors)),))
+            return DescribeProducersResponse(message.correlation_id, next(errors), "p-0")
+        return WriteTxnMarkersResponse(message.correlation_id, (("p-0", next(errors)),))
 
     rig = Rig(script)
     rig.client.ask(1, request_)
@@ -169,7 +169,7 @@ def test_a_marker_that_is_fenced_is_not_sent_again(error: KafkaError) -> None:
     def script(_node: Scripted, message: Any) -> Any:
         if isinstance(message, MetadataRequest):
             return metadata(message, 1)
-        return WriteTxnMarkersResponse(message.correlation, (("p-0", error),))
+        return WriteTxnMarkersResponse(message.correlation_id, (("p-0", error),))
 
     rig = Rig(script)
     rig.client.ask(1, MARK)
@@ -185,8 +185,8 @@ def test_a_transactional_id_has_a_coordinator_of_its_own() -> None:
             return metadata(message, 1)
         if isinstance(message, FindCoordinatorRequest):
             kinds.append(message.key_type)
-            return FindCoordinatorResponse(message.correlation, E.NONE, 3)
-        return DescribeTransactionsResponse(message.correlation, E.NONE, message.transactional_id)
+            return FindCoordinatorResponse(message.correlation_id, E.NONE, 3)
+        return DescribeTransactionsResponse(message.correlation_id, E.NONE, message.transactional_id)
 
     rig = Rig(script)
     rig.client.ask(1, DescribeTransactionsRequest(0, "pay"))
@@ -201,7 +201,7 @@ def test_groups_are_listed_by_the_broker_that_is_named() -> None:
             return metadata(message, 1)
         assert isinstance(message, ListGroupsRequest)
         late = node.port.now < 50 * MS
-        return ListGroupsResponse(message.correlation, E.COORDINATOR_LOAD_IN_PROGRESS if late else E.NONE, ())
+        return ListGroupsResponse(message.correlation_id, E.COORDINATOR_LOAD_IN_PROGRESS if late else E.NONE, ())
 
     rig = Rig(script)
     rig.client.ask(1, BrokerCall(0, 3, ListGroupsRequest(0)))

@@ -343,7 +343,7 @@ class RecordingNode:
     def receive(self, source: int, message: Any) -> None:
         self.heard.append((self.port.now, message))
         if isinstance(message, ApiVersionsRequest):
-            self.port.send(source, ApiVersionsResponse(message.correlation))
+            self.port.send(source, ApiVersionsResponse(message.correlation_id))
 
     def on_timer(self, timer: Any) -> None:
         raise AssertionError(timer)

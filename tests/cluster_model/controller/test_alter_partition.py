@@ -66,7 +66,7 @@ def test_an_answer_that_newer_metadata_overtook_says_nothing_of_the_next_proposa
 
 def test_the_controller_repeats_which_proposal_it_answers() -> None:
     for changes in ({}, {"leader_epoch": -1}, {"partition": "nowhere"}):
-        assert committed("3.9").alter_partition(request(correlation=7, **changes), LIVE, 0).correlation == 7
+        assert committed("3.9").alter_partition(request(correlation_id=7, **changes), LIVE, 0).correlation_id == 7
 
 
 def test_a_zookeeper_write_that_failed_is_forgotten() -> None:

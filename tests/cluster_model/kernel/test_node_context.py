@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.kernel.rng import RandomStreams
 
 
@@ -17,7 +17,7 @@ class Sleeper:
 
     def __init__(self, network: Network) -> None:
         self.port = NodeContext(network, 1)
-        self.alarm = Alarm(self.port, "wake", 7)
+        self.alarm = DeadlineTimer(self.port, "wake", 7)
         self.rings: list[int] = []
         self.ignored: list[int] = []
         self.timers: list[Payload] = []
@@ -31,7 +31,7 @@ class Sleeper:
 
     def on_timer(self, timer: Payload) -> None:
         self.timers.append(timer)
-        (self.rings if self.alarm.rang() else self.ignored).append(self.port.now)
+        (self.rings if self.alarm.take_expired() else self.ignored).append(self.port.now)
 
 
 @pytest.fixture
@@ -61,15 +61,15 @@ def test_a_port_sends_in_its_own_nodes_name(network: Network, sleeper: Sleeper) 
 
 
 def test_an_alarm_rings_once_with_its_name(network: Network, sleeper: Sleeper) -> None:
-    sleeper.alarm.want(30)
+    sleeper.alarm.arm(30)
     network.kernel.run_until(1_000)
     assert sleeper.rings == [30]
     assert sleeper.timers == [("wake", 7)]
 
 
 def test_a_later_deadline_sets_no_second_timer(network: Network, sleeper: Sleeper) -> None:
-    sleeper.alarm.want(30)
-    sleeper.alarm.want(60)
+    sleeper.alarm.arm(30)
+    sleeper.alarm.arm(60)
     assert network.kernel.pending == 1
     network.kernel.run_until(1_000)
     assert (sleeper.rings, sleeper.ignored) == ([30], [])
@@ -78,30 +78,30 @@ def test_a_later_deadline_sets_no_second_timer(network: Network, sleeper: Sleepe
 def test_an_earlier_deadline_moves_the_alarm_and_the_overtaken_timer_is_no_ring(
     network: Network, sleeper: Sleeper
 ) -> None:
-    sleeper.alarm.want(60)
-    sleeper.alarm.want(30)
+    sleeper.alarm.arm(60)
+    sleeper.alarm.arm(30)
     network.kernel.run_until(1_000)
     assert (sleeper.rings, sleeper.ignored) == ([30], [60])
 
 
 def test_an_overtaken_timer_does_not_eat_the_next_deadline(network: Network, sleeper: Sleeper) -> None:
-    sleeper.alarm.want(60)
-    sleeper.alarm.want(30)
+    sleeper.alarm.arm(60)
+    sleeper.alarm.arm(30)
     network.kernel.run_until(40)
-    sleeper.alarm.want(90)
+    sleeper.alarm.arm(90)
     network.kernel.run_until(1_000)
     assert (sleeper.rings, sleeper.ignored) == ([30, 90], [60])
 
 
 def test_a_deadline_that_has_passed_rings_at_once(network: Network, sleeper: Sleeper) -> None:
     network.kernel.run_until(50)
-    sleeper.alarm.want(10)
+    sleeper.alarm.arm(10)
     network.kernel.run_until(50)
     assert sleeper.rings == [50]
 
 
 def test_an_alarm_that_came_due_during_a_pause_rings_on_resuming(network: Network, sleeper: Sleeper) -> None:
-    sleeper.alarm.want(30)
+    sleeper.alarm.arm(30)
     network.pause(1)
     network.kernel.run_until(500)
     network.resume(1)
@@ -110,17 +110,17 @@ def test_an_alarm_that_came_due_during_a_pause_rings_on_resuming(network: Networ
 
 
 def test_after_a_crash_a_forgotten_alarm_can_be_set_anew(network: Network, sleeper: Sleeper) -> None:
-    sleeper.alarm.want(30)
+    sleeper.alarm.arm(30)
     network.crash(1)
     sleeper.alarm.forget()
     network.restart(1)
-    sleeper.alarm.want(300)
+    sleeper.alarm.arm(300)
     network.kernel.run_until(1_000)
     assert (sleeper.rings, sleeper.ignored) == ([300], [])
 
 
 def test_an_alarm_goes_back_with_the_kernel(network: Network, sleeper: Sleeper) -> None:
-    sleeper.alarm.want(40)
+    sleeper.alarm.arm(40)
     saved = (network.save(), sleeper.alarm.save())
     assert saved[1] == 40
     network.kernel.run_until(100)
@@ -141,7 +141,7 @@ def test_no_wish_is_ever_forgotten(wishes: list[tuple[int, int]]) -> None:
     for gap, ahead in wishes:
         network.kernel.run_until(network.kernel.now + gap)
         now, before = network.kernel.now, len(sleeper.rings)
-        sleeper.alarm.want(now + ahead)
+        sleeper.alarm.arm(now + ahead)
         state = network.save(), sleeper.alarm.save()
         network.kernel.run_until(now + ahead)
         assert any(now <= ring <= now + ahead for ring in sleeper.rings[before:])

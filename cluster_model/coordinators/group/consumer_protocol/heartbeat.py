@@ -174,7 +174,7 @@ class HeartbeatRules:
                 return self._leave(group, request, known)
             return self._stay(group, source, request, known)
         except _HeartbeatError as error:
-            return HeartbeatResult(ConsumerGroupHeartbeatResponse(request.correlation, error.error))
+            return HeartbeatResult(ConsumerGroupHeartbeatResponse(request.correlation_id, error.error))
 
     # -- leaving ----------------------------------------------------------------------------------------------------
 
@@ -183,7 +183,9 @@ class HeartbeatRules:
     ) -> HeartbeatResult:
         member_id, instance = request.member_id, request.group_instance_id
         _check_holder(group, member_id, instance)
-        response = ConsumerGroupHeartbeatResponse(request.correlation, KafkaError.NONE, member_id, request.member_epoch)
+        response = ConsumerGroupHeartbeatResponse(
+            request.correlation_id, KafkaError.NONE, member_id, request.member_epoch
+        )
         if request.member_epoch == LEAVE:
             return HeartbeatResult(response, self.remove_member(group, member_id, known))
         current = group.current[member_id]._replace(epoch=LEAVE_FOR_NOW, revoking=())
@@ -233,7 +235,7 @@ class HeartbeatRules:
             records.append(ConsumerGroupRecord(CURRENT, group.group_id, member_id, current))
         sends_assignment = request.full or current.assigned != found.current.assigned
         response = ConsumerGroupHeartbeatResponse(
-            request.correlation, KafkaError.NONE, member_id, current.epoch, self._config.heartbeat_us,
+            request.correlation_id, KafkaError.NONE, member_id, current.epoch, self._config.heartbeat_us,
             current.assigned if sends_assignment else None,
         )  # fmt: skip
         return HeartbeatResult(response, tuple(records), assigns)

@@ -204,7 +204,7 @@ def answer(rig: ConsumerRig, broker: int, error: KafkaError = E.NONE, *, preferr
     position = rig.consumer.positions["t-0"]
     empty = Slice(position, position, ())
     data = FetchData("t-0", position, error, 0, 0, 0, empty, preferred=preferred)
-    rig.reply(broker, FetchResponse(rig.asked(FetchRequest, broker)[-1].correlation, (data,)))
+    rig.reply(broker, FetchResponse(rig.asked(FetchRequest, broker)[-1].correlation_id, (data,)))
     rig.run(2 * LATENCY)
 
 

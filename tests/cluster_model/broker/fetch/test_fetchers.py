@@ -105,7 +105,7 @@ def test_each_thread_asks_for_its_own_partitions(fetchers: int, fetches: list[tu
     for _source, request in fetches:
         for asked in request.partitions:
             assert fetcher_id(asked.partition, fetchers) == request.fetcher
-            assert fetcher_of(request.correlation) == request.fetcher
+            assert fetcher_of(request.correlation_id) == request.fetcher
 
 
 def test_each_thread_has_one_request_under_way_and_a_session_of_its_own(

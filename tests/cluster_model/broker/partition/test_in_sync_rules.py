@@ -160,7 +160,9 @@ def shrunk(kafka: str) -> LeaderRig:
     leadership.propose((1,))
     proposal = leadership.take_proposal()
     assert proposal is not None
-    told = AlterPartitionResponse(P, 0, leader_epoch=1, isr=(1,), partition_epoch=2, correlation=proposal.correlation)
+    told = AlterPartitionResponse(
+        P, 0, leader_epoch=1, isr=(1,), partition_epoch=2, correlation_id=proposal.correlation_id
+    )
     assert not leadership.confirmed(0, told)
     rig.settle(rig.replica)
     return rig

@@ -198,7 +198,7 @@ def test_before_1_1_there_are_none() -> None:
 def test_a_consumer_whose_connection_broke_gives_up_its_session() -> None:
     rig = ConsumerRig()
     empty = FetchData("t-0", 0, 0, 0, 0, 0, Slice(0, 0, ()))
-    rig.reply(1, FetchResponse(rig.asked(FetchRequest, 1)[-1].correlation, (empty,), 0, 7))
+    rig.reply(1, FetchResponse(rig.asked(FetchRequest, 1)[-1].correlation_id, (empty,), 0, 7))
     rig.run(2 * LATENCY)
     second = rig.asked(FetchRequest, 1)[-1]
     assert (second.session_id, second.session_epoch) == (7, 1)
@@ -214,12 +214,12 @@ def test_a_fetcher_whose_connection_broke_gives_up_its_session_and_asks_in_full(
     fetcher = rig.fetcher()
     first = rig.wire.sent[-1][1]
     assert (first.session_id, first.session_epoch, first.incremental) == (0, FULL, False)
-    fetcher.fetched(FetchResponse(first.correlation, (), 0, 7))
+    fetcher.fetched(FetchResponse(first.correlation_id, (), 0, 7))
     second = rig.wire.sent[-1][1]
     assert (second.session_id, second.session_epoch, second.incremental) == (7, 1, True)
     fetcher.broke()
     rig.wire.now += 2 * SECOND
-    fetcher.rang()
+    fetcher.on_timer()
     rig.connect(fetcher)
     third = rig.wire.sent[-1][1]
     assert (third.session_id, third.session_epoch, third.incremental) == (7, FULL, False)
@@ -229,8 +229,8 @@ def test_a_fetcher_whose_connection_broke_gives_up_its_session_and_asks_in_full(
 def test_a_fetcher_whose_session_is_refused_asks_in_full_at_once(error: KafkaError, session: int) -> None:
     rig = LeaderRig(leader=2)
     fetcher = rig.fetcher()
-    fetcher.fetched(FetchResponse(rig.wire.sent[-1][1].correlation, (), 0, 7))
-    fetcher.fetched(FetchResponse(rig.wire.sent[-1][1].correlation, (), error))
+    fetcher.fetched(FetchResponse(rig.wire.sent[-1][1].correlation_id, (), 0, 7))
+    fetcher.fetched(FetchResponse(rig.wire.sent[-1][1].correlation_id, (), error))
     again = rig.wire.sent[-1][1]
     assert (again.session_id, again.session_epoch, again.incremental) == (session, FULL, False)
     assert [asked.partition for asked in again.partitions] == [P]
@@ -243,7 +243,7 @@ def test_a_refused_session_is_answered_by_the_error_alone_and_counts_for_nothing
     asked = FetchPartition(P, 3, 1, 1, 0)
     rig.service.fetch(2, FetchRequest(9, 2, -1, 0, 1 << 20, (asked,), True, session_id=99, session_epoch=4))
     answer = rig.wire.sent[-1][1]
-    assert (answer.correlation, answer.partitions, answer.error) == (9, (), E.FETCH_SESSION_ID_NOT_FOUND)
+    assert (answer.correlation_id, answer.partitions, answer.error) == (9, (), E.FETCH_SESSION_ID_NOT_FOUND)
     assert rig.replica.leadership is not None
     assert rig.replica.leadership.remotes[2].leo == 2
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cluster_model.checker.anomalies.history_checker import HistoryChecker
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, ReadOperation, Send
-from tests.cluster_model.anomaly_brute import Brute, Strands, Taken, Value, begins, payload_of
+from tests.cluster_model.anomaly_brute import Brute, LogBranches, Taken, Value, begins, payload_of
 
 pytestmark = pytest.mark.slow
 
@@ -18,12 +18,12 @@ WRITERS = ("a", "b", "c/0")
 READERS = {"r/0": "assign", "r/1": "subscribe", "r/2": "subscribe committed"}
 
 
-def strands_of(draw: Random, key: str) -> Strands:
-    """Up to three strands: each starts with a prefix of the one before and continues at random."""
-    found: Strands = {}
+def log_branches_of(draw: Random, key: str) -> LogBranches:
+    """Up to three log branches: each starts with a prefix of the one before and continues at random."""
+    found: LogBranches = {}
     following = dict.fromkeys(WRITERS, 0)
     values: list[Value | None] = []
-    for strand in range(draw.choice((1, 1, 2, 3))):
+    for log_branch in range(draw.choice((1, 1, 2, 3))):
         values = values[: draw.randint(0, len(values))]
         for _block in range(draw.randint(1, 5)):
             chance = draw.random()
@@ -39,30 +39,30 @@ def strands_of(draw: Random, key: str) -> Strands:
                 first = max(0, following[client] - (draw.random() < 0.1))
                 values += [(client, first + index) for index in range(count)]
                 following[client] = first + count
-        found[key, strand] = {offset: value for offset, value in enumerate(values) if value is not None}
+        found[key, log_branch] = {offset: value for offset, value in enumerate(values) if value is not None}
     return found
 
 
-def told(draw: Random, strands: Strands, key: str, client: str, low: int, high: int) -> list[Send]:
+def told(draw: Random, log_branches: LogBranches, key: str, client: str, low: int, high: int) -> list[Send]:
     """Sends of values, with or without their offsets."""
     sends: list[Send] = []
     for number in range(low, high):
         places = [
-            (strand, offset)
-            for (name, strand), held in strands.items()
+            (log_branch, offset)
+            for (name, log_branch), held in log_branches.items()
             for offset, value in held.items()
             if name == key and value == (client, number)
         ]
         place = draw.choice(places) if places and draw.random() < 0.85 else (-1, -1)
         last = sends[-1] if sends else None
-        if last is not None and place[1] >= 0 and place == (last.strand, last.offset + last.size):
+        if last is not None and place[1] >= 0 and place == (last.log_branch, last.offset + last.size):
             sends[-1] = last._replace(size=last.size + 1)
         else:
             sends.append(Send(key, client, number, 1, *place))
     return sends
 
 
-def written(draw: Random, strands: Strands) -> list[tuple[str, list[Op]]]:
+def written(draw: Random, log_branches: LogBranches) -> list[tuple[str, list[Op]]]:
     """Operations of each writer, in order."""
     found = []
     for client in WRITERS:
@@ -74,12 +74,12 @@ def written(draw: Random, strands: Strands) -> list[tuple[str, list[Op]]]:
             sends: list[Send] = []
             for key in KEYS if f == "txn" else (draw.choice(KEYS),):
                 count = draw.randint(1, 3)
-                parts = told(draw, strands, key, client, following[key], following[key] + count)
+                parts = told(draw, log_branches, key, client, following[key], following[key] + count)
                 if kind == FAIL:
                     parts = [Send(key, client, following[key], count)]
                 sends += parts
                 following[key] += count
-            reads = read(draw, strands) if f == "txn" and draw.random() < 0.5 else ()
+            reads = read(draw, log_branches) if f == "txn" and draw.random() < 0.5 else ()
             ops.append(Op(f"{client}#{life}", kind, f, tuple(sends), reads))
             if draw.random() < 0.1:
                 ops.append(Op(f"{client}#{life}", OK, "crash"))
@@ -88,23 +88,23 @@ def written(draw: Random, strands: Strands) -> list[tuple[str, list[Op]]]:
     return found
 
 
-def read(draw: Random, strands: Strands) -> tuple[ReadOperation, ...]:
+def read(draw: Random, log_branches: LogBranches) -> tuple[ReadOperation, ...]:
     found: list[ReadOperation] = []
     for _read in range(draw.choice((1, 1, 2))):
-        key, strand = draw.choice(sorted(strands))
-        end = max(strands[key, strand], default=-1) + 1
+        key, log_branch = draw.choice(sorted(log_branches))
+        end = max(log_branches[key, log_branch], default=-1) + 1
         if end:
             start = draw.randrange(end)
             for offset in range(start, draw.randint(start + 1, end)):
-                if offset in strands[key, strand]:
-                    if found and found[-1][:2] == (key, strand) and found[-1].end == offset:
+                if offset in log_branches[key, log_branch]:
+                    if found and found[-1][:2] == (key, log_branch) and found[-1].end == offset:
                         found[-1] = found[-1]._replace(end=offset + 1)
                     else:
-                        found.append(ReadOperation(key, strand, offset, offset + 1))
+                        found.append(ReadOperation(key, log_branch, offset, offset + 1))
     return tuple(found)
 
 
-def consumed(draw: Random, strands: Strands, reader: str) -> list[Op]:
+def consumed(draw: Random, log_branches: LogBranches, reader: str) -> list[Op]:
     ops: list[Op] = []
     process = f"{reader}#0"
     for _op in range(draw.randint(0, 5)):
@@ -116,16 +116,19 @@ def consumed(draw: Random, strands: Strands, reader: str) -> list[Op]:
             ops.append(Op(process, OK, "crash"))
         else:
             moved = (KEYS[0],) if draw.random() < 0.15 else ()
-            ops.append(Op(process, draw.choice((OK, OK, OK, INFO, FAIL)), "poll", (), read(draw, strands), (), moved))
+            ops.append(
+                Op(process, draw.choice((OK, OK, OK, INFO, FAIL)), "poll", (), read(draw, log_branches), (), moved)
+            )
     return ops
 
 
-def history_of(draw: Random) -> tuple[list[Taken], Strands]:
-    strands = strands_of(draw, KEYS[0]) | strands_of(draw, KEYS[1])
+def history_of(draw: Random) -> tuple[list[Taken], LogBranches]:
+    log_branches = log_branches_of(draw, KEYS[0]) | log_branches_of(draw, KEYS[1])
     queues = [
-        (client, ops, "assign committed" if client == "c/0" else "assign") for client, ops in written(draw, strands)
+        (client, ops, "assign committed" if client == "c/0" else "assign")
+        for client, ops in written(draw, log_branches)
     ]
-    queues += [(reader, consumed(draw, strands, reader), manner) for reader, manner in READERS.items()]
+    queues += [(reader, consumed(draw, log_branches, reader), manner) for reader, manner in READERS.items()]
     taken: list[Taken] = []
     ended: dict[str, int] = {}
     now = 0
@@ -137,7 +140,7 @@ def history_of(draw: Random) -> tuple[list[Taken], Strands]:
         now = max(now, invoked)
         ended[who] = now
         taken.append(Taken(op._replace(invoked_us=invoked, time_us=now), manner))
-    return taken, strands
+    return taken, log_branches
 
 
 def counted(anomalies: HistoryChecker) -> Counter[tuple[str, str, str, str]]:
@@ -155,21 +158,24 @@ def comparable(found: Counter[tuple[str, str, str, str]]) -> Counter[tuple[str, 
 @given(st.integers(0, 1 << 32))
 @settings(max_examples=300, deadline=None, phases=(Phase.reuse, Phase.generate))
 def test_ranges_find_the_same_anomalies_as_single_values(seed: int) -> None:
-    history, strands = history_of(Random(seed))
-    anomalies = HistoryChecker(payload_of(strands), begin=lambda key, strand: begins(strands, key, strand))
+    history, log_branches = history_of(Random(seed))
+    anomalies = HistoryChecker(
+        payload_of(log_branches), begin=lambda key, log_branch: begins(log_branches, key, log_branch)
+    )
     for op, manner in history:
         anomalies.take(op, manner)
     anomalies.close(0)
-    assert comparable(counted(anomalies)) == comparable(Brute(history, strands).found)
+    assert comparable(counted(anomalies)) == comparable(Brute(history, log_branches).found)
 
 
 @given(st.integers(0, 1 << 32))
 @settings(max_examples=60, deadline=None, phases=(Phase.reuse, Phase.generate))
 def test_a_history_can_be_saved_and_continued(seed: int) -> None:
-    history, strands = history_of(Random(seed))
+    history, log_branches = history_of(Random(seed))
     at = Random(seed + 1).randint(0, len(history))
     straight, again = (
-        HistoryChecker(payload_of(strands), begin=lambda key, strand: begins(strands, key, strand)) for _run in range(2)
+        HistoryChecker(payload_of(log_branches), begin=lambda key, log_branch: begins(log_branches, key, log_branch))
+        for _run in range(2)
     )
     for number, (op, manner) in enumerate(history):
         if number == at:

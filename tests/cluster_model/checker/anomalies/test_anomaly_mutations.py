@@ -7,7 +7,7 @@ import pytest
 from cluster_model.checker.anomalies.definitions import KINDS
 from cluster_model.checker.anomalies.history_checker import HistoryChecker
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, ReadOperation, Send
-from tests.cluster_model.anomaly_brute import Strands, payload_of
+from tests.cluster_model.anomaly_brute import LogBranches, payload_of
 
 K, OTHER = "t-0", "t-1"
 PLAIN, CAREFUL = "assign", "subscribe committed"
@@ -17,11 +17,11 @@ class Made:
     """A history that can be changed before it is checked: operation name → operation and manner of its process."""
 
     def __init__(self) -> None:
-        self.strands: Strands = {(K, 0): {}, (OTHER, 0): {}}
+        self.log_branches: LogBranches = {(K, 0): {}, (OTHER, 0): {}}
         self.ops: dict[str, tuple[Op, str]] = {}
         self.now = 0
         for name, client, first, size in (("a1", "a", 0, 10), ("b1", "b", 0, 10), ("a2", "a", 10, 10)):
-            self.send(name, client, first, size, len(self.strands[K, 0]))
+            self.send(name, client, first, size, len(self.log_branches[K, 0]))
         self.write("c", 0, 5, 30)
         # Offset 35 is the transaction's marker.
         self.add("txn", Op("c#0", OK, "txn", (Send(K, "c", 0, 5, 0, 30),)))
@@ -30,9 +30,9 @@ class Made:
             for number, (start, end) in enumerate(((0, 20), (20, 35), (36, 40))):
                 self.poll(f"{reader}{number}", reader, start, end, manner)
 
-    def write(self, client: str, first: int, size: int, offset: int, key: str = K, strand: int = 0) -> None:
+    def write(self, client: str, first: int, size: int, offset: int, key: str = K, log_branch: int = 0) -> None:
         for index in range(size):
-            self.strands.setdefault((key, strand), {})[offset + index] = (client, first + index)
+            self.log_branches.setdefault((key, log_branch), {})[offset + index] = (client, first + index)
 
     def add(self, name: str, op: Op, manner: str = PLAIN) -> None:
         self.now += 10
@@ -43,8 +43,8 @@ class Made:
         place = (0, offset) if kind == OK else (-1, -1)
         self.add(name, Op(f"{client}#0", kind, "send", (Send(K, client, first, size, *place),)))
 
-    def poll(self, name: str, reader: str, start: int, end: int, manner: str = PLAIN, strand: int = 0) -> None:
-        self.add(name, Op(f"{reader}#0", OK, "poll", (), (ReadOperation(K, strand, start, end),)), manner)
+    def poll(self, name: str, reader: str, start: int, end: int, manner: str = PLAIN, log_branch: int = 0) -> None:
+        self.add(name, Op(f"{reader}#0", OK, "poll", (), (ReadOperation(K, log_branch, start, end),)), manner)
 
     def reads(self, name: str, *reads: ReadOperation) -> None:
         op, manner = self.ops[name]
@@ -55,7 +55,7 @@ class Made:
         self.ops[name] = (op._replace(sends=sends), manner)
 
     def found(self) -> set[str]:
-        anomalies = HistoryChecker(payload_of(self.strands))
+        anomalies = HistoryChecker(payload_of(self.log_branches))
         for op, manner in self.ops.values():
             anomalies.take(op, manner)
         anomalies.close(self.now)
@@ -63,7 +63,7 @@ class Made:
 
 
 def swap(made: Made, one: int, other: int) -> None:
-    log = made.strands[K, 0]
+    log = made.log_branches[K, 0]
     log[one], log[other] = log[other], log[one]
 
 
@@ -81,7 +81,7 @@ def a_committed_record_is_dropped(made: Made) -> None:
 
 
 def its_offset_is_used_again(made: Made) -> None:
-    made.strands[K, 1] = {**made.strands[K, 0], 7: ("z", 0)}
+    made.log_branches[K, 1] = {**made.log_branches[K, 0], 7: ("z", 0)}
     made.add("timed out", Op("z#0", INFO, "send", (Send(K, "z", 0, 1),)))
     for name in ("r0", "g/00"):
         made.reads(name, ReadOperation(K, 1, 0, 20))
@@ -93,7 +93,7 @@ def a_committed_record_is_written_twice(made: Made) -> None:
 
 
 def two_batches_change_places(made: Made) -> None:
-    made.strands[K, 0] |= {10: ("b", 5), 15: ("b", 0)}
+    made.log_branches[K, 0] |= {10: ("b", 5), 15: ("b", 0)}
     made.sends("b1", Send(K, "b", 0, 1, 0, 15))
     for index in range(1, 10):
         at = 10 if index == 5 else 10 + index
@@ -108,13 +108,13 @@ def a_retry_lands_behind_the_next(made: Made) -> None:
 
 
 def a_transaction_is_written_backwards(made: Made) -> None:
-    made.strands[K, 0] |= {30: ("c", 1), 31: ("c", 0)}
+    made.log_branches[K, 0] |= {30: ("c", 1), 31: ("c", 0)}
     made.sends("txn", Send(K, "c", 0, 1, 0, 31), Send(K, "c", 1, 1, 0, 30), Send(K, "c", 2, 3, 0, 32))
 
 
 def a_writer_comes_between(made: Made) -> None:
-    made.strands[K, 0][32] = ("b", 10)
-    made.strands[K, 0] |= {33: ("c", 2), 34: ("c", 3)}
+    made.log_branches[K, 0][32] = ("b", 10)
+    made.log_branches[K, 0] |= {33: ("c", 2), 34: ("c", 3)}
     made.sends("txn", Send(K, "c", 0, 2, 0, 30), Send(K, "c", 2, 2, 0, 33))
     made.add("between", Op("b#0", OK, "send", (Send(K, "b", 10, 1, 0, 32),)))
 
@@ -274,7 +274,7 @@ def test_a_corrupted_history_has_exactly_the_expected_anomaly(mutation: Callable
 
 
 def heard(tell: Callable[[HistoryChecker], None]) -> dict[str, int]:
-    anomalies = HistoryChecker(lambda _key, _strand, start, end: [(start, "a", start, end - start)])
+    anomalies = HistoryChecker(lambda _key, _log_branch, start, end: [(start, "a", start, end - start)])
     tell(anomalies)
     anomalies.close(100)
     return {case.name: case.found for case in anomalies.cases(100)}
@@ -343,8 +343,8 @@ def test_a_long_clean_run_takes_a_few_ranges() -> None:
 
     def entries(batches: int) -> int:
         anomalies = HistoryChecker(
-            lambda _key, _strand, start, end: runs(start, end),
-            lambda _key, _strand, start, end: all(map(is_marker, range(start, end))),
+            lambda _key, _log_branch, start, end: runs(start, end),
+            lambda _key, _log_branch, start, end: all(map(is_marker, range(start, end))),
         )
         for number in range(batches):
             client, at = "ab"[number % 2], 11 * number

@@ -31,7 +31,7 @@ class Case:
         if len(placement) > 1:
             self.hands.fetch(B, C, B, C)
         cluster = self.hands.cluster
-        self.facts = KeyIndex(lambda _key, _strand, start, end: [(start, SHOP, start, end - start)])
+        self.facts = KeyIndex(lambda _key, _log_branch, start, end: [(start, SHOP, start, end - start)])
         self.acknowledged(0, 2)
         producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
         excuses = cluster.checker.invariants.excuses

@@ -44,7 +44,7 @@ def data(rig: ReadingRig, partition: str, start: int, end: int, *, error: KafkaE
 def answer(rig: ReadingRig, *found: FetchData, broker: int = 1, request: FetchRequest | None = None) -> None:
     """Answer a broker's newest fetch, and let the answer and what follows from it arrive."""
     asked = request or rig.asked(FetchRequest, broker)[-1]
-    rig.reply(broker, FetchResponse(asked.correlation, found))
+    rig.reply(broker, FetchResponse(asked.correlation_id, found))
     rig.run(2 * LATENCY)
 
 
@@ -285,7 +285,7 @@ def test_a_position_out_of_range_is_reset_by_the_policy(policy: str, kafka: str,
     (request,) = rig.asked(ListOffsetsRequest, 1)
     assert (request.partition, request.timestamp_us, request.current_leader_epoch) == ("t-0", asked, epoch)
     assert len(rig.asked(FetchRequest, 1)) == 2
-    rig.reply(1, ListOffsetsResponse(request.correlation, "t-0", 0, 12))
+    rig.reply(1, ListOffsetsResponse(request.correlation_id, "t-0", 0, 12))
     rig.run(2 * LATENCY)
     (reset,) = rig.of(ConsumerReset)
     assert (reset.partition, reset.log_offset, reset.end_offset) == ("t-0", 12, 50)
@@ -304,7 +304,7 @@ def test_a_reset_that_is_refused_is_tried_again_after_the_back_off() -> None:
     rig = ConsumerRig()
     refuse(rig, "t-0", E.OFFSET_OUT_OF_RANGE)
     (request,) = rig.asked(ListOffsetsRequest, 1)
-    rig.reply(1, ListOffsetsResponse(request.correlation, "t-0", E.OFFSET_NOT_AVAILABLE, -1))
+    rig.reply(1, ListOffsetsResponse(request.correlation_id, "t-0", E.OFFSET_NOT_AVAILABLE, -1))
     rig.run(2 * LATENCY)
     assert (rig.consumer.positions, len(rig.metadata_asked())) == ({"t-0": 0}, 1)
     rig.run(110 * MS)
@@ -342,7 +342,7 @@ def test_a_late_answer_to_a_reset_that_was_given_up_changes_nothing() -> None:
     refuse(rig, "t-0", E.OFFSET_OUT_OF_RANGE)
     (request,) = rig.asked(ListOffsetsRequest, 1)
     rig.run(SECOND)
-    rig.reply(1, ListOffsetsResponse(request.correlation, "t-0", 0, 99))
+    rig.reply(1, ListOffsetsResponse(request.correlation_id, "t-0", 0, 99))
     rig.run(2 * LATENCY)
     assert (rig.consumer.positions, rig.of(ConsumerReset)) == ({"t-0": 0}, [])
 
@@ -409,7 +409,7 @@ def test_a_loaded_consumer_goes_on_exactly_as_the_first_time() -> None:
 
     def go_on() -> tuple[object, object, object]:
         reset = rig.asked(ListOffsetsRequest, 1)[0]
-        rig.reply(1, ListOffsetsResponse(reset.correlation, "t-0", 0, 3))
+        rig.reply(1, ListOffsetsResponse(reset.correlation_id, "t-0", 0, 3))
         answer(rig, data(rig, "t-2", 2, 6))
         rig.network.crash(2)
         rig.run(SECOND)

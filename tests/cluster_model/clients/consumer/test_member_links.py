@@ -70,7 +70,7 @@ def test_who_hears_of_no_coordinator_asks_for_metadata() -> None:
     rig = MemberRig()
     before = everywhere(rig, MetadataRequest)
     who = next(broker for broker in BROKERS if rig.asked(FindCoordinatorRequest, broker))
-    number = rig.newest(FindCoordinatorRequest, who).correlation
+    number = rig.newest(FindCoordinatorRequest, who).correlation_id
     rig.tell(FindCoordinatorResponse(number, E.COORDINATOR_NOT_AVAILABLE, -1), who)
     rig.run(50 * MS)
     assert everywhere(rig, MetadataRequest) == before + 1
@@ -104,7 +104,7 @@ def test_what_is_committed_is_asked_for_again_after_the_back_off() -> None:
     rig.find()
     rig.joined()
     rig.synced("t-0")
-    number = rig.newest(OffsetFetchRequest).correlation
+    number = rig.newest(OffsetFetchRequest).correlation_id
     rig.tell(OffsetFetchResponse(number, E.COORDINATOR_LOAD_IN_PROGRESS, ()))
     assert len(rig.asked(OffsetFetchRequest, COORDINATOR)) == 1
     rig.run(110 * MS)
@@ -147,7 +147,7 @@ def test_an_answer_to_a_heartbeat_of_before_a_rebalance_is_of_no_interest() -> N
     rig = member(commit="none")
     rig.run(3 * SECOND)
     heartbeat = classic(rig).member.heartbeat
-    number = rig.newest(HeartbeatRequest).correlation
+    number = rig.newest(HeartbeatRequest).correlation_id
     assert heartbeat.expects(number)
     heartbeat.stop()
     assert not heartbeat.expects(number)
@@ -160,7 +160,7 @@ def test_what_was_asked_of_a_broker_is_lost_with_the_connection() -> None:
     rig = MemberRig()
     rig.find()
     link = classic(rig).link
-    number = rig.newest(JoinGroupRequest).correlation
+    number = rig.newest(JoinGroupRequest).correlation_id
     assert (link.lost(1), link.known, link.busy(COORDINATOR)) == ([], True, True)
     assert link.lost(COORDINATOR) == [("join", number)]
     assert (link.known, link.waits, link.complete(number)) == (False, False, False)
@@ -199,7 +199,7 @@ def test_what_is_committed_is_not_asked_for_during_a_rebalance() -> None:
     rig.run(3 * SECOND)
     rig.beat(E.REBALANCE_IN_PROGRESS)
     assert len(rig.asked(JoinGroupRequest, COORDINATOR)) == 2
-    number = rig.newest(OffsetFetchRequest).correlation
+    number = rig.newest(OffsetFetchRequest).correlation_id
     rig.tell(OffsetFetchResponse(number, E.COORDINATOR_LOAD_IN_PROGRESS, ()))
     rig.run(300 * MS)
     assert len(rig.asked(OffsetFetchRequest, COORDINATOR)) == 1

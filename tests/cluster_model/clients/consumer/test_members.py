@@ -33,7 +33,7 @@ def test_a_coordinator_is_looked_for_again_after_the_back_off() -> None:
     (request,) = [each for broker in BROKERS for each in rig.asked(FindCoordinatorRequest, broker)]
     assert (request.key, request.key_type) == ("g", 0)
     asked_of = next(broker for broker in BROKERS if rig.asked(FindCoordinatorRequest, broker))
-    rig.tell(FindCoordinatorResponse(request.correlation, E.COORDINATOR_NOT_AVAILABLE, -1), asked_of)
+    rig.tell(FindCoordinatorResponse(request.correlation_id, E.COORDINATOR_NOT_AVAILABLE, -1), asked_of)
     rig.run(90 * MS)
     assert sum(len(rig.asked(FindCoordinatorRequest, broker)) for broker in BROKERS) == 1
     rig.run(20 * MS)
@@ -136,7 +136,7 @@ def test_a_member_starts_at_what_its_group_has_committed_and_holds_it_against_th
     request = rig.newest(OffsetFetchRequest)
     assert (request.partitions, request.require_stable) == (("t-0", "t-1"), True)
     answers = (FetchedOffset("t-0", 7, 2, "", 0), FetchedOffset("t-1", -1, -1, "", 0))
-    rig.tell(OffsetFetchResponse(request.correlation, 0, answers))
+    rig.tell(OffsetFetchResponse(request.correlation_id, 0, answers))
     assert rig.newest(EpochEndRequest, 1).partitions == (("t-0", 2, 0),)
     assert rig.newest(ListOffsetsRequest, 1).partition == "t-1"
     assert rig.asked(FetchRequest, 1) == []
@@ -147,7 +147,7 @@ def test_what_is_committed_is_asked_for_again_while_it_is_loaded() -> None:
     rig.find()
     rig.joined()
     rig.synced("t-0")
-    rig.tell(OffsetFetchResponse(rig.newest(OffsetFetchRequest).correlation, E.COORDINATOR_LOAD_IN_PROGRESS, ()))
+    rig.tell(OffsetFetchResponse(rig.newest(OffsetFetchRequest).correlation_id, E.COORDINATOR_LOAD_IN_PROGRESS, ()))
     rig.run(110 * MS)
     assert len(rig.asked(OffsetFetchRequest, COORDINATOR)) == 2
     rig.committed(t_0=3)

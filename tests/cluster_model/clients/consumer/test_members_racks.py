@@ -75,6 +75,6 @@ def test_a_leader_in_a_rack_joins_again_when_replicas_come_into_another_one(kafk
     for who in BROKERS:
         for request in rig.asked(MetadataRequest, who)[-1:]:
             moved = state("t-0", 1)._replace(replicas=(1, 2))
-            rig.reply(who, MetadataResponse(request.correlation, (moved,), BROKERS, racks=("a", "b", "c")))
+            rig.reply(who, MetadataResponse(request.correlation_id, (moved,), BROKERS, racks=("a", "b", "c")))
     rig.run(SECOND)
     assert sum(len(rig.asked(JoinGroupRequest, who)) for who in BROKERS) - joins == again

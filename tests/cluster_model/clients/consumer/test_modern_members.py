@@ -55,7 +55,7 @@ class Rig(MemberRig):
         self, epoch: int = 1, assignment: tuple[str, ...] | None = None, error: KafkaError = E.NONE
     ) -> None:
         """Answer the newest heartbeat."""
-        number = self.last.correlation
+        number = self.last.correlation_id
         response = ConsumerGroupHeartbeatResponse(number, error, "m", epoch, INTERVAL, assignment)
         self.tell(ConsumerGroupHeartbeatResponse(number, error) if error else response)
 
@@ -326,7 +326,7 @@ def test_a_heartbeat_that_is_not_answered_in_time_is_sent_again_in_full() -> Non
 def test_an_answer_that_comes_too_late_is_of_no_interest() -> None:
     rig = member(config={"request.timeout.ms": 2_000})
     rig.run(INTERVAL)
-    late = rig.last.correlation
+    late = rig.last.correlation_id
     rig.run(2_300 * MS)
     rig.tell(ConsumerGroupHeartbeatResponse(late, 0, "m", 9, INTERVAL, ()))
     assert (rig.coordination.member.generation, rig.consumer.assignment) == (1, ("t-0", "t-1"))
@@ -406,12 +406,12 @@ def test_offsets_that_are_not_told_to_a_member_of_yesterday_are_asked_for_again(
     rig = Rig()
     rig.find()
     rig.answer_beat(1, ("t-0",))
-    number = rig.newest(OffsetFetchRequest).correlation
+    number = rig.newest(OffsetFetchRequest).correlation_id
     rig.tell(OffsetFetchResponse(number, error, ()))
     rig.run(110 * MS)
     again = rig.newest(OffsetFetchRequest)
-    assert again.correlation != number
-    rig.tell(OffsetFetchResponse(again.correlation, 0, (FetchedOffset("t-0", 4, -1, "", 0),)))
+    assert again.correlation_id != number
+    rig.tell(OffsetFetchResponse(again.correlation_id, 0, (FetchedOffset("t-0", 4, -1, "", 0),)))
     assert rig.positions == {"t-0": 4}
 
 
@@ -501,7 +501,7 @@ def test_the_answer_to_what_was_under_way_when_it_left_is_of_no_interest() -> No
     answer(rig, data(rig, "t-0", 0, 9))
     rig.run(6_050 * MS)
     assert [beat.member_epoch for beat in rig.beats()][-2:] == [1, -1]
-    rig.tell(ConsumerGroupHeartbeatResponse(rig.beats()[-2].correlation, 0, "m", 2, INTERVAL, ("t-1",)))
+    rig.tell(ConsumerGroupHeartbeatResponse(rig.beats()[-2].correlation_id, 0, "m", 2, INTERVAL, ("t-1",)))
     rig.run(4 * SECOND)
     assert (rig.last.member_epoch, rig.consumer.assignment) == (0, ())
     rig.answer_beat(5, ("t-0",))
@@ -517,5 +517,5 @@ def test_who_closes_without_a_coordinator_looks_for_it_and_then_commits_and_leav
     rig.find(2)
     rig.run(110 * MS)
     (commit,) = rig.asked(OffsetCommitRequest, 2)
-    rig.tell(OffsetCommitResponse(commit.correlation, tuple((each.partition, 0) for each in commit.offsets)), 2)
+    rig.tell(OffsetCommitResponse(commit.correlation_id, tuple((each.partition, 0) for each in commit.offsets)), 2)
     assert [beat.member_epoch for beat in rig.beats(2)] == [-1]

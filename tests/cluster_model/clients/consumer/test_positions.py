@@ -65,11 +65,11 @@ def test_by_duration_goes_to_the_end_where_no_record_is_that_young() -> None:
     refuse(rig, "t-0", E.OFFSET_OUT_OF_RANGE)
     (first,) = rig.asked(ListOffsetsRequest, 1)
     assert SECOND < first.timestamp_us < rig.now
-    rig.reply(1, ListOffsetsResponse(first.correlation, "t-0", 0, -1))
+    rig.reply(1, ListOffsetsResponse(first.correlation_id, "t-0", 0, -1))
     rig.run(2 * LATENCY)
     second = rig.asked(ListOffsetsRequest, 1)[1]
     assert second.timestamp_us == LATEST
-    rig.reply(1, ListOffsetsResponse(second.correlation, "t-0", 0, 7))
+    rig.reply(1, ListOffsetsResponse(second.correlation_id, "t-0", 0, 7))
     rig.run(2 * LATENCY)
     assert rig.consumer.positions == {"t-0": 7}
 
@@ -90,7 +90,7 @@ def at_new_leader(*, kafka: str = "3.9", policy: str = "latest") -> ConsumerRig:
 
 def tell(rig: ConsumerRig, end: int, epoch: int = 0, error: KafkaError = E.NONE) -> None:
     request = rig.asked(EpochEndRequest, 2)[-1]
-    rig.reply(2, EpochEndResponse(request.correlation, (EpochEnd("t-0", 0, error, epoch, end),)))
+    rig.reply(2, EpochEndResponse(request.correlation_id, (EpochEnd("t-0", 0, error, epoch, end),)))
     rig.run(2 * LATENCY)
 
 
@@ -116,7 +116,7 @@ def test_an_epoch_that_the_leader_does_not_know_is_a_reset() -> None:
     tell(rig, -1, -1)
     (asked,) = rig.asked(ListOffsetsRequest, 2)
     assert asked.timestamp_us == EARLIEST
-    rig.reply(2, ListOffsetsResponse(asked.correlation, "t-0", 0, 2))
+    rig.reply(2, ListOffsetsResponse(asked.correlation_id, "t-0", 0, 2))
     rig.run(2 * LATENCY)
     assert [(reset.end_offset, reset.log_offset) for reset in rig.of(ConsumerReset)] == [(5, 2)]
     assert rig.of(TruncationDetected)[0].end_offset == -1
@@ -142,7 +142,7 @@ def test_a_position_of_a_reset_has_no_epoch_and_is_not_checked() -> None:
     fill(rig, "t-0", 5)
     answer(rig, data(rig, "t-0", 0, 5))
     refuse(rig, "t-0", E.OFFSET_OUT_OF_RANGE)
-    rig.reply(1, ListOffsetsResponse(rig.asked(ListOffsetsRequest, 1)[0].correlation, "t-0", 0, 4))
+    rig.reply(1, ListOffsetsResponse(rig.asked(ListOffsetsRequest, 1)[0].correlation_id, "t-0", 0, 4))
     rig.run(SECOND)
     rig.answer_metadata(rig.metadata_asked()[0], state("t-0", 2, 3))
     rig.run(2 * LATENCY)

@@ -143,7 +143,7 @@ def test_an_answer_to_an_attempt_that_was_given_up_is_not_taken_for_the_retrys()
     rig.make_all()
     rig.run(700 * MS)
     first, second = rig.produced()
-    assert first.correlation != second.correlation
+    assert first.correlation_id != second.correlation_id
     rig.answer(first, E.NOT_ENOUGH_REPLICAS)
     assert rig.producer.in_flight == 1
     rig.answer(second)
@@ -325,7 +325,7 @@ def test_a_retry_carries_the_identity_and_sequence_of_the_first_attempt() -> Non
     rig.run(SECOND)
     first, second = rig.produced()
     assert first.producer_id >= 0
-    assert second == first._replace(correlation=second.correlation)
+    assert second == first._replace(correlation_id=second.correlation_id)
 
 
 def test_the_retry_of_the_lowest_sequence_does_not_wait_for_answers_to_later_ones() -> None:

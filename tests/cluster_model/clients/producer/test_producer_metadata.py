@@ -94,7 +94,7 @@ def test_an_answer_that_knows_nothing_is_not_taken() -> None:
     rig.run(10 * MS)
     before = len(rig.metadata_asked())
     asked = rig.metadata_asked()[-1]
-    number = rig.asked(MetadataRequest, asked)[-1].correlation
+    number = rig.asked(MetadataRequest, asked)[-1].correlation_id
     rig.reply(asked, MetadataResponse(number, (), ()))
     rig.run(200 * MS)
     assert len(rig.metadata_asked()) == before + 1

@@ -43,7 +43,7 @@ def test_nothing_is_sent_before_a_broker_has_given_an_id() -> None:
     assert (rig.produced(), rig.producer.queued) == ([], 3)
     ((_at, broker),) = asked_for_ids(rig)
     request = rig.asked(InitProducerIdRequest, broker)[0]
-    rig.reply(broker, InitProducerIdResponse(request.correlation, 0, 4_711, 0))
+    rig.reply(broker, InitProducerIdResponse(request.correlation_id, 0, 4_711, 0))
     rig.run(2 * LATENCY)
     assert [(identity(each), each.records) for each in rig.produced()] == [((4_711, 0, 0), 3)]
 
@@ -59,7 +59,7 @@ def test_an_id_that_is_refused_is_asked_for_again_after_the_back_off_at_another_
     rig = ProducerRig(gives_ids=False)
     rig.run(2 * LATENCY)
     ((first_at, broker),) = asked_for_ids(rig)
-    number = rig.asked(InitProducerIdRequest, broker)[0].correlation
+    number = rig.asked(InitProducerIdRequest, broker)[0].correlation_id
     rig.reply(broker, InitProducerIdResponse(number, E.COORDINATOR_LOAD_IN_PROGRESS, -1, -1))
     rig.run(SECOND)
     (_first, (again_at, other)) = asked_for_ids(rig)
@@ -88,7 +88,7 @@ def test_an_id_asked_of_a_broker_that_dies_is_asked_of_another() -> None:
 def refused(rig: ProducerRig, number: int, error: KafkaError, log_start: int = -1) -> None:
     """Refuse the request of that place among those at broker 1."""
     request = rig.produced()[number]
-    rig.reply(1, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1, log_start))
+    rig.reply(1, ProduceResponse(request.correlation_id, request.partition, error, -1, -1, -1, log_start))
     rig.run(LATENCY)
 
 
@@ -362,7 +362,7 @@ def test_with_acks_0_an_error_closes_the_connection_and_only_metadata_is_asked_f
     rig = ProducerRig(batches=2, config={"acks": "0"})
     rig.run(15 * MS)
     request = rig.produced()[0]
-    rig.reply(1, ProduceResponse(request.correlation, "t-0", E.NOT_LEADER_OR_FOLLOWER, -1, -1, -1))
+    rig.reply(1, ProduceResponse(request.correlation_id, "t-0", E.NOT_LEADER_OR_FOLLOWER, -1, -1, -1))
     rig.make_all()
     assert rig.books() == {"acked": 1, "failed": 0, "unknown": 0}
     rig.run(100 * MS)

@@ -224,7 +224,7 @@ REQUESTS = (
 def test_a_controller_that_is_not_active_refuses(shared: Watched, request_: Any) -> None:
     answer = shared.ask(request_, node=1002)
     text = "This is not the active controller."
-    assert answer == refusal(request_._replace(correlation=answer.correlation), KafkaError.NOT_CONTROLLER, text)
+    assert answer == refusal(request_._replace(correlation_id=answer.correlation_id), KafkaError.NOT_CONTROLLER, text)
     assert list(shared.cluster.cluster_state.records) == [P]
 
 

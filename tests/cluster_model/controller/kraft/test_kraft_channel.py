@@ -158,7 +158,7 @@ def batches(node: Node) -> list[tuple[int, list[str]]]:
     for at, message in node.got:
         assert isinstance(message, AlterPartitionBatchRequest)
         assert {each.broker_epoch for each in (message, *message.partitions)} == {7}
-        found.append((at, [f"{each.partition}/{each.correlation}" for each in message.partitions]))
+        found.append((at, [f"{each.partition}/{each.correlation_id}" for each in message.partitions]))
     return found
 
 
@@ -197,7 +197,7 @@ def test_what_the_answers_make_leaders_propose_anew_goes_together_and_nothing_tw
     def take(answer: AlterPartitionResponse) -> None:
         rig.answers.append(answer)
         if answer.error:
-            rig.manager.propose(proposal(answer.partition, answer.correlation + 1))
+            rig.manager.propose(proposal(answer.partition, answer.correlation_id + 1))
 
     rig.manager = AlterPartitionManager(NodeContext(rig.network, BROKER), rig.channel, lambda: 7, take)
     rig.manager.propose(proposal("a"))

@@ -188,7 +188,7 @@ def answers(member: RaftNode, said: list[tuple[int, Any]], granted: dict[int, bo
     for voter, message in said:
         if voter in granted:
             response = VoteResponse(
-                message.correlation, 0, epoch or member.epoch, NO_LEADER, granted[voter], message.pre_vote
+                message.correlation_id, 0, epoch or member.epoch, NO_LEADER, granted[voter], message.pre_vote
             )
             raft.handle_vote_response(member, voter, response, SECOND)
 
@@ -229,7 +229,7 @@ def test_a_candidate_without_answers_holds_back_after_the_election_timeout() -> 
 def test_an_answer_that_was_not_asked_for_counts_for_nothing() -> None:
     member = in_role(Role.UNATTACHED)
     (_voter, message), *_rest = poll(member, member.due_at)
-    raft.handle_vote_response(member, A, VoteResponse(message.correlation + 7, 0, 6, NO_LEADER, True, False), SECOND)
+    raft.handle_vote_response(member, A, VoteResponse(message.correlation_id + 7, 0, 6, NO_LEADER, True, False), SECOND)
     assert member.role is Role.CANDIDATE
 
 

@@ -47,7 +47,7 @@ def test_what_was_asked_between_two_sessions_is_abandoned_when_the_next_begins()
     rig.run(3)
     assert control.registered
     assert not control.tasks.thread.busy
-    assert [(each.error, each.correlation) for each in refused] == [(KafkaError.INVALID_UPDATE_VERSION, 41)]
+    assert [(each.error, each.correlation_id) for each in refused] == [(KafkaError.INVALID_UPDATE_VERSION, 41)]
     assert not control.writer.lane.busy
     rig.lines.clear()
     control.propose(AlterPartitionRequest("orders-0", 3, 0, 1, rig.record("orders-0").partition_epoch, (3, 1), (), 42))
@@ -70,7 +70,7 @@ def test_what_was_asked_in_a_session_is_abandoned_with_it() -> None:
     assert (control.tasks.thread.busy, control.requests.busy, control.writer.lane.busy) == (True, True, True)
     expire(rig, 3)
     assert (control.tasks.thread.busy, control.requests.busy, control.writer.lane.busy) == (False, False, False)
-    assert [(each.error, each.correlation) for each in refused] == [(KafkaError.INVALID_UPDATE_VERSION, 41)]
+    assert [(each.error, each.correlation_id) for each in refused] == [(KafkaError.INVALID_UPDATE_VERSION, 41)]
 
 
 def test_a_controller_whose_session_ends_drops_what_it_was_doing() -> None:

@@ -48,7 +48,7 @@ class Hand:
     def ask(self, broker: int, request: Any) -> None:
         """Send a numbered request."""
         self._number += 1
-        self.port.send(broker, request._replace(correlation=self._number))
+        self.port.send(broker, request._replace(correlation_id=self._number))
 
     def receive(self, _source: int, message: Any) -> None:
         self.got.append(message)

@@ -72,7 +72,7 @@ class Table:
         while self.group.effects:
             effect = self.group.effects.pop(0)
             if isinstance(effect, ResponseEffect):
-                self.answers[effect.message.correlation] = effect.message
+                self.answers[effect.message.correlation_id] = effect.message
                 continue
             record = decode(effect.record)
             assert isinstance(record, GroupRecord)

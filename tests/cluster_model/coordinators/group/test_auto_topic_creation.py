@@ -85,7 +85,7 @@ def test_it_asks_for_the_topic_with_the_brokers_settings() -> None:
     assert first.topics == (CreatableTopic(OFFSETS, 4, 3, config=compact),)
     more = (("min.insync.replicas", "2"), ("unclean.leader.election.enable", "false"))
     assert second.topics == (CreatableTopic(TRANSACTIONS, 3, 3, config=compact + more),)
-    assert first.correlation != second.correlation
+    assert first.correlation_id != second.correlation_id
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_what_is_under_way_is_saved() -> None:
     assert other.look() == 0
     other.answer(1)
     assert other.look() == 1
-    assert other.sent[0][1].correlation == 2
+    assert other.sent[0][1].correlation_id == 2
 
 
 # -- whole clusters ---------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_while_it_reads_a_coordinator_puts_everybody_off(kafka: str) -> None:
     talk.hand.ask(3, commit(9))
     talk.run(0.005)
     assert registry.loading
-    got = {message.correlation: message for message in talk.hand.got[before:]}
+    got = {message.correlation_id: message for message in talk.hand.got[before:]}
     answers = [got[number] for number in sorted(got)]
     loading = ERROR.COORDINATOR_LOAD_IN_PROGRESS
     wanted = [ERROR.NONE, ERROR.REBALANCE_IN_PROGRESS, loading, loading, loading, loading]

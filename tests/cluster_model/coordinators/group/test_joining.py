@@ -205,7 +205,7 @@ def test_who_missed_the_answer_to_its_join_gets_it_again() -> None:
     one, number = table.enter()
     table.run(3 * SECOND)
     again = table.joined(table.join(one))
-    assert again == table.joined(number)._replace(correlation=again.correlation)
+    assert again == table.joined(number)._replace(correlation_id=again.correlation_id)
     assert table.state is GroupState.COMPLETING
     table.join(one, offers=protocols("range", topics=("other",)))
     assert table.group.generation == 2

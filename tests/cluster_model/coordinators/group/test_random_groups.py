@@ -110,7 +110,7 @@ class Storm:
                 sent = member.sent_commits
                 for each in member.got:
                     if isinstance(each, OffsetCommitResponse) and not each.partitions[0][1]:
-                        best = max(best, sent[each.correlation])
+                        best = max(best, sent[each.correlation_id])
         return best
 
 

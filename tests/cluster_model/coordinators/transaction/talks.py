@@ -70,7 +70,7 @@ class Script:
     def send(self, broker: int, request: Any) -> None:
         """Send a numbered request without waiting."""
         self._number += 1
-        self.port.send(broker, request._replace(correlation=self._number))
+        self.port.send(broker, request._replace(correlation_id=self._number))
 
     def ask(self, broker: int, request: Any, seconds: float = 0.2) -> Any:
         """Send a request, and return the response if it arrives in time."""
@@ -80,7 +80,7 @@ class Script:
         while self._talk.cluster.now_us < end:
             self._talk.run(0.005)
             for message in self.got:
-                if message.correlation == number:
+                if message.correlation_id == number:
                     return message
         return None
 

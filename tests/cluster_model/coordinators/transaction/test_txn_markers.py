@@ -44,14 +44,14 @@ class Rig:
         """Deliver the response to the request of that number."""
         to, request = self.wire.sent[index]
         verdicts = tuple(zip(request.marker.partitions, errors, strict=True))
-        self.sender.answered(to, WriteTxnMarkersResponse(request.correlation, verdicts))
+        self.sender.answered(to, WriteTxnMarkersResponse(request.correlation_id, verdicts))
 
     def wait(self, duration: int = RETRY_US) -> None:
         """Let time pass, and fire the sender's timer if it is due."""
         self.wire.now += duration
         if any(at <= self.wire.now for at, _timer in self.wire.timers):
             self.wire.timers = [each for each in self.wire.timers if each[0] > self.wire.now]
-            self.sender.rang()
+            self.sender.on_timer()
 
 
 def test_one_request_for_each_leader_and_done_when_all_have_answered() -> None:
