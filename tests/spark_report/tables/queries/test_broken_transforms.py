@@ -180,7 +180,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         'F.col("batch.at_us") < F.col("window.ended_us")',
     ),
     "a wait that ends as a fault begins is before it": (
-        "fault_latency", latency, "(sent < ended) & (began <= told)", "(sent < ended) & (began < told)"
+        "fault_latency", latency, "(sent < ended) & (began <= acked)", "(sent < ended) & (began < acked)"
     ),
     "a bin without a word has no high watermark": (
         "partition_position_lag", progress, 'F.last("top", ignorenulls=True).over(so_far)', 'F.col("top")'
@@ -201,7 +201,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "groups", clients, '.filter(F.col("taken") | F.col("_owner").eqNullSafe(F.col("client")))', ""
     ),
     "truncated records are read again": (
-        "groups", clients, 'Window.partitionBy(*where, "log branch")', 'Window.partitionBy(*where)'
+        "groups", clients, 'Window.partitionBy(*where, "log_branch")', 'Window.partitionBy(*where)'
     ),
     "who loses power is not killed": (
         "producers", clients, '("crash", "power_loss", "out_of_memory")', '("crash",)'
