@@ -370,7 +370,7 @@ def opened(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     if browser is None:
         pytest.skip("no Chromium on PATH: the page is not opened by a browser here")
     plain = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-    quiet = ["--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=10000"]
+    quiet = ["--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=100000"]
     return subprocess.run(
         [browser, *plain, *quiet, *flags, f"--user-data-dir={page.parent / 'profile'}", "--dump-dom", page.as_uri()],
         capture_output=True,
