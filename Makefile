@@ -10,7 +10,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # Keep compiled bytecode: compiling program and tests again costs every process seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo docs test read-tests test-fast test-all test-evening test-spark goldens pages mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
+.PHONY: help setup demo docs test read-tests test-fast test-all test-evening test-spark goldens pages vectors mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two replayed incidents and a live crash, with their report (no setup needed)"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-evening  make test with every seed, schedule and version of the wide sweeps (hours)"
 	@echo "make goldens    renew all golden files and snapshots of the tests, and print the changes"
 	@echo "make pages      renew the generated pages of the manual and the schema of playbooks"
+	@echo "make vectors    ask Kafka's own classes of every release, and record their answers for the tests (needs Maven and a JDK)"
 	@echo "make mutants    mutation testing of the model (hours)"
 	@echo "make bench      benchmarks of the kernel, the model, the TUI and the gateway"
 	@echo "make compiled   compile the model to C in build/compiled, about twice as fast (needs a C compiler)"
@@ -70,6 +71,10 @@ goldens: $(READY)
 # Files generated from the program: pages of the manual, and the schema of playbooks.
 pages: $(READY)
 	@$(BIN)/python -m docs.generate all
+
+# Answers of Kafka's own classes, which the tests compare with the model. VECTORS="--release R SUBJECT..." asks for some of them.
+vectors: $(READY)
+	@$(BIN)/python -m tests.real_kafka.vectors $(VECTORS)
 
 # A mutant is a small change of the model's source that some test should detect. An interrupted run continues where it stopped.
 MUTANTS := build/mutation

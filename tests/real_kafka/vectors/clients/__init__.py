@@ -1,0 +1,12 @@
+"""Subjects of clients and of the protocol.
+
+It exports the list of its subjects.
+"""
+
+from typing import Final
+
+from tests.real_kafka.vectors.subject import Subject
+
+__all__ = ["SUBJECTS"]
+
+SUBJECTS: Final[tuple[Subject, ...]] = ()

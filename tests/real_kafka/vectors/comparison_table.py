@@ -1,0 +1,54 @@
+"""Comparison of the model with recorded answers as text: a table of releases and subjects, or each difference."""
+
+from collections.abc import Sequence
+
+from tests.real_kafka.vectors.recorded import recorded_answers
+from tests.real_kafka.vectors.subject import RELEASES, Comparison, Subject, compare
+
+
+def comparisons(subject: Subject) -> dict[str, Comparison]:
+    """Return the comparison of each recorded release that the model has, oldest first."""
+    found = recorded_answers(subject.name)
+    return {release: compare(subject, release, found[release]) for release in subject.modelled(list(found))}
+
+
+def table(subjects: Sequence[Subject]) -> str:
+    """Return a table: a row for each release, and for each subject the numbers of equal, fixed and stated items."""
+    columns = {subject.name: comparisons(subject) for subject in subjects}
+    recorded = {subject.name: recorded_answers(subject.name) for subject in subjects}
+    rows = [["release", *columns]]
+    for release in RELEASES:
+        cells = [_cell(columns[name].get(release), release in recorded[name]) for name in columns]
+        if any(cell != "-" for cell in cells):
+            rows.append([release, *cells])
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    legend = "equal / fixed among these / stated differences; recorded: the model has no such release; -: not asked"
+    return "\n".join([*lines, "", legend])
+
+
+def _cell(comparison: Comparison | None, is_recorded: bool) -> str:
+    if comparison is None:
+        return "recorded" if is_recorded else "-"
+    different = len(comparison.stated) + len(comparison.unexplained)
+    text = f"{comparison.asked - different} / {comparison.fixed} / {len(comparison.stated)}"
+    return f"{text} / {len(comparison.unexplained)} unexplained" if comparison.unexplained else text
+
+
+def differences(subjects: Sequence[Subject]) -> str:
+    """Return one line for each difference, with its first and last release, the unexplained ones first."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for subject in subjects:
+        for comparison in comparisons(subject).values():
+            for kind, group in (("unexplained", comparison.unexplained), ("stated", comparison.stated)):
+                for each in group:
+                    found.setdefault((kind, f"{subject.name} {each.text()}"), []).append(each.release)
+    lines = [f"{kind} {text} ({_span(releases)})" for (kind, text), releases in found.items()]
+    lines.sort(key=lambda line: line.startswith("stated"))
+    return "\n".join(lines) or "no differences"
+
+
+def _span(releases: Sequence[str]) -> str:
+    first, last = releases[0], releases[-1]
+    between = RELEASES.index(last) - RELEASES.index(first) + 1
+    return first if first == last else f"{first} to {last}" if between == len(releases) else ", ".join(releases)
