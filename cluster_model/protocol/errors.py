@@ -139,6 +139,12 @@ RETRIABLE: Final = frozenset(
         KafkaError.UNSTABLE_OFFSET_COMMIT,
         KafkaError.INCONSISTENT_TOPIC_ID,
         KafkaError.CONCURRENT_TRANSACTIONS,
+        KafkaError.NOT_CONTROLLER,
+        KafkaError.FETCH_SESSION_ID_NOT_FOUND,
+        KafkaError.INVALID_FETCH_SESSION_EPOCH,
+        KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
+        KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        KafkaError.ELECTION_NOT_NEEDED,
     }
 )
 """Errors after which a client may retry: the subclasses of ``RetriableException`` among the codes above."""
@@ -153,6 +159,9 @@ INVALID_METADATA: Final = frozenset(
         KafkaError.KAFKA_STORAGE_ERROR,
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.INCONSISTENT_TOPIC_ID,
+        KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
+        KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        KafkaError.ELECTION_NOT_NEEDED,
     }
 )
 """Errors that make a client refresh its metadata: the subclasses of ``InvalidMetadataException``."""

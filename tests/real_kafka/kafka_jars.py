@@ -95,9 +95,9 @@ def _download(release: str, kind: str, directory: Path) -> None:
 
 
 def _artifacts(release: str, kind: str) -> list[str]:
-    """Artifacts of a kind. Scala 2.13 is served since 2.4; tools have a jar of their own since 1.1."""
+    """Artifacts of a kind. Scala 2.13 is served since 2.4, 2.12 since 0.10.1.1; tools have their own jar since 1.1."""
     if kind == CLIENTS:
         return ["kafka-clients"]
     numbers = [int(part) for part in release.split(".")]
-    scala = "kafka_2.13" if numbers >= [2, 4] else "kafka_2.12"
+    scala = "kafka_2.13" if numbers >= [2, 4] else "kafka_2.12" if numbers >= [0, 10, 1, 1] else "kafka_2.11"
     return [scala] if numbers < [1, 1] else [scala, "kafka-tools"]
