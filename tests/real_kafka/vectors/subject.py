@@ -57,6 +57,8 @@ class Subject:
     """
     jars: str = CLIENTS
     releases: tuple[str, ...] = RELEASES
+    modelled_since: str = RELEASES[0]
+    """First release whose answers are compared."""
     questions: Callable[[str], Any] | None = None
     """Given a release, return what the program reads as JSON on standard input."""
     stated: Sequence[Exemption] = ()
@@ -67,7 +69,8 @@ class Subject:
     def modelled(self, recorded: Sequence[str]) -> list[str]:
         """Return the recorded releases whose line the model has, oldest first."""
         lines = {release: line_of(parse_version(release)) for release in recorded}
-        return [release for release in RELEASES if lines.get(release) in PROFILE_VERSIONS]
+        compared = RELEASES[RELEASES.index(self.modelled_since) :]
+        return [release for release in compared if lines.get(release) in PROFILE_VERSIONS]
 
 
 @dataclass(frozen=True, slots=True)

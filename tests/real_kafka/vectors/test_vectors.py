@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.real_kafka.vectors.clients.config_definitions import WIDER
 from tests.real_kafka.vectors.comparison_table import comparisons, table
 from tests.real_kafka.vectors.java_program import SOURCES
 from tests.real_kafka.vectors.recorded import DIRECTORY, recorded_answers
@@ -59,3 +60,18 @@ def test_an_exemption_covers_its_releases_and_items() -> None:
     assert not some.covers("2.3.1", "broker/log.dirs")
     assert not some.covers("3.1.2", "broker/log.dirs")
     assert not some.covers("2.8.2", "topic/log.dirs")
+
+
+def test_the_model_takes_no_value_that_kafka_rejects_but_small_segments() -> None:
+    subject = SUBJECTS["config_definitions"]
+    wider = {
+        (each.release, each.item)
+        for made in comparisons(subject).values()
+        for each in made.stated
+        if str(each.model).endswith(WIDER)
+    }
+    assert wider == {
+        ("4.0.2", "broker/log.segment.bytes/range"),
+        ("4.1.2", "broker/log.segment.bytes/range"),
+        ("4.1.2", "topic/segment.bytes/range"),
+    }
