@@ -341,7 +341,7 @@ AREAS: Final = (
             "round_robin_partitioner",
             "default_partitioner",
             "uniform_sticky_partitioner",
-            "on_new_batch",
+            "round_robin_two_turns",
         ),
         left_out=(
             "Adaptive batch sizes of clients other than Kafka's own: librdkafka and others connect to the gateway themselves.",

@@ -355,10 +355,10 @@ CLIENT_FLAGS: Final = (
         "built_in_partitioner", "records without a key stick to one partition for batch.size bytes (KIP-794)", (3, 3, 0)
     ),
     ReleaseRule(
-        "on_new_batch",
-        "partitioners are called again for a record that begins a new batch (Partitioner.onNewBatch)",
+        "round_robin_two_turns",
+        "RoundRobinPartitioner takes two turns for a record that begins a new batch (until KAFKA-17632: 3.9.2)",
         (2, 4, 0),
-        (3, 9, 0),
+        (3, 8, 0),
     ),
     ReleaseRule(
         "default_partitioner",
@@ -450,7 +450,7 @@ class ClientProfile:
     sticky_partitioner: bool
     round_robin_partitioner: bool
     built_in_partitioner: bool
-    on_new_batch: bool
+    round_robin_two_turns: bool
     default_partitioner: bool
     uniform_sticky_partitioner: bool
     sticky_assignor: bool

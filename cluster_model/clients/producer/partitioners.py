@@ -203,8 +203,8 @@ class RoundRobinDefaultPartitioner(BasePartitioner):
 class RoundRobinPartitioner(BasePartitioner):
     """``RoundRobinPartitioner`` (KIP-369), set by ``partitioner.class``: all records round robin, with or without keys.
 
-    Before 4.0 a record that needs a new batch is placed twice and so takes two turns: with one record per batch and an
-    even number of partitions, half of them get nothing. ``asks_again`` is False from 4.0 on.
+    Up to 3.8 a record that needs a new batch is placed twice and so takes two turns: with one record per batch and an
+    even number of partitions, half of them get nothing. ``asks_again`` is False from 3.9 on (KAFKA-17632).
     """
 
     __slots__ = ("_counter", "uses_on_new_batch")
@@ -440,7 +440,7 @@ def partitioner_of(client: ClientProfile, config: PartitionerConfig, stream: Ran
     check_partitioner(client, config)
     name = config.name
     if name == "RoundRobinPartitioner":
-        return RoundRobinPartitioner(asks_again=client.on_new_batch)
+        return RoundRobinPartitioner(asks_again=client.round_robin_two_turns)
     if name == "UniformStickyPartitioner":
         return StickyPartitioner(stream, ignore_keys=True)
     if not client.sticky_partitioner:

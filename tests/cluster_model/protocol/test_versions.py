@@ -132,7 +132,7 @@ CLIENT_HISTORY = [
     ("sticky_partitioner", "2.4", LAST),
     ("round_robin_partitioner", "2.4", LAST),
     ("built_in_partitioner", "3.3", LAST),
-    ("on_new_batch", "2.4", "3.9"),
+    ("round_robin_two_turns", "2.4", "3.8"),
     ("default_partitioner", "0.8.2", "3.9"),
     ("uniform_sticky_partitioner", "2.4", "3.9"),
     ("sticky_assignor", "0.11", LAST),

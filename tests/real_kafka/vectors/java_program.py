@@ -15,7 +15,11 @@ from tests.real_kafka.vectors.subject import Answers, Subject
 SOURCES: Final = Path(__file__).parent / "java"
 SHARED: Final = ("Json.java", "Reflection.java")
 """Sources compiled together with each program."""
-JVM: Final = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+JVM: Final = (
+    "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+)  # fmt: skip
+"""Small and quick to start; the last option lets a program set the seed of its thread's random numbers."""
 TIMEOUT_SECONDS: Final = 600
 
 

@@ -86,8 +86,8 @@ def round_robin(version: Version) -> RecordPlacement:
     return RecordPlacement(partitioner_of(release(version), PartitionerConfig("RoundRobinPartitioner"), stream()))
 
 
-@pytest.mark.parametrize("version", [(2, 4, 0), (3, 2, 0), (3, 9, 0)])
-def test_the_round_robin_class_takes_two_turns_for_a_new_batch_before_4_0(version: Version) -> None:
+@pytest.mark.parametrize("version", [(2, 4, 0), (3, 2, 0), (3, 8, 0)])
+def test_the_round_robin_class_takes_two_turns_for_a_new_batch_before_3_9(version: Version) -> None:
     waiting = Waiting(4, 10)
     placement = round_robin(version)
     # A batch per record: turn 0 is asked and given back, turn 1 is taken, and so on. Partitions 0 and 2 starve.
@@ -95,12 +95,12 @@ def test_the_round_robin_class_takes_two_turns_for_a_new_batch_before_4_0(versio
 
 
 def test_an_odd_number_of_partitions_hides_the_second_turn() -> None:
-    waiting, placement = Waiting(3, 10), round_robin((3, 9, 0))
+    waiting, placement = Waiting(3, 10), round_robin((3, 8, 0))
     assert Counter(send(placement, waiting, 10) for _record in range(9)) == {0: 3, 1: 3, 2: 3}
 
 
 def test_a_record_that_fits_takes_one_turn() -> None:
-    waiting, placement = Waiting(2, 100), round_robin((3, 9, 0))
+    waiting, placement = Waiting(2, 100), round_robin((3, 8, 0))
     # 0 has no batch: 1 is next. 0 again has none: 1, which has one by now and takes the record. From then on 0, 1, 0, 1
     # is asked for, and 0, still empty, hands over each time.
     assert [send(placement, waiting, 10) for _record in range(4)] == [1, 1, 1, 1]
@@ -108,13 +108,14 @@ def test_a_record_that_fits_takes_one_turn() -> None:
     assert [send(placement, waiting, 10) for _record in range(4)] == [0, 1, 0, 1]
 
 
-def test_since_4_0_the_round_robin_class_takes_one_turn_a_record() -> None:
-    waiting, placement = Waiting(4, 10), round_robin((4, 0, 0))
+@pytest.mark.parametrize("version", [(3, 9, 0), (4, 0, 0)])
+def test_since_3_9_the_round_robin_class_takes_one_turn_a_record(version: Version) -> None:
+    waiting, placement = Waiting(4, 10), round_robin(version)
     assert [send(placement, waiting, 10, key=b"same") for _record in range(6)] == [0, 1, 2, 3, 0, 1]
 
 
 def test_a_record_with_its_own_partition_takes_no_turn() -> None:
-    waiting, placement = Waiting(4, 10), round_robin((3, 9, 0))
+    waiting, placement = Waiting(4, 10), round_robin((3, 8, 0))
     assert [send(placement, waiting, 10, own=2) for _record in range(3)] == [2, 2, 2]
     assert send(placement, waiting, 10) == 1
 
