@@ -1,12 +1,16 @@
 """Kafka's range, round robin and uniform assignors, and all assignors by their protocol names."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
+from types import MappingProxyType
 from typing import Final
 
 from cluster_model.assignors.base import (
+    NEWEST_RULES,
     Assignment,
     Assignor,
+    AssignorRules,
     MemberSubscription,
     TopicPartition,
     Topics,
@@ -75,12 +79,15 @@ class RangeAssignor:
     name = "range"
     cooperative = False
 
+    def __init__(self, rules: AssignorRules = NEWEST_RULES) -> None:
+        self._rules = rules
+
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """Assign the partitions of all topics to their subscribers."""
         shares: dict[str, list[TopicPartition]] = {member.id: [] for member in members}
         sharings = [
             _TopicAssignment(topic, subscribed, topics)
-            for topic, subscribed in subscribers(in_order(members), topics).items()
+            for topic, subscribed in subscribers(in_order(members, self._rules), topics).items()
         ]
         if any(sharing.racks_matter for sharing in sharings):
             _match_racks(sharings, shares)
@@ -121,9 +128,12 @@ class RoundRobinAssignor:
     name = "roundrobin"
     cooperative = False
 
+    def __init__(self, rules: AssignorRules = NEWEST_RULES) -> None:
+        self._rules = rules
+
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """Assign all partitions in turn; the next topic continues with the next member."""
-        circle = in_order(members)
+        circle = in_order(members, self._rules)
         shares: dict[str, list[TopicPartition]] = {member.id: [] for member in members}
         turn = 0
         for topic in subscribers(members, topics):
@@ -366,11 +376,17 @@ class HeterogeneousAssignment:
 # Assignors by their protocol names.
 
 
-_RANGE: Final = RangeAssignor()
-_CLIENT: Final[tuple[Assignor, ...]] = (_RANGE, RoundRobinAssignor(), StickyAssignor(), CooperativeStickyAssignor())
+@cache
+def client_assignors(rules: AssignorRules) -> Mapping[str, Assignor]:
+    """Return the assignors of ``partition.assignment.strategy`` with the rules of a release, by their names."""
+    made: tuple[Assignor, ...] = (
+        RangeAssignor(rules), RoundRobinAssignor(rules), StickyAssignor(rules), CooperativeStickyAssignor(rules)
+    )  # fmt: skip
+    return MappingProxyType({assignor.name: assignor for assignor in made})
 
-CLIENT_ASSIGNORS: Final = {assignor.name: assignor for assignor in _CLIENT}
-"""Assignors of ``partition.assignment.strategy``, by their names in JoinGroup."""
 
-SERVER_ASSIGNORS: Final[dict[str, Assignor]] = {"uniform": UniformAssignor(), "range": _RANGE}
+CLIENT_ASSIGNORS: Final = client_assignors(NEWEST_RULES)
+"""Assignors of ``partition.assignment.strategy`` of the newest release, by their names in JoinGroup."""
+
+SERVER_ASSIGNORS: Final[dict[str, Assignor]] = {"uniform": UniformAssignor(), "range": RangeAssignor()}
 """Assignors of ``group.remote.assignor`` under KIP-848, the default first; the coordinator passes no racks."""

@@ -55,6 +55,30 @@ class MemberSubscription(NamedTuple):
     """Generation in which they were assigned, -1 if not given."""
 
 
+class AssignorRules(NamedTuple):
+    """Rules of client-side assignors that differ between releases; the defaults are those of the newest."""
+
+    static_member_order: bool = True
+    """Range and round robin put static members first, by instance id (KAFKA-8355, KAFKA-8356)."""
+    sticky_generations: bool = True
+    """Sticky members report the generation of what they own (KIP-341)."""
+    constrained_sticky: bool = True
+    """Sticky assignors have an algorithm of their own for equal subscriptions (KAFKA-9987)."""
+    cooperative_generation: bool = True
+    """Cooperative members report the generation of what they own (KAFKA-12984)."""
+    even_sticky: bool = True
+    """Members with equal subscriptions keep one partition more only while extras are left (KAFKA-12464)."""
+    claims_by_partition: bool = True
+    """The newest claim on each partition counts, not only claims of the newest generation (KAFKA-14639)."""
+    keeps_lowest: bool = True
+    """Members keep their lowest partition numbers, not the first of their list (KAFKA-16277)."""
+    exact_racks: bool = True
+    """Extras given out by rack are counted, and partitions not kept for their racks are revoked (KAFKA-15170)."""
+
+
+NEWEST_RULES: Final = AssignorRules()
+
+
 Assignment = dict[str, tuple[TopicPartition, ...]]
 """Member id → its partitions, sorted by topic and number; every member has an entry."""
 
@@ -74,8 +98,10 @@ class Assignor(Protocol):
         """Assign every partition of every subscribed topic to one of the topic's subscribers."""
 
 
-def in_order(members: Sequence[MemberSubscription]) -> list[MemberSubscription]:
+def in_order(members: Sequence[MemberSubscription], rules: AssignorRules = NEWEST_RULES) -> list[MemberSubscription]:
     """Sort members: static ones first by instance id, then the others by member id (``MemberInfo.compareTo``)."""
+    if not rules.static_member_order:
+        return sorted(members, key=lambda member: member.id)
     return sorted(members, key=lambda member: (not member.instance, member.instance, member.id))
 
 

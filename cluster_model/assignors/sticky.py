@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cluster_model.assignors.base import (
+    NEWEST_RULES,
     Assignment,
+    AssignorRules,
     MemberSubscription,
     TopicPartition,
     Topics,
@@ -29,12 +31,22 @@ class PreviousAssignment(NamedTuple):
     """Partitions claimed by several members of the same, newest generation: none of them keeps them."""
 
 
-def resolve_claims(members: Sequence[MemberSubscription], partitions: Sequence[TopicPartition]) -> PreviousAssignment:
-    """Resolve the members' claims on ``partitions``: the newest generation wins; other claims are ignored."""
+Previous = dict[TopicPartition, tuple[int, str]]
+"""Partition → (generation, member) of its newest claim by an older generation."""
+
+
+def resolve_claims(
+    members: Sequence[MemberSubscription], partitions: Sequence[TopicPartition], rules: AssignorRules = NEWEST_RULES
+) -> PreviousAssignment:
+    """Resolve the members' claims on ``partitions``: the newest generation wins; other claims are ignored.
+
+    The newest is that of each partition, or before ``claims_by_partition`` that of the group.
+    """
     known = dict.fromkeys(partitions)
     by_id = sorted(members, key=lambda member: member.id)
+    least = -1 if rules.claims_by_partition else max((member.generation for member in members), default=-1)
     newest: dict[TopicPartition, list[MemberSubscription]] = {}
-    for member in by_id:
+    for member in [member for member in by_id if member.generation >= least]:
         for partition in dict.fromkeys(member.owned):
             if partition not in known:
                 continue
@@ -51,6 +63,72 @@ def resolve_claims(members: Sequence[MemberSubscription], partitions: Sequence[T
         else:
             owned[claimants[0].id].append(partition)
     return PreviousAssignment(owned, disputed)
+
+
+def resolve_early_claims(
+    members: Sequence[MemberSubscription], partitions: Sequence[TopicPartition], rules: AssignorRules
+) -> tuple[PreviousAssignment, Previous]:
+    """Resolve claims as the general algorithm did up to 2.8, and return also the second newest claim of each partition.
+
+    Of the claims of one generation the first counts, without a generation the last (``prepopulateCurrentAssignments``).
+    Before ``sticky_generations`` no claim had a generation.
+    """
+    known = dict.fromkeys(partitions)
+    claims: dict[TopicPartition, dict[int, str]] = {}
+    owned: dict[str, list[TopicPartition]] = {member.id: [] for member in sorted(members, key=lambda each: each.id)}
+    for member in sorted(members, key=lambda each: each.id):
+        for partition in member.owned:
+            claimants = claims.setdefault(partition, {})
+            if member.generation not in claimants or member.generation < 0:
+                claimants[member.generation] = member.id
+    previous: Previous = {}
+    for partition in in_hash_order(list(claims)) if rules.sticky_generations else claims:
+        claimants = claims[partition]
+        newest, *older = sorted(claimants, reverse=True)
+        if partition in known:
+            owned[claimants[newest]].append(partition)
+        if older:
+            previous[partition] = (older[0], claimants[older[0]])
+    return PreviousAssignment(owned, {}), previous
+
+
+# Order of candidates up to 2.4 (``AbstractStickyAssignor.sortPartitions`` before KAFKA-9987).
+
+
+def in_hash_order(partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+    """Return partitions in the order of a Java ``HashMap`` into which they were put in the given order."""
+    buckets = 16
+    while len(partitions) > buckets * 3 // 4:
+        buckets *= 2
+    return sorted(partitions, key=lambda partition: _spread_hash(partition) & (buckets - 1))
+
+
+def _spread_hash(partition: TopicPartition) -> int:
+    """Return ``TopicPartition.hashCode`` as a ``HashMap`` spreads it, unsigned."""
+    hashed = 0
+    for unit in memoryview(partition.topic.encode("utf-16-le")).cast("H"):
+        hashed = (31 * hashed + unit) & 0xFFFFFFFF
+    hashed = (31 * (31 + partition.partition) + hashed) & 0xFFFFFFFF
+    return hashed ^ hashed >> 16
+
+
+def round_robin_candidates(
+    partitions: Sequence[TopicPartition], owned: Mapping[str, Sequence[TopicPartition]], previous: Previous
+) -> list[TopicPartition]:
+    """Return the order in which partitions may move: one at a time of the member with the most that are left.
+
+    Of a member's partitions those that had another owner before come first; partitions without an owner are last.
+    """
+    left = {member: list(share) for member, share in owned.items()}
+    had_another = in_hash_order(list(previous))
+    found: dict[TopicPartition, None] = {}
+    while any(left.values()):
+        _size, member = max((len(share), member) for member, share in left.items())
+        chosen = next((partition for partition in had_another if partition in left[member]), left[member][0])
+        left[member].remove(chosen)
+        found[chosen] = None
+    found.update(dict.fromkeys(in_hash_order(partitions)))
+    return list(found)
 
 
 # Partition movements between members in one balancing (``AbstractStickyAssignor.PartitionMovements``).
@@ -156,16 +234,20 @@ class ConstrainedAssignment:
     """
 
     __slots__ = (
-        "_above", "_claims", "_extra", "_free", "_full", "_least", "_racks", "_revoked", "_under", "moving", "shares",
+        "_above", "_claims", "_extra", "_free", "_full", "_least", "_racks", "_revoked", "_rules", "_under", "moving",
+        "shares",
     )  # fmt: skip
 
-    def __init__(self, partitions: list[TopicPartition], claims: PreviousAssignment, racks: RackInfo) -> None:
+    def __init__(
+        self, partitions: list[TopicPartition], claims: PreviousAssignment, racks: RackInfo, rules: AssignorRules
+    ) -> None:
         """Compute the assignment; ``partitions`` are those of all topics, sorted."""
         self.shares: dict[str, list[TopicPartition]] = {member: [] for member in claims.owned}
         self.moving: dict[TopicPartition, str] = {}
         """Partition → new owner, for partitions owned by another member until now."""
         self._claims = claims
         self._racks = racks
+        self._rules = rules
         self._least, self._extra = divmod(len(partitions), len(claims.owned))
         self._above = 0
         """Number of members with one partition more than the least."""
@@ -186,9 +268,11 @@ class ConstrainedAssignment:
         """Keep owned partitions, lowest numbers first, up to the least, and one more while extras are left."""
         for member, owned in self._claims.owned.items():
             near = []
-            for partition in sorted(owned, key=lambda partition: (partition.partition, partition.topic)):
-                if self._racks.is_in_other_rack(member, partition):
-                    self._revoked[partition] = member
+            lowest = sorted(owned, key=lambda partition: (partition.partition, partition.topic))
+            for partition in lowest if self._rules.keeps_lowest else owned:
+                if self._racks.apart(member, partition):
+                    if self._rules.exact_racks:
+                        self._revoked[partition] = member
                 else:
                     near.append(partition)
             if len(near) < self._least:
@@ -220,7 +304,7 @@ class ConstrainedAssignment:
                 self._give(partition, member)
                 if len(self.shares[member]) >= self._least:
                     del self._under[index]
-                    if self._above < self._extra:
+                    if self._above < self._extra or (self._extra and not self._rules.exact_racks):
                         self._full.append(member)
                 else:
                     index += 1
@@ -229,7 +313,8 @@ class ConstrainedAssignment:
             index = self._racks.next_near(partition, self._full, 0)
             if index >= 0:
                 self._give(partition, self._full.pop(index))
-                self._one_more_above()
+                if self._rules.exact_racks:
+                    self._one_more_above()
             else:
                 left.append(partition)
         self._free = left
@@ -252,7 +337,81 @@ class ConstrainedAssignment:
 
     def _give(self, partition: TopicPartition, member: str) -> None:
         self.shares[member].append(partition)
-        if self._revoked.get(partition, member) != member or partition in self._claims.disputed:
+        revoked = (
+            self._revoked.get(partition, member) != member if self._rules.exact_racks else partition in self._revoked
+        )
+        if revoked or partition in self._claims.disputed:
+            self.moving[partition] = member
+
+
+class EarlyConstrainedAssignment:
+    """Sticky assignment with equal subscriptions of 2.5 to 2.8: members may keep the least and one more, however many.
+
+    If partitions are missing then, members below the least take them from members above it
+    (``AbstractStickyAssignor.constrainedAssign`` before KAFKA-12464).
+    """
+
+    __slots__ = ("_claims", "_full", "_least", "_over", "_revoked", "moving", "shares")
+
+    def __init__(self, partitions: list[TopicPartition], claims: PreviousAssignment) -> None:
+        """Compute the assignment; ``partitions`` are those of all topics, sorted."""
+        self.shares: dict[str, list[TopicPartition]] = {member: [] for member in claims.owned}
+        self.moving: dict[TopicPartition, str] = {}
+        """Partition → new owner, for partitions owned by another member until now."""
+        self._claims = claims
+        self._least, extra = divmod(len(partitions), len(claims.owned))
+        self._over: list[str] = []
+        """Members with one partition more than the least."""
+        self._full: list[str] = []
+        """Members with the least number of partitions, which may get one more."""
+        self._revoked: dict[TopicPartition, None] = {}
+        under = self._keep(self._least + (extra > 0))
+        kept = {partition for share in self.shares.values() for partition in share}
+        free = [partition for partition in partitions if partition not in kept]
+        under = self._fill(under, free)
+        self._take(under)
+        for partition in free:
+            self._give(partition, self._full.pop(0))
+
+    def _keep(self, most: int) -> list[str]:
+        """Keep owned partitions up to ``most``; return the members below the least."""
+        under = []
+        for member, owned in self._claims.owned.items():
+            self.shares[member] = owned[:most]
+            self._revoked.update(dict.fromkeys(owned[most:]))
+            size = len(self.shares[member])
+            if len(owned) < self._least:
+                under.append(member)
+            else:
+                if size == self._least:
+                    self._full.append(member)
+                if size == most:
+                    self._over.append(member)
+        return under
+
+    def _fill(self, under: list[str], free: list[TopicPartition]) -> list[str]:
+        """Distribute free partitions round robin to members below the least; return those that stay below it."""
+        while under and free:
+            for member in list(under):
+                if not free:
+                    break
+                self._give(free.pop(0), member)
+                if len(self.shares[member]) == self._least:
+                    self._full.append(member)
+                    under.remove(member)
+        return under
+
+    def _take(self, under: list[str]) -> None:
+        """Take the first partition of members above the least for members below it."""
+        for member in under:
+            while len(self.shares[member]) < self._least:
+                partition = self.shares[self._over.pop(0)].pop(0)
+                self.shares[member].append(partition)
+                self.moving[partition] = member
+
+    def _give(self, partition: TopicPartition, member: str) -> None:
+        self.shares[member].append(partition)
+        if partition in self._revoked or partition in self._claims.disputed:
             self.moving[partition] = member
 
 
@@ -261,8 +420,6 @@ class ConstrainedAssignment:
 
 Shares = dict[str, dict[TopicPartition, None]]
 """Member → its partitions."""
-Previous = dict[TopicPartition, tuple[int, str]]
-"""Partition → (generation, member) of its newest claim by an older generation."""
 
 
 class GeneralAssignment:
@@ -278,10 +435,10 @@ class GeneralAssignment:
     )  # fmt: skip
 
     def __init__(
-        self, members: Sequence[MemberSubscription], subscribers: dict[str, list[MemberSubscription]], topics: Topics,
-        claims: PreviousAssignment,
-        racks: RackInfo,
+        self, subscribers: dict[str, list[MemberSubscription]], topics: Topics, claims: PreviousAssignment,
+        racks: RackInfo, previous: Previous, candidates: list[TopicPartition] | None = None,
     ) -> None:  # fmt: skip
+        """Compute the assignment; ``candidates`` are all partitions in another order than that of their topics."""
         self._racks = racks
         self._subscribers = {topic: [member.id for member in whole] for topic, whole in subscribers.items()}
         self._topics: dict[str, list[str]] = {member: [] for member in claims.owned}
@@ -294,9 +451,9 @@ class GeneralAssignment:
         }
         """Member → maximum number of partitions that it could have."""
         by_need = sorted(self._subscribers, key=lambda topic: (len(self._subscribers[topic]), topic))
-        self._partitions = [partition for topic in by_need for partition in topics.partitions(topic)]
+        self._partitions = candidates or [partition for topic in by_need for partition in topics.partitions(topic)]
         """All partitions, those of topics with the fewest subscribers first."""
-        self._previous = _previous(members)
+        self._previous = previous
         self._movements = PartitionMovements()
         self._lost_some = False
         """Whether a member lost a partition for another reason than balance."""
@@ -439,9 +596,30 @@ class StickyAssignor:
     name = "sticky"
     cooperative = False
 
+    def __init__(self, rules: AssignorRules = NEWEST_RULES) -> None:
+        self._rules = rules
+
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """Assign the partitions of all topics evenly, moving few of them."""
-        return finished(members, _outcome(members, topics).shares) if members else {}
+        if not members:
+            return {}
+        if not self._rules.sticky_generations:
+            members = [member._replace(generation=-1) for member in members]
+        if self._rules.constrained_sticky and not self._rules.even_sticky:
+            members = _read_twice(members)
+        return finished(members, _outcome(members, topics, self._rules).shares)
+
+
+def _read_twice(members: Sequence[MemberSubscription]) -> list[MemberSubscription]:
+    """Return members without the claims that 2.5 to 2.8 lose.
+
+    The leader reads the claims of members until it finds one with another subscription than the first, and then reads
+    all again from the same buffers: those that it has read are empty (fixed by KAFKA-12675).
+    """
+    by_id = sorted(members, key=lambda member: member.id)
+    first = set(by_id[0].topics)
+    read = next((place for place, member in enumerate(by_id) if set(member.topics) != first), 0)
+    return [*[member._replace(owned=(), generation=-1) for member in by_id[:read]], *by_id[read:]]
 
 
 class CooperativeStickyAssignor:
@@ -453,25 +631,41 @@ class CooperativeStickyAssignor:
     name = "cooperative-sticky"
     cooperative = True
 
+    def __init__(self, rules: AssignorRules = NEWEST_RULES) -> None:
+        self._rules = rules
+
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """Assign as :class:`StickyAssignor`, except partitions that another member has to revoke first."""
         if not members:
             return {}
-        shares, moving = _outcome(members, topics)
+        if not self._rules.cooperative_generation:
+            members = [member._replace(generation=-1) for member in members]
+        shares, moving = _outcome(members, topics, self._rules)
         held = {member: [each for each in share if moving.get(each) != member] for member, share in shares.items()}
         return finished(members, held)
 
 
-def _outcome(members: Sequence[MemberSubscription], topics: Topics) -> _Outcome:
+def _outcome(members: Sequence[MemberSubscription], topics: Topics, rules: AssignorRules) -> _Outcome:
     by_id = sorted(members, key=lambda member: member.id)
     by_topic = subscribers(by_id, topics)
     partitions = [partition for topic in by_topic for partition in topics.partitions(topic)]
-    settled = resolve_claims(members, partitions)
+    settled = resolve_claims(members, partitions, rules)
     racks = RackInfo(members, partitions, topics)
-    if same_subscriptions(members):
-        constrained = ConstrainedAssignment(partitions, settled, racks)
+    if rules.constrained_sticky and same_subscriptions(members):
+        if not rules.even_sticky:
+            early = EarlyConstrainedAssignment(partitions, settled)
+            return _Outcome(early.shares, early.moving)
+        constrained = ConstrainedAssignment(partitions, settled, racks, rules)
         return _Outcome(constrained.shares, constrained.moving)
-    general = GeneralAssignment(members, by_topic, topics, settled, racks)
+    previous = _previous(members)
+    candidates = None
+    if not rules.even_sticky:
+        settled, previous = resolve_early_claims(members, partitions, rules)
+        if not rules.constrained_sticky and any(member.owned for member in members):
+            everybody = len(members)
+            if all(len(subscribed) == everybody for subscribed in by_topic.values()):
+                candidates = round_robin_candidates(partitions, settled.owned, previous)
+    general = GeneralAssignment(by_topic, topics, settled, racks, previous, candidates)
     shares = {member: list(share) for member, share in general.shares.items()}
     return _Outcome(shares, _moving(members, shares))
 

@@ -375,6 +375,42 @@ CLIENT_FLAGS: Final = (
     ReleaseRule("sticky_assignor", "consumers have the StickyAssignor (KIP-54)", (0, 11, 0)),
     ReleaseRule("cooperative_assignor", "consumers have the CooperativeStickyAssignor (KIP-429)", (2, 4, 0)),
     ReleaseRule(
+        "static_member_order",
+        "range and round robin assignors put static members first (KAFKA-8355, KAFKA-8356)",
+        (2, 4, 0),
+    ),
+    ReleaseRule("sticky_generations", "sticky members report the generation of what they own (KIP-341)", (2, 3, 0)),
+    ReleaseRule(
+        "constrained_sticky",
+        "sticky assignors have an algorithm of their own for equal subscriptions (KAFKA-9987: 2.5.1)",
+        (2, 5, 0),
+    ),
+    ReleaseRule(
+        "cooperative_generation",
+        "cooperative members report the generation of what they own (KAFKA-12984: 2.8.1)",
+        (2, 8, 0),
+    ),
+    ReleaseRule(
+        "even_sticky",
+        "with equal subscriptions members keep one partition more while extras are left (KAFKA-12464)",
+        (3, 0, 0),
+    ),
+    ReleaseRule(
+        "claims_by_partition",
+        "sticky assignors use the newest claim on each partition, of any generation (KAFKA-14639)",
+        (3, 4, 0),
+    ),
+    ReleaseRule(
+        "keeps_lowest",
+        "sticky assignors keep a member's lowest partition numbers (KAFKA-16277: 3.7.1)",
+        (3, 7, 0),
+    ),
+    ReleaseRule(
+        "exact_racks",
+        "sticky assignors count the extras that they give out by rack (KAFKA-15170: 3.7.1)",
+        (3, 7, 0),
+    ),
+    ReleaseRule(
         "on_partitions_lost",
         "rebalance listeners have onPartitionsLost apart from onPartitionsRevoked (KIP-429)",
         (2, 4, 0),
@@ -455,6 +491,14 @@ class ClientProfile:
     uniform_sticky_partitioner: bool
     sticky_assignor: bool
     cooperative_assignor: bool
+    static_member_order: bool
+    sticky_generations: bool
+    constrained_sticky: bool
+    cooperative_generation: bool
+    even_sticky: bool
+    claims_by_partition: bool
+    keeps_lowest: bool
+    exact_racks: bool
     on_partitions_lost: bool
     member_racks: bool
     detects_truncation: bool

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
+from cluster_model.assignors.base import NEWEST_RULES, AssignorRules
 from cluster_model.protocol.config_defaults import EffectiveConfig, check_release
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.versions import Profile
+from cluster_model.protocol.versions import ClientProfile, Profile
 
 UNBOUNDED_US: Final = 1 << 62
 """``api_timeout_us`` of a consumer without such a timeout (before KIP-266, 2.0)."""
@@ -61,6 +63,8 @@ class GroupSettings:
     """``group.protocol`` is consumer (KIP-848): the coordinator sets session, heartbeats and assignors."""
     racks: bool = False
     """Whether members send their racks, and leaders use them (KIP-881, 3.5)."""
+    assignor_rules: AssignorRules = NEWEST_RULES
+    """Rules of the assignors of this release, used by leaders."""
     remote_assignor: str = ""
     """``group.remote.assignor``, empty for the coordinator's default."""
 
@@ -105,8 +109,15 @@ class GroupSettings:
             instance=instance,
             consumer_protocol=modern,
             racks=profile.client.member_racks,
+            assignor_rules=rules_of(profile.client),
             remote_assignor=own.text("group.remote.assignor"),
         )
+
+
+@cache
+def rules_of(client: ClientProfile) -> AssignorRules:
+    """Return the rules of the assignors of a client release."""
+    return AssignorRules(*(getattr(client, name) for name in AssignorRules._fields))
 
 
 def protocol(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:

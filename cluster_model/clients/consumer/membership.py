@@ -8,8 +8,8 @@ UNKNOWN_MEMBER_ID it does not; in both cases its partitions are lost. FENCED_INS
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from cluster_model.assignors.assignors import CLIENT_ASSIGNORS
-from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
+from cluster_model.assignors.assignors import client_assignors
+from cluster_model.assignors.base import AssignorRules, MemberSubscription, TopicPartition, Topics
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.clients.metadata import Metadata
@@ -70,13 +70,13 @@ def racks(metadata: Metadata, topics: Mapping[str, int]) -> Racks:
 
 
 def assign(
-    protocol: str, members: Sequence[JoinGroupMember], known: dict[str, int], near: Racks
+    protocol: str, members: Sequence[JoinGroupMember], known: dict[str, int], near: Racks, rules: AssignorRules
 ) -> tuple[tuple[str, Assignment], ...]:
     """Compute the assignment of all members with the chosen assignor over the topics known to the leader.
 
     ``near`` are the racks of their partitions.
     """
-    found = CLIENT_ASSIGNORS[protocol].assign(
+    found = client_assignors(rules)[protocol].assign(
         [
             MemberSubscription(
                 id=member.member_id,
@@ -381,8 +381,9 @@ class ConsumerMembership:
                 self._assigned_racks = racks(self._metadata, self._assigned_sizes) if self._settings.racks else {}
                 if not response.skip_assignment:
                     assignments = assign(
-                        response.protocol_name, response.members, self._assigned_sizes, self._assigned_racks
-                    )
+                        response.protocol_name, response.members, self._assigned_sizes, self._assigned_racks,
+                        self._settings.assignor_rules,
+                    )  # fmt: skip
             if not self._link.known:
                 self._again(now)
                 return

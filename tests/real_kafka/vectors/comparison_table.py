@@ -1,12 +1,14 @@
 """Comparison of the model with recorded answers as text: a table of releases and subjects, or each difference."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from tests.real_kafka.vectors.recorded import recorded_answers
 from tests.real_kafka.vectors.subject import RELEASES, Comparison, Subject, compare
 
 
-def comparisons(subject: Subject) -> dict[str, Comparison]:
+@cache
+def comparisons(subject: Subject) -> Mapping[str, Comparison]:
     """Return the comparison of each recorded release that the model has, oldest first."""
     found = recorded_answers(subject.name)
     return {release: compare(subject, release, found[release]) for release in subject.modelled(list(found))}

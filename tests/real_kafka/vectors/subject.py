@@ -34,12 +34,14 @@ class Exemption:
     reason: str
     since: str = RELEASES[0]
     until: str = RELEASES[-1]
+    answer: Any = None
+    """Kafka's answer; None for any."""
 
-    def covers(self, release: str, item: str) -> bool:
-        """Return whether this is about an item of a release."""
+    def covers(self, release: str, item: str, answer: Any = None) -> bool:
+        """Return whether this is about an item of a release, and Kafka's answer to it."""
         place = RELEASES.index(release)
         held = RELEASES.index(self.since) <= place <= RELEASES.index(self.until)
-        return held and fnmatchcase(item, self.item)
+        return held and self.answer in (None, answer) and fnmatchcase(item, self.item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def compare(subject: Subject, release: str, kafka: Answers) -> Comparison:
     stated: list[Difference] = []
     unexplained: list[Difference] = []
     for difference in _differences(release, kafka, model):
-        known = any(each.covers(release, difference.item) for each in subject.stated)
+        known = any(each.covers(release, difference.item, difference.kafka) for each in subject.stated)
         (stated if known else unexplained).append(difference)
     different = {difference.item for difference in (*stated, *unexplained)}
     equal = [item for item in model if item not in different]
