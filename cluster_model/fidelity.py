@@ -333,6 +333,7 @@ AREAS: Final = (
             "learns_leaders",
             "skips_backoff",
             "fails_oldest_first",
+            "unknown_topic_is_stale",
             "expires_batches",
             "delivery_timeout",
             "splits_batches",

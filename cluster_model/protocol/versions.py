@@ -305,6 +305,11 @@ CLIENT_FLAGS: Final = (
     ReleaseRule(
         "asks_api_versions", "a client begins each new connection with an ApiVersions request (KIP-97)", (0, 10, 2)
     ),
+    ReleaseRule(
+        "unknown_topic_is_stale",
+        "a producer refreshes its metadata after UNKNOWN_TOPIC_OR_PARTITION (KAFKA-2246)",
+        (0, 9, 0),
+    ),
     ReleaseRule("caps_backoff", "no backoff exceeds its maximum, its random part included (KIP-580)", (3, 7, 0)),
     ReleaseRule(
         "learns_leaders", "a producer takes the new leader from a broker's error response (KIP-951)", (3, 7, 0)
@@ -469,6 +474,7 @@ class ClientProfile:
     version: str
     number: Version
     asks_api_versions: bool
+    unknown_topic_is_stale: bool
     caps_backoff: bool
     learns_leaders: bool
     skips_backoff: bool

@@ -615,7 +615,8 @@ class Sender:
         config = self._config
         line = self._accumulator.queues[batch.partition]
         line.muted = False
-        if error in INVALID_METADATA:
+        unknown = error is KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+        if error in INVALID_METADATA and (config.client.unknown_topic_is_stale or not unknown):
             self.metadata.refresh()
         if batch.done:
             return

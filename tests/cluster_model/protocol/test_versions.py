@@ -115,6 +115,7 @@ HISTORY = [
 
 CLIENT_HISTORY = [
     ("asks_api_versions", "0.10.2", LAST),
+    ("unknown_topic_is_stale", "0.9", LAST),
     ("caps_backoff", "3.7", LAST),
     ("learns_leaders", "3.7", LAST),
     ("skips_backoff", "3.7", LAST),

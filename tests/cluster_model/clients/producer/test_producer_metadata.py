@@ -22,6 +22,15 @@ def test_metadata_is_asked_for_exactly_after_errors_that_call_it_stale(error: Ka
     assert len(rig.metadata_asked()) == (1 if error in INVALID_METADATA else 0)
 
 
+@pytest.mark.parametrize(("kafka", "asked"), [("0.8.2", 0), ("0.9", 1)])
+def test_an_unknown_partition_calls_metadata_stale_since_0_9(kafka: str, asked: int) -> None:
+    rig = ProducerRig(kafka=kafka, config={"retries": 3})
+    rig.make_all()
+    rig.answer(rig.produced()[0], E.UNKNOWN_TOPIC_OR_PARTITION)
+    rig.run(50 * MS)
+    assert len(rig.metadata_asked()) == asked
+
+
 def test_a_retry_goes_to_the_leader_that_metadata_names() -> None:
     rig = ProducerRig()
     rig.make_all()

@@ -2,18 +2,23 @@
 
 from typing import Any, Final
 
+from cluster_model.protocol.config_defaults import line_of
 from cluster_model.protocol.errors import INVALID_METADATA, RETRIABLE, KafkaError
+from cluster_model.protocol.versions import ClientProfile, parse_version
 from tests.real_kafka.vectors.subject import Answers, Exemption, Subject
 
 
-def model_answers(_release: str, kafka: Answers) -> Answers:
+def model_answers(release: str, kafka: Answers) -> Answers:
     """Return name, retriable and invalid metadata of each code of the model that the release has."""
+    client = ClientProfile.of(line_of(parse_version(release)))
     found: dict[str, Any] = {}
     for error in KafkaError:
         if f"{error.value}/name" in kafka:
             found[f"{error.value}/name"] = error.name
             found[f"{error.value}/retriable"] = error in RETRIABLE
-            found[f"{error.value}/invalid metadata"] = error in INVALID_METADATA
+            found[f"{error.value}/invalid metadata"] = error in INVALID_METADATA and (
+                error is not KafkaError.UNKNOWN_TOPIC_OR_PARTITION or client.unknown_topic_is_stale
+            )
     return found
 
 
@@ -30,11 +35,6 @@ ERROR_CODES: Final = Subject(
         Exemption("6/name", _NAMES, until="2.5.1"),
         Exemption("1[456]/name", _NAMES, since="0.9.0.1", until="0.10.2.2"),
         Exemption("1/retriable", _NOT_SENT, until="0.8.2.2"),
-        Exemption(
-            "3/invalid metadata",
-            "the model's producer of 0.8.2 refreshes its metadata after this error, Kafka's only retries",
-            until="0.8.2.2",
-        ),
         Exemption("9/*", _NOT_SENT, since="0.9.0.1", until="2.5.1"),
         Exemption(
             "46/retriable", "the producer takes this code as success before it looks at the set", until="0.11.0.3"
@@ -42,6 +42,7 @@ ERROR_CODES: Final = Subject(
         Exemption("51/retriable", _NOT_SENT, since="0.11.0.3", until="3.2.3"),
     ),
     fixed=(
+        Exemption("3/invalid metadata", "a producer of 0.8.2 keeps its metadata (before KAFKA-2246)", until="0.8.2.2"),
         Exemption("41/retriable", "Errors.NOT_CONTROLLER is a RetriableException", since="0.10.1.1"),
         Exemption("7[01]/retriable", "errors of fetch sessions are retriable (KIP-227)", since="1.1.1"),
         Exemption(
