@@ -22,9 +22,9 @@ BAD_INPUT = 2
 VIEWS = {"table": table, "differences": differences}
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    given = _parser().parse_args()
+    given = _parser().parse_args(arguments)
     names: list[str] = given.subject
     view = VIEWS.get(names[0]) if names else None
     names = names[1:] if view else names
@@ -80,4 +80,7 @@ def _refuse(kind: str, name: str, known: Iterable[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        sys.stderr.close()

@@ -1,13 +1,18 @@
 """The model compared with recorded answers of Kafka's own classes."""
 
+import json
+from pathlib import Path
+
 import pytest
 
+from tests.real_kafka.vectors import recorded
+from tests.real_kafka.vectors.__main__ import BAD_INPUT, main
 from tests.real_kafka.vectors.clients.config_definitions import WIDER
 from tests.real_kafka.vectors.comparison_table import comparisons, table
 from tests.real_kafka.vectors.java_program import SOURCES
-from tests.real_kafka.vectors.recorded import DIRECTORY, recorded_answers
+from tests.real_kafka.vectors.recorded import DIRECTORY, record_answers, recorded_answers
 from tests.real_kafka.vectors.registry import SUBJECTS
-from tests.real_kafka.vectors.subject import Exemption, Subject
+from tests.real_kafka.vectors.subject import Exemption, Subject, compare
 
 pytestmark = pytest.mark.xdist_group("vectors")
 EVERY = pytest.mark.parametrize("subject", SUBJECTS.values(), ids=list(SUBJECTS))
@@ -21,9 +26,9 @@ def test_the_model_answers_as_kafka_does(subject: Subject) -> None:
 
 @EVERY
 def test_every_release_is_recorded(subject: Subject) -> None:
-    recorded = recorded_answers(subject.name)
-    assert set(recorded) == set(subject.releases)
-    assert all(recorded.values())
+    found = recorded_answers(subject.name)
+    assert set(found) == set(subject.releases)
+    assert all(found.values())
     assert all(each.asked for each in comparisons(subject).values())
 
 
@@ -38,8 +43,8 @@ def test_every_known_difference_is_still_there(subject: Subject) -> None:
 
 @EVERY
 def test_what_is_called_fixed_was_asked(subject: Subject) -> None:
-    recorded = recorded_answers(subject.name)
-    modelled = {release: subject.model(release, recorded[release]) for release in subject.modelled(list(recorded))}
+    found = recorded_answers(subject.name)
+    modelled = {release: subject.model(release, found[release]) for release in subject.modelled(list(found))}
     asked = [(release, item) for release, answers in modelled.items() for item in answers]
     assert [fixed for fixed in subject.fixed if not any(fixed.covers(*each) for each in asked)] == []
 
@@ -62,6 +67,60 @@ def test_an_exemption_covers_its_releases_and_items() -> None:
     assert not some.covers("2.3.1", "broker/log.dirs")
     assert not some.covers("3.1.2", "broker/log.dirs")
     assert not some.covers("2.8.2", "topic/log.dirs")
+
+    failing = Exemption("*", "reason", answer="NullPointerException")
+    assert failing.covers("2.8.2", "some/item", "NullPointerException")
+    assert not failing.covers("2.8.2", "some/item", {"a": ""})
+
+
+KAFKA = {"equal": [1, 2], "stated": 1, "different": 1, "not modelled": 1}
+FAKE = Subject(
+    "fake", "Fake", "two differences, one of them stated",
+    lambda _release, _kafka: {"equal": (1, 2), "stated": 2, "different": 2, "not of kafka": 3},
+    stated=(Exemption("stated", "reason"),), fixed=(Exemption("e*", "reason"),),
+)  # fmt: skip
+
+
+def test_a_difference_is_found_and_stated_ones_are_told_apart() -> None:
+    found = compare(FAKE, "4.1.2", KAFKA)
+    assert (found.asked, found.fixed) == (4, 1)
+    assert [(each.item, each.kafka, each.model) for each in found.stated] == [("stated", 1, 2)]
+    assert [(each.item, each.kafka, each.model) for each in found.unexplained] == [
+        ("different", 1, 2), ("not of kafka", None, 3),
+    ]  # fmt: skip
+
+
+def test_answers_are_recorded_by_their_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded, "DIRECTORY", tmp_path)
+    first: dict[str, dict[str, object]] = {"2.8.2": {"a": 1}, "3.9.2": {"a": 1, "b": [2]}}
+    assert record_answers("fake", first)
+    assert not record_answers("fake", first)
+    assert recorded_answers("fake") == first
+    assert json.loads((tmp_path / "fake.json").read_text(encoding="utf-8")) == {
+        "releases": ["2.8.2", "3.9.2"],
+        "answers": {"a": [["2.8.2", 1]], "b": [["2.8.2", None], ["3.9.2", [2]]]},
+    }
+    assert record_answers("fake", {"3.0.2": {"b": [3]}})
+    assert recorded_answers("fake") == {**first, "3.0.2": {"b": [3]}}
+    recorded_answers.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [(["erors"], "error_codes"), (["error_codes", "--release", "9.9"], "4.4.0"), (["table", "x"], "error_codes")],
+)
+def test_an_unknown_name_is_refused(arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == BAD_INPUT
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert named in printed.err
+
+
+def test_views_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["table", "error_codes"]) == main(["differences", "api_version_ranges"]) == 0
+    printed = capsys.readouterr().out
+    assert "error_codes" in printed
+    assert "24/newest stable" in printed
 
 
 def test_the_model_takes_no_value_that_kafka_rejects_but_small_segments() -> None:
