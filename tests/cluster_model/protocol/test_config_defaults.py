@@ -1,6 +1,8 @@
-"""The table of defaults by release: held against Kafka's own ``ConfigDef`` objects, and what a release lacks."""
+"""The table of defaults by release: those of 0.8.2, and what a release lacks.
 
-import json
+Those of later releases are compared with Kafka's ``ConfigDef`` objects in ``tests/real_kafka/vectors``.
+"""
+
 import re
 from functools import cache
 from pathlib import Path
@@ -21,70 +23,24 @@ from cluster_model.protocol.config_defaults import (
 )
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey, Scope
 from cluster_model.protocol.errors import ConfigConflictError
-from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, TRANSACTION_FEATURE, parse_version
+from cluster_model.protocol.versions import PROFILE_VERSIONS, parse_version
+from tests.cluster_model.protocol.defaults_of_0_8_2 import DEFAULTS_OF_0_8_2
 
 ROOT: Final = Path(__file__).parents[3]
-FILE: Final = Path(__file__).parent / "kafka_config_defs" / "defaults.json"
 COORDINATED: Final = ("offsets.topic.num.partitions", "transaction.state.log.num.partitions")
 """Read by names that are put together: of either internal topic."""
-
-NOT_IN_CONFIG_DEFS: Final = {"client.version", ELR_FEATURE, TRANSACTION_FEATURE}
-"""Of the model alone, and levels of features (``Feature``)."""
-
-CLASSES: Final = (
-    "class ", "org.apache.kafka.clients.consumer.", "org.apache.kafka.clients.producer.internals.",
-    "org.apache.kafka.coordinator.group.assignor.",
-)  # fmt: skip
-"""What the names of classes begin with."""
-ASSIGNORS: Final = {"UniformAssignor": "uniform", "RangeAssignor": "range"}
-"""Assignors of brokers by their names: the table has those, and not their classes."""
-
-
-@cache
-def of_kafka() -> dict[str, dict[str, list[tuple[str, str | None]]]]:
-    table: dict[str, dict[str, list[tuple[str, str | None]]]] = json.loads(FILE.read_text(encoding="utf-8"))
-    return table
-
-
-def as_the_table_has_it(name: str, text: str | None) -> str | None:
-    """A default as Java prints it: lists lose their brackets, classes their packages."""
-    if text is None:
-        return None
-    listed = text[1:-1].split(", ") if text.startswith("[") else [text]
-    for prefix in CLASSES:
-        listed = [each.removeprefix(prefix) for each in listed]
-    if name == "group.consumer.assignors":
-        listed = [ASSIGNORS.get(each, each) for each in listed]
-    return ",".join(listed)
 
 
 def written(value: object) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@pytest.mark.parametrize("scope", list(DEFAULTS))
-def test_every_default_is_the_one_of_kafkas_config_def(scope: DefaultScope) -> None:
-    """In every release line, and none is there that Kafka does not have."""
-    told: dict[str, str | None] = {}
-    for line in PROFILE_VERSIONS:
-        ours = defaults_of(scope, parse_version(line))
-        for name, changes in of_kafka()[scope].items():
-            told[name] = dict(changes).get(line, told.get(name))
-            if name not in NOT_IN_CONFIG_DEFS:
-                found = written(ours[name]) if name in ours else None
-                assert found == as_the_table_has_it(name, told[name]), (line, name)
-
-
-@pytest.mark.parametrize("scope", list(DEFAULTS))
-def test_no_configuration_is_left_out_of_the_comparison(scope: DefaultScope) -> None:
-    assert [name for name in DEFAULTS[scope] if name not in of_kafka()[scope]] == [], (
-        f"add its defaults in each release to {FILE.relative_to(ROOT)}; its package says how they are read from Kafka"
+@pytest.mark.parametrize("scope", list(DEFAULTS_OF_0_8_2))
+def test_every_default_of_0_8_2_is_kafkas(scope: DefaultScope) -> None:
+    ours = defaults_of(scope, parse_version("0.8.2"))
+    assert {name: written(value) for name, value in ours.items() if name != "client.version"} == (
+        DEFAULTS_OF_0_8_2[scope]
     )
-
-
-def test_the_releases_compared_are_all_that_can_be_run() -> None:
-    releases = of_kafka()["releases"]
-    assert list(releases) == list(PROFILE_VERSIONS), f"{FILE.relative_to(ROOT)} is made anew as its package says"
 
 
 def unread(scope: Scope, text: str) -> list[str]:
