@@ -67,6 +67,8 @@ class Subject:
     """Known differences, each with the reason why the model keeps it."""
     fixed: Sequence[Exemption] = ()
     """Items whose difference was fixed in the model, with the KIP or KAFKA number."""
+    before: Callable[[str, Answers], Answers] | None = None
+    """The model's answers without the fixes; an item with the same answer is not counted as fixed."""
 
     def modelled(self, recorded: Sequence[str]) -> list[str]:
         """Return the recorded releases whose line the model has, oldest first."""
@@ -112,7 +114,8 @@ def compare(subject: Subject, release: str, kafka: Answers) -> Comparison:
         known = any(each.covers(release, difference.item, difference.kafka) for each in subject.stated)
         (stated if known else unexplained).append(difference)
     different = {difference.item for difference in (*stated, *unexplained)}
-    equal = [item for item in model if item not in different]
+    before = plain(subject.before(release, kafka)) if subject.before and subject.fixed else {}
+    equal = [item for item in model if item not in different and before.get(item) != model[item]]
     fixed = sum(any(each.covers(release, item) for each in subject.fixed) for item in equal)
     return Comparison(len(model), fixed, tuple(stated), tuple(unexplained))
 

@@ -10,7 +10,14 @@ from functools import cache
 from typing import Any, Final
 
 from cluster_model.assignors.assignors import client_assignors
-from cluster_model.assignors.base import Assignor, MemberSubscription, TopicPartition, Topics
+from cluster_model.assignors.base import (
+    NEWEST_RULES,
+    Assignor,
+    AssignorRules,
+    MemberSubscription,
+    TopicPartition,
+    Topics,
+)
 from cluster_model.clients.consumer.config import rules_of
 from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.config_defaults import line_of
@@ -114,12 +121,25 @@ def _cases() -> dict[str, list[Round]]:
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return the assignment of each round, for the assignors that the release has."""
-    client = ClientProfile.of(line_of(parse_version(release)))
+    return _answers(release, kafka, rules_of(_client(release)))
+
+
+def newest_answers(release: str, kafka: Answers) -> Answers:
+    """Return the same with the rules of the newest release, which the model once used for all."""
+    return _answers(release, kafka, NEWEST_RULES)
+
+
+def _client(release: str) -> ClientProfile:
+    return ClientProfile.of(line_of(parse_version(release)))
+
+
+def _answers(release: str, kafka: Answers, rules: AssignorRules) -> Answers:
+    client = _client(release)
     found: dict[str, Any] = {}
     for item, rounds in _cases().items():
         name = item.partition("/")[0]
         if (name != "sticky" or client.sticky_assignor) and (name != _STICKY[1] or client.cooperative_assignor):
-            assignor = client_assignors(rules_of(client))[name]
+            assignor = client_assignors(rules)[name]
             found.update(_assigned(item, assignor, rounds, kafka, racks=client.member_racks))
     return found
 
@@ -188,13 +208,14 @@ CLIENT_ASSIGNMENTS: Final = Subject(
     model_answers,
     releases=RELEASES[1:],
     questions=questions,
+    before=newest_answers,
     stated=(
         Exemption("roundrobin/*", _MISSING, until="0.9.0.1", answer=_FAILURE),
         Exemption("sticky/*", _MISSING, since="0.11.0.3", until="2.2.2", answer=_FAILURE),
     ),
     fixed=(
-        Exemption("range/*static/*", "members in the order of their ids (before KAFKA-8355)", until="2.3.1"),
-        Exemption("roundrobin/*static/*", "members in the order of their ids (before KAFKA-8356)", until="2.3.1"),
+        Exemption("range/*static/*", "members in the order of their ids (before KAFKA-8355)", "2.3.1", "2.3.1"),
+        Exemption("roundrobin/*static/*", "members in the order of their ids (before KAFKA-8356)", "2.3.1", "2.3.1"),
         Exemption("sticky/*", "rules of StickyAssignor by release (KIP-341 to KAFKA-15170)", "0.11.0.3", "3.6.2"),
         Exemption(
             "cooperative-sticky/*",

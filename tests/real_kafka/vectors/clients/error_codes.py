@@ -46,8 +46,8 @@ ERROR_CODES: Final = Subject(
         Exemption("41/retriable", "Errors.NOT_CONTROLLER is a RetriableException", since="0.10.1.1"),
         Exemption("7[01]/retriable", "errors of fetch sessions are retriable (KIP-227)", since="1.1.1"),
         Exemption(
-            "80/*", "PreferredLeaderNotAvailableException is an InvalidMetadataException (KIP-183)", since="2.2.2"
+            "80/[ri]*", "PreferredLeaderNotAvailableException is an InvalidMetadataException (KIP-183)", since="2.2.2"
         ),
-        Exemption("8[34]/*", "errors of elections are InvalidMetadataExceptions (KIP-460)", since="2.4.1"),
+        Exemption("8[34]/[ri]*", "errors of elections are InvalidMetadataExceptions (KIP-460)", since="2.4.1"),
     ),
 )
