@@ -238,7 +238,15 @@ AREAS: Final = (
             "controller/rules/test_rules_kraft.py::test_a_follower_that_leaves_raises_the_leader_epoch_only_up_to_3_5",
             "tests/gateway/test_features_wire.py::test_before_4_0_each_feature_has_an_error_of_its_own",
         ),
-        ("no_bump_on_shrink", "elr", "late_port", "elr_version", "atomic_feature_updates"),
+        (
+            "no_bump_on_shrink",
+            "adding_completes",
+            "fenced_last_known",
+            "elr",
+            "late_port",
+            "elr_version",
+            "atomic_feature_updates",
+        ),
         since="3.3",
         modes="kraft",
         left_out=(

@@ -95,6 +95,18 @@ FLAGS: Final = (
     ReleaseRule("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
     ReleaseRule("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KIP-903)", (3, 5, 0)),
     ReleaseRule("no_bump_on_shrink", "in KRaft mode an ISR shrink does not raise the leader epoch", (3, 6, 0)),
+    ReleaseRule(
+        "adding_completes",
+        "in KRaft mode a reassignment completes once the added replicas are in sync (until KAFKA-15665)",
+        (3, 3, 0),
+        (3, 7, 0),
+    ),
+    ReleaseRule(
+        "fenced_last_known",
+        "KIP-966: the last known leader is elected even while it is fenced (until KAFKA-19522)",
+        (4, 0, 0),
+        (4, 0, 0),
+    ),
     ReleaseRule("hw_needs_min_isr", "the HW does not advance while the ISR is below min.insync.replicas", (3, 7, 0)),
     ReleaseRule("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
     ReleaseRule(
@@ -553,6 +565,8 @@ class Profile:
     caught_up_at_leo: bool
     fetch_broker_epoch: bool
     no_bump_on_shrink: bool
+    adding_completes: bool
+    fenced_last_known: bool
     hw_needs_min_isr: bool
     effective_min_isr: bool
     elr: bool

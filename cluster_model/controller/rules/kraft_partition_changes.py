@@ -63,10 +63,14 @@ def build_change(
         state.recovering if target_recovering is None else target_recovering,
         state.leader,
     )
-    _complete_reassignment(target)
+    _complete_reassignment(target, profile)
     if elr_on:
         _populate_elr(target, state, topic.effective_min_isr(profile, len(target.replicas)), unclean_shutdown)
-    _elect(target, active, election, elr_on=elr_on, may_be_unclean=_may_be_unclean(election, topic))
+    last_known_leads = _last_known_leads(target, active, profile) if elr_on else False
+    _elect(
+        target, active, election, elr_on=elr_on, last_known_leads=last_known_leads,
+        may_be_unclean=_may_be_unclean(election, topic),
+    )  # fmt: skip
     return _changed(state, target, profile, by, elr_on=elr_on)
 
 
@@ -74,13 +78,17 @@ def _may_be_unclean(election: ElectionMode, topic: TopicConfig) -> bool:
     return election is ElectionMode.UNCLEAN or (election is ElectionMode.ONLINE and topic.unclean)
 
 
-def _complete_reassignment(target: _Target) -> None:
-    """Complete a reassignment once all remaining replicas are in sync (``PartitionReassignmentReplicas``)."""
+def _complete_reassignment(target: _Target, profile: Profile) -> None:
+    """Complete a reassignment once all remaining replicas are in sync (``PartitionReassignmentReplicas``).
+
+    Up to 3.7 the added ones are enough (KAFKA-15665).
+    """
     if not target.adding and not target.removing:
         return
     isr = tuple(broker for broker in target.isr if broker not in target.removing)
     replicas = tuple(broker for broker in target.replicas if broker not in target.removing)
-    if isr and replicas and all(broker in isr for broker in replicas):
+    needed = target.adding if profile.adding_completes else replicas
+    if isr and replicas and all(broker in isr for broker in needed):
         target.isr, target.replicas = isr, replicas
         target.adding = target.removing = ()
 
@@ -88,7 +96,7 @@ def _complete_reassignment(target: _Target) -> None:
 def _populate_elr(target: _Target, state: PartitionState, minimum: int, unclean_shutdown: tuple[int, ...]) -> None:
     """Compute the ELR: below its minimum an ISR commits nothing, so replicas that leave it lack no data (KIP-966)."""
     if len(target.isr) >= minimum:
-        target.elr, target.last_known = (), NO_LEADER
+        target.elr = ()
         return
     target.elr = tuple(
         broker
@@ -97,7 +105,21 @@ def _populate_elr(target: _Target, state: PartitionState, minimum: int, unclean_
     )
 
 
-def _elect(target: _Target, active: Brokers, election: ElectionMode, *, elr_on: bool, may_be_unclean: bool) -> None:
+def _last_known_leads(target: _Target, active: Brokers, profile: Profile) -> bool:
+    """Whether the last known leader may lead as no replica is eligible; 4.0 elects it even while it is fenced."""
+    last = target.last_known
+    return not target.isr and not target.elr and last != NO_LEADER and (profile.fenced_last_known or active(last))
+
+
+def _elect(
+    target: _Target,
+    active: Brokers,
+    election: ElectionMode,
+    *,
+    elr_on: bool,
+    last_known_leads: bool,
+    may_be_unclean: bool,
+) -> None:
     def valid(broker: int) -> bool:
         known = broker in target.isr or (elr_on and not target.isr and broker in target.elr)
         return known and active(broker)
@@ -106,19 +128,13 @@ def _elect(target: _Target, active: Brokers, election: ElectionMode, *, elr_on: 
         target.leader = target.replicas[0]
     elif not valid(target.leader):
         target.leader = next((broker for broker in target.replicas if valid(broker)), NO_LEADER)
-    if target.leader == NO_LEADER:
-        if election is not ElectionMode.PREFERRED:
-            _elect_unclean(target, active, elr_on=elr_on, may_be_unclean=may_be_unclean)
-    elif target.leader in target.elr and not target.isr:
+    if target.leader in target.elr and not target.isr:
         target.isr = (target.leader,)
         target.elr = tuple(broker for broker in target.elr if broker != target.leader)
-
-
-def _elect_unclean(target: _Target, active: Brokers, *, elr_on: bool, may_be_unclean: bool) -> None:
-    """Elect without an eligible replica: the last known leader, or any active replica where that is allowed."""
-    last = target.last_known
-    if elr_on and not target.isr and not target.elr and last in target.replicas and active(last):
-        target.leader, target.unclean, target.is_last_known = last, True, True
+    if target.leader != NO_LEADER:
+        return
+    if last_known_leads:
+        target.leader, target.unclean, target.is_last_known = target.last_known, True, True
     elif may_be_unclean:
         target.leader = next((broker for broker in target.replicas if active(broker)), NO_LEADER)
         target.unclean = target.leader != NO_LEADER
@@ -130,21 +146,21 @@ def _changed(
     """Return the new state with its epochs, None if nothing changes."""
     isr = state.isr
     if target.unclean:
-        isr, target.elr, target.last_known = (target.leader,), (), NO_LEADER
+        isr, target.elr = (target.leader,), ()
         target.recovering = profile.recovery_state
-    elif sorted(target.isr) != sorted(state.isr) and (target.isr or elr_on):
+    elif target.isr != state.isr and (target.isr or elr_on):
         # Without KIP-966 the last member remains in the ISR, without a leader.
         isr = target.isr
-    if not elr_on:
-        target.elr, target.last_known = (), NO_LEADER
-    elif state.isr and not isr and state.leader != NO_LEADER:
-        target.last_known = state.leader
     sets_leader = (
         target.leader != state.leader
         or target.unclean
         or any(broker not in target.replicas for broker in state.replicas)
-        or (not profile.no_bump_on_shrink and any(broker not in isr for broker in state.isr))
+        or (not profile.no_bump_on_shrink and any(broker not in target.isr for broker in state.isr))
     )
+    if not elr_on:
+        target.elr, target.last_known = (), NO_LEADER
+    elif sets_leader:
+        target.last_known = _last_known(state, target.leader)
     result = state._replace(
         leader=target.leader, isr=isr, replicas=target.replicas, adding=target.adding, removing=target.removing,
         elr=target.elr, last_known=target.last_known, recovering=target.recovering,
@@ -156,6 +172,13 @@ def _changed(
     return PartitionChange(
         result._replace(leader_epoch=epoch, partition_epoch=partition_epoch), why, clean=not target.unclean
     )
+
+
+def _last_known(state: PartitionState, leader: int) -> int:
+    """Last known leader after a change of the leader: kept from the loss of the leader until there is another."""
+    if leader != NO_LEADER:
+        return NO_LEADER
+    return state.leader if state.last_known == NO_LEADER else state.last_known
 
 
 # Changes of one partition after an event (``ReplicationControlManager``).

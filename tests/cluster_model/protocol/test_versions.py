@@ -62,6 +62,8 @@ HISTORY = [
     ("caught_up_at_leo", "3.3", LAST),
     ("fetch_broker_epoch", "3.5", LAST),
     ("no_bump_on_shrink", "3.6", LAST),
+    ("adding_completes", "3.3", "3.7"),
+    ("fenced_last_known", "4.0", "4.0"),
     ("hw_needs_min_isr", "3.7", LAST),
     ("effective_min_isr", "3.7", LAST),
     ("late_port", "3.5", LAST),

@@ -92,8 +92,10 @@ def test_an_isr_that_grows_never_raises_the_leader_epoch() -> None:
     assert after(PLAIN._replace(isr=(1,)), 1, 2, profile=OLD, target_isr=(1, 2)) == (1, (1, 2), 5, 10)
 
 
-def test_the_same_isr_in_another_order_is_no_change() -> None:
-    assert change(PLAIN, 1, 2, 3, target_isr=(3, 2, 1)) is None
+def test_the_same_isr_in_another_order_changes_the_partition_epoch_only() -> None:
+    made = change(PLAIN, 1, 2, 3, target_isr=(3, 2, 1))
+    assert made is not None
+    assert made.state == PLAIN._replace(isr=(3, 2, 1), partition_epoch=PLAIN.partition_epoch + 1)
 
 
 @pytest.mark.parametrize("profile", [OLD, V36])
@@ -118,7 +120,7 @@ def elr(state: PartitionState, *active: int, **how: Any) -> PartitionState:
 
 def test_elr_is_empty_while_the_isr_has_its_minimum() -> None:
     assert elr(PLAIN, 1, 2, target_isr=(1, 2)).elr == ()
-    whole = elr(PLAIN._replace(isr=(1,), elr=(2,), last_known=1), 1, 3, target_isr=(1, 3))
+    whole = elr(PLAIN._replace(isr=(1,), elr=(2,)), 1, 3, target_isr=(1, 3))
     assert (whole.elr, whole.last_known, whole.recovering) == ((), NO_LEADER, False)
 
 
@@ -165,12 +167,41 @@ def test_the_last_known_leader_is_elected_uncleanly_once_it_is_active() -> None:
     assert (made.state.leader, made.state.isr, made.state.recovering, made.clean) == (2, (2,), True, False)
 
 
-def test_a_preferred_election_gives_nobody_the_lead_that_is_not_in_sync_or_eligible() -> None:
-    assert change(LAST, 1, 2, 3, profile=NEW, election=ElectionMode.PREFERRED) is None
+def test_a_preferred_election_also_elects_the_last_known_leader() -> None:
+    made = change(LAST, 1, 2, 3, profile=NEW, election=ElectionMode.PREFERRED)
+    assert made is not None
+    assert (made.state.leader, made.clean) == (2, False)
+
+
+def test_a_preferred_election_without_the_last_known_leader_elects_nobody() -> None:
     asked = elect_requested_kraft(
-        LAST, unclean=False, active=(1, 2, 3).__contains__, profile=NEW, topic=topic(NEW), by="administrator"
+        LAST, unclean=False, active=(1, 3).__contains__, profile=NEW, topic=topic(NEW), by="administrator"
     )
     assert asked is KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
+
+
+def test_4_0_elects_the_last_known_leader_even_while_it_is_fenced() -> None:
+    """KAFKA-19522, fixed in 4.1."""
+    made = change(LAST, 1, 3, profile=Profile.of("4.0"), elr=True)
+    assert made is not None
+    assert (made.state.leader, made.state.isr, made.clean) == (2, (2,), False)
+
+
+def test_the_last_known_leader_is_forgotten_once_there_is_a_leader() -> None:
+    offline = PLAIN._replace(leader=NO_LEADER, isr=(), elr=(1, 3), last_known=1)
+    back = elr(offline, 3)
+    assert (back.leader, back.elr, back.last_known) == (3, (1,), NO_LEADER)
+
+
+@pytest.mark.parametrize(("version", "replicas"), [("3.7", (1, 2, 4)), ("3.8", (1, 2, 4, 3))])
+def test_up_to_3_7_a_reassignment_completes_once_the_added_replicas_are_in_sync(
+    version: str, replicas: tuple[int, ...]
+) -> None:
+    """KAFKA-15665: replica 2 is not in sync and stays."""
+    moving = PLAIN._replace(isr=(1, 3), replicas=(1, 2, 4, 3), adding=(4,), removing=(3,))
+    made = change(moving, 1, 2, 3, 4, profile=Profile.of(version), target_isr=(1, 3, 4))
+    assert made is not None
+    assert made.state.replicas == replicas
 
 
 def test_the_last_known_leader_is_not_asked_while_anybody_is_eligible() -> None:
