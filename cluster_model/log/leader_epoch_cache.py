@@ -9,12 +9,15 @@ UNDEFINED: Final = -1
 
 
 class EpochCache:
-    """Entries with strictly increasing epochs and start offsets; durable at once, so they survive a crash."""
+    """Entries with increasing epochs and start offsets; durable at once, so they survive a crash.
+
+    Before 1.1 several epochs may start at the same offset.
+    """
 
     __slots__ = ("_replaces", "entries")
 
     def __init__(self, *, replaces: bool) -> None:
-        """Start empty; ``replaces``: a new entry replaces those it contradicts (2.1); before, it is ignored."""
+        """Start empty; ``replaces``: a new entry replaces those it contradicts (1.1); before, it is ignored."""
         self.entries: tuple[EpochEntry, ...] = ()
         self._replaces = replaces
 
@@ -24,7 +27,7 @@ class EpochCache:
         return self.entries[-1][0] if self.entries else UNDEFINED
 
     def assign(self, epoch: int, start: int) -> None:
-        """Record that ``epoch`` starts at ``start``; an epoch without records is replaced by the next."""
+        """Record that ``epoch`` starts at ``start``; since 1.1 an epoch without records is replaced by the next."""
         entries = self.entries
         if entries:
             last_epoch, last_start = entries[-1]
@@ -32,7 +35,9 @@ class EpochCache:
                 return
             if not self._replaces and (epoch <= last_epoch or start < last_start):
                 return
-        kept = tuple(entry for entry in entries if entry[0] < epoch and entry[1] < start)
+        kept = entries
+        if self._replaces:
+            kept = tuple(entry for entry in entries if entry[0] < epoch and entry[1] < start)
         self.entries = (*kept, (epoch, start))
 
     def end_offset_for(self, epoch: int, leo: int) -> EpochEntry:
@@ -70,10 +75,11 @@ class EpochCache:
 
     def truncate_from_start(self, log_start: int) -> None:
         """Drop epochs that ended before the log start; the one that spans it now starts there."""
-        dropped = [entry for entry in self.entries if entry[1] <= log_start]
+        dropped = [entry for entry in self.entries if entry[1] < log_start]
         if dropped:
-            kept = tuple(entry for entry in self.entries if entry[1] > log_start)
-            self.entries = ((dropped[-1][0], log_start), *kept)
+            kept = self.entries[len(dropped) :]
+            is_spanned = not kept or kept[0][1] > log_start
+            self.entries = ((dropped[-1][0], log_start), *kept) if is_spanned else kept
 
     def clear(self) -> None:
         """Drop all entries."""

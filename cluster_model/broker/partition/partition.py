@@ -802,7 +802,7 @@ class Replica:
         self.emit = emit
         self.observer = Observer()
         self.log = ReplicaLog(
-            epoch_branches, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log
+            epoch_branches, uses_epochs=profile.epoch_truncation, replaces=profile.epoch_on_elect, rules=topic.log
         )
         self.log.on_roll = self._rolled
         self.usual_size = self._usual_size()

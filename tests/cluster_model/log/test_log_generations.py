@@ -57,13 +57,25 @@ def test_epoch_on_elect_a_new_leader_enters_its_epoch_at_once_since_1_1(kafka: s
 
 
 @EVERY
-def test_kip_320_an_epoch_that_contradicts_older_ones_takes_their_place_since_2_1(kafka: str) -> None:
+def test_an_epoch_that_contradicts_older_ones_takes_their_place_since_1_1(kafka: str) -> None:
+    """KAFKA-7415."""
     replica, _events = lone(kafka)
     epochs = replica.log.epochs
     epochs.assign(3, 0)
     epochs.assign(5, 10)
     epochs.assign(4, 12)
-    assert epochs.entries == (((3, 0), (4, 12)) if number(kafka) >= (2, 1, 0) else ((3, 0), (5, 10)))
+    assert epochs.entries == (((3, 0), (4, 12)) if number(kafka) >= (1, 1, 0) else ((3, 0), (5, 10)))
+
+
+@EVERY
+def test_an_epoch_without_records_is_replaced_since_1_1(kafka: str) -> None:
+    """KAFKA-7415."""
+    replica, _events = lone(kafka)
+    epochs = replica.log.epochs
+    epochs.assign(3, 0)
+    epochs.assign(4, 10)
+    epochs.assign(5, 10)
+    assert epochs.entries == (((3, 0), (5, 10)) if number(kafka) >= (1, 1, 0) else ((3, 0), (4, 10), (5, 10)))
 
 
 @EVERY
