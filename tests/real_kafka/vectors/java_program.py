@@ -13,7 +13,7 @@ from tests.real_kafka.kafka_jars import KafkaUnavailableError, cache_directory, 
 from tests.real_kafka.vectors.subject import Answers, Subject
 
 SOURCES: Final = Path(__file__).parent / "java"
-SHARED: Final = ("Json.java", "Reflection.java")
+SHARED: Final = ("Cases.java", "Json.java", "Reflection.java")
 """Sources compiled together with each program."""
 JVM: Final = (
     "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",

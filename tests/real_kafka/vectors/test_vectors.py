@@ -52,7 +52,7 @@ def test_what_is_called_fixed_was_asked(subject: Subject) -> None:
 def test_each_program_and_each_file_belongs_to_a_subject() -> None:
     assert {path.stem for path in DIRECTORY.glob("*.json")} == set(SUBJECTS)
     assert {path.stem for path in SOURCES.glob("*.java")} == {
-        "Json", "Reflection", *(subject.java_class for subject in SUBJECTS.values())
+        "Cases", "Json", "Reflection", *(subject.java_class for subject in SUBJECTS.values())
     }  # fmt: skip
 
 

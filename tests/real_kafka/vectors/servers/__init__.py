@@ -5,8 +5,10 @@ It exports the list of its subjects.
 
 from typing import Final
 
+from tests.real_kafka.vectors.servers.leader_epoch_caches import LEADER_EPOCH_CACHES
+from tests.real_kafka.vectors.servers.partition_changes import PARTITION_CHANGES
 from tests.real_kafka.vectors.subject import Subject
 
 __all__ = ["SUBJECTS"]
 
-SUBJECTS: Final[tuple[Subject, ...]] = ()
+SUBJECTS: Final[tuple[Subject, ...]] = (PARTITION_CHANGES, LEADER_EPOCH_CACHES)
