@@ -368,7 +368,9 @@ AREAS: Final = (
         (
             "idempotence",
             "unknown_producer_id",
-            "duplicate_sequence",
+            "unknown_after_marker",
+            "five_batches",
+            "markers_renew_nothing",
             "producer_epoch_bump",
             "five_in_flight",
             "strict_in_flight",
@@ -456,7 +458,7 @@ AREAS: Final = (
             "coordinators/group/consumer_protocol/test_reconciling.py",
             "clients/consumer/test_modern_members.py",
         ),
-        ("consumer_protocol", "server_patterns"),
+        ("consumer_protocol", "server_patterns", "keeps_extra_partition"),
         since="3.7",
         modes="kraft",
         left_out=(

@@ -241,19 +241,26 @@ class UniformAssignor:
     name = "uniform"
     cooperative = True
 
+    def __init__(self, *, keeps_extra: bool = True) -> None:
+        """``keeps_extra``: a member that owns one partition more than others keeps it (KAFKA-18688)."""
+        self._keeps_extra = keeps_extra
+
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """Assign the partitions of all topics evenly, moving few of them."""
         by_id = sorted(members, key=lambda member: member.id)
         if same_subscriptions(members):
-            return finished(members, _homogeneous(by_id, topics))
+            return finished(members, _homogeneous(by_id, topics, keeps_extra=self._keeps_extra))
         return finished(members, HeterogeneousAssignment(by_id, topics).shares())
 
 
-def _homogeneous(members: list[MemberSubscription], topics: Topics) -> dict[str, list[TopicPartition]]:
+def _homogeneous(
+    members: list[MemberSubscription], topics: Topics, *, keeps_extra: bool
+) -> dict[str, list[TopicPartition]]:
     """Assign with equal subscriptions (``UniformHomogeneousAssignmentBuilder``).
 
-    The first members have a quota of one more if the number is not divisible. Each member keeps its partitions up to
-    its quota; the excess and the unowned partitions go to members below their quota.
+    Some members have a quota of one more if the number is not divisible: the first ones or, with ``keeps_extra``, those
+    that own as many, and the last ones. Each member keeps its partitions up to its quota; the excess and the unowned
+    partitions go to members below their quota.
     """
     partitions = [partition for topic in subscribers(members, topics) for partition in topics.partitions(topic)]
     kept: dict[str, list[TopicPartition]] = {}
@@ -262,12 +269,16 @@ def _homogeneous(members: list[MemberSubscription], topics: Topics) -> dict[str,
     quotas: dict[str, int] = {}
     least, extra = divmod(len(partitions), len(members) or 1)
     for index, member in enumerate(members):
-        quotas[member.id] = least + (index < extra)
         owned = [partition for partition in sorted(dict.fromkeys(member.owned)) if partition in unowned]
         for partition in owned:
             del unowned[partition]
-        kept[member.id] = owned[: quotas[member.id]]
-        released.extend(owned[quotas[member.id] :])
+        quota = least + (extra > 0)
+        if keeps_extra and len(owned) < quota and len(members) - index > extra:
+            quota = least
+        extra -= quota > least
+        quotas[member.id] = quota
+        kept[member.id] = owned[:quota]
+        released.extend(owned[quota:])
     free = iter((*unowned, *released))
     for member in members:
         while len(kept[member.id]) < quotas[member.id]:
@@ -390,3 +401,9 @@ CLIENT_ASSIGNORS: Final = client_assignors(NEWEST_RULES)
 
 SERVER_ASSIGNORS: Final[dict[str, Assignor]] = {"uniform": UniformAssignor(), "range": RangeAssignor()}
 """Assignors of ``group.remote.assignor`` under KIP-848, the default first; the coordinator passes no racks."""
+_UNSTABLE_UNIFORM: Final = UniformAssignor(keeps_extra=False)
+
+
+def server_assignor(name: str, *, keeps_extra: bool) -> Assignor:
+    """Return a server-side assignor; ``keeps_extra`` is the rule of the release, see :class:`UniformAssignor`."""
+    return _UNSTABLE_UNIFORM if name == "uniform" and not keeps_extra else SERVER_ASSIGNORS[name]

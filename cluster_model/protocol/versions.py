@@ -240,10 +240,21 @@ FLAGS: Final = (
         (2, 4, 0),
     ),
     ReleaseRule(
-        "duplicate_sequence",
-        "a batch older than all cached ones fails with DUPLICATE_SEQUENCE_NUMBER (ProducerAppendInfo)",
+        "unknown_after_marker",
+        "a producer of which only a marker is known must begin with sequence 0 (KAFKA-7298, dropped by KIP-360)",
+        (2, 0, 0),
+        (2, 4, 0),
+    ),
+    ReleaseRule(
+        "five_batches",
+        "a leader knows the last five batches of a producer, before only the last (KAFKA-5494)",
         (1, 0, 0),
+    ),
+    ReleaseRule(
+        "markers_renew_nothing",
+        "an end marker does not delay the expiry of its producer (until KAFKA-9144)",
         (1, 0, 0),
+        (2, 3, 0),
     ),
     ReleaseRule(
         "producer_epoch_bump", "InitProducerId raises the epoch of a producer that sends its id (KIP-360)", (2, 5, 0)
@@ -255,6 +266,11 @@ FLAGS: Final = (
     ),
     ReleaseRule(
         "transaction_abortable", "transactional requests may be answered TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)
+    ),
+    ReleaseRule(
+        "keeps_extra_partition",
+        "consumer protocol: the uniform assignor leaves a surplus partition with its owner (KAFKA-18688)",
+        (4, 0, 0),
     ),
     ReleaseRule("transaction_version", "clusters have the feature transaction.version (KIP-890)", (4, 0, 0)),
     ReleaseRule("elr_version", "clusters have the feature eligible.leader.replicas.version (KIP-966)", (4, 0, 0)),
@@ -590,6 +606,7 @@ class Profile:
     skip_assignment: bool
     consumer_protocol: bool
     server_patterns: bool
+    keeps_extra_partition: bool
     transactions: bool
     verifies_transactions: bool
     transactions_v2: bool
@@ -614,7 +631,9 @@ class Profile:
     hw_waits_eligible: bool
     idempotence: bool
     unknown_producer_id: bool
-    duplicate_sequence: bool
+    unknown_after_marker: bool
+    five_batches: bool
+    markers_renew_nothing: bool
     producer_epoch_bump: bool
     producer_fenced: bool
     transaction_abortable: bool

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 from cluster_model.broker.partition.fetch_sessions import FetchSession, FetchSessions
 from cluster_model.broker.partition.producer_state_manager import (
     NONE,
-    ProducerStateManager,
     batch_error,
+    producer_state,
     unchecked_size,
     validate_append,
 )
@@ -358,7 +358,7 @@ class PartitionLeaderState:
         """An ISR change to be sent to the controller; see :meth:`take_proposal`."""
         self.epoch_start = replica.log.leo
         self.remotes = {broker: self._new_remote(broker, now) for broker in state.replicas if broker != replica.broker}
-        self.producers = ProducerStateManager(replica.config.producer_expiry_us, replica.log.transactions)
+        self.producers = producer_state(replica.profile, replica.config.producer_expiry_us, replica.log.transactions)
         if anew:
             self.producers.rebuild(replica.log, replica.producer_snapshot)
         self._waiting: list[tuple[int, int]] = []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 REMEMBERED: Final = 5
-"""Number of batches kept per producer (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``)."""
+"""Number of batches kept per producer since 1.0 (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``); before, the last."""
 SEQUENCES: Final = 1 << 31
 """Modulus of sequence numbers: 2**31 - 1 is followed by 0 (``DefaultRecordBatch.incrementSequence``)."""
 EXPIRY_CHECK_US: Final = 600_000_000
@@ -42,13 +42,23 @@ NONE: Final = KafkaError.NONE
 class ProducerStateManager:
     """Epochs and sequence numbers by producer id, rebuilt from the log by each new leader."""
 
-    __slots__ = ("_expiry_us", "_last", "transactions")
+    __slots__ = ("_expiry_us", "_last", "_markers_renew", "_remembered", "transactions")
 
-    def __init__(self, expiry_us: int = NEVER, transactions: TransactionIndex | None = None) -> None:
+    def __init__(
+        self,
+        expiry_us: int = NEVER,
+        transactions: TransactionIndex | None = None,
+        *,
+        remembered: int = REMEMBERED,
+        markers_renew: bool = True,
+    ) -> None:
         """Start empty; ``expiry_us``: idle time until a producer is forgotten (``producer.id.expiration.ms``).
 
-        ``transactions`` are those of the log: a producer with an open transaction is not forgotten.
+        ``transactions`` are those of the log: a producer with an open transaction is not forgotten. ``remembered`` is
+        the number of batches kept per producer; ``markers_renew``: a marker counts as a write of its producer.
         """
+        self._remembered = remembered
+        self._markers_renew = markers_renew
         self._last: dict[int, _Entry] = {}
         self._expiry_us = expiry_us
         self.transactions = transactions or TransactionIndex()
@@ -79,7 +89,16 @@ class ProducerStateManager:
         entry = self._last.get(producer_id)
         kept = entry[2] if entry is not None and entry[0] == epoch else ()
         coordinator = _NO_COORDINATOR if entry is None else entry[3]
-        self._last[producer_id] = (epoch, now, kept, batch.coordinator_epoch if batch.kind >= ABORT else coordinator)
+        if batch.kind >= ABORT:
+            coordinator = batch.coordinator_epoch
+            if not self._markers_renew:
+                # A producer that wrote nothing, or long ago, expires at the next check.
+                expires_next = now - now % EXPIRY_CHECK_US + EXPIRY_CHECK_US - self._expiry_us
+                now = max(expires_next, entry[1]) if entry is not None and kept else expires_next
+            if self._remembered == 1 and kept:
+                # 0.11 takes the marker for a batch of one record with the producer's last sequence number.
+                kept = ((kept[-1][1], kept[-1][1], batch.base),)
+        self._last[producer_id] = (epoch, now, kept, coordinator)
 
     def note(self, producer_id: int, epoch: int, first: int, count: int, base: int, now: int) -> None:
         """Record an appended batch; a new epoch starts without remembered batches."""
@@ -87,8 +106,8 @@ class ProducerStateManager:
         last = first + count - 1
         appended = (first, last if last < SEQUENCES else last - SEQUENCES, base)
         coordinator = _NO_COORDINATOR if entry is None else entry[3]
-        kept = entry[2][1 - REMEMBERED :] if entry is not None and entry[0] == epoch else ()
-        self._last[producer_id] = (epoch, now, (*kept, appended), coordinator)
+        kept = entry[2] if entry is not None and entry[0] == epoch else ()
+        self._last[producer_id] = (epoch, now, (*kept, appended)[-self._remembered :], coordinator)
 
     def follows(self, producer_id: int, epoch: int, first: int, now: int) -> bool:
         """Whether a batch is clearly the next one of its producer; any other needs :meth:`validate_append`."""
@@ -104,12 +123,11 @@ class ProducerStateManager:
         """Return the error of a client's batch, and the base offset of its duplicate, -1 for none.
 
         In Kafka's order: a duplicate of a remembered batch, the epoch, the sequence number (``ProducerAppendInfo``). An
-        unknown producer may start with any sequence number, but in 1.0 to 2.4 only with 0. Only 1.0 has an error of its
-        own for a batch older than all remembered ones.
+        unknown producer may start with any sequence number, but up to 2.4 only with 0.
         """
         entry = self._known(producer_id, now)
         if entry is None:
-            return (KafkaError.UNKNOWN_PRODUCER_ID if profile.unknown_producer_id and first else NONE), -1
+            return (_unknown_producer_error(profile) if first else NONE), -1
         stored, _at, kept, _coordinator = entry
         last = (first + count - 1) % SEQUENCES
         if epoch == stored:
@@ -120,8 +138,8 @@ class ProducerStateManager:
             return KafkaError.INVALID_PRODUCER_EPOCH, -1
         if first == (0 if epoch > stored else _next(kept)):
             return NONE, -1
-        if profile.duplicate_sequence and epoch == stored and kept and last < kept[0][0]:
-            return KafkaError.DUPLICATE_SEQUENCE_NUMBER, -1
+        if profile.unknown_after_marker and epoch == stored and not kept:
+            return KafkaError.UNKNOWN_PRODUCER_ID, -1
         return KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
 
     def epoch_of(self, producer_id: int, now: int) -> int:
@@ -168,6 +186,23 @@ class ProducerStateManager:
     def load(self, saved: tuple[tuple[int, _Entry], ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         self._last = dict(saved)
+
+
+def producer_state(profile: Profile, expiry_us: int, transactions: TransactionIndex) -> ProducerStateManager:
+    """Return the empty producer state of a log of this release."""
+    return ProducerStateManager(
+        expiry_us,
+        transactions,
+        remembered=REMEMBERED if profile.five_batches else 1,
+        markers_renew=not profile.markers_renew_nothing,
+    )
+
+
+def _unknown_producer_error(profile: Profile) -> KafkaError:
+    """Return the error of an unknown producer's batch that does not begin with sequence number 0."""
+    if profile.unknown_producer_id:
+        return KafkaError.UNKNOWN_PRODUCER_ID
+    return NONE if profile.five_batches else KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def _next(kept: tuple[_Kept, ...]) -> int:

@@ -80,6 +80,8 @@ class ConsumerGroupConfig:
     max_size: int
     assignors: tuple[str, ...]
     """Assignors of the coordinator; the first is used if members name none."""
+    keeps_extra_partition: bool
+    """The uniform assignor leaves a surplus partition with its owner."""
     write_timeout_us: int
     """Longest wait of a response for the in-sync replicas, in µs."""
 
@@ -93,6 +95,7 @@ class ConsumerGroupConfig:
             heartbeat_us=own.us("group.consumer.heartbeat.interval.ms"),
             max_size=own.number("group.consumer.max.size"),
             assignors=_listed(own.text("group.consumer.assignors")),
+            keeps_extra_partition=profile.keeps_extra_partition,
             write_timeout_us=own.us("offsets.commit.timeout.ms"),
         )
 

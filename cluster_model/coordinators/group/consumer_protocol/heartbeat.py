@@ -7,7 +7,7 @@ records are replayed, not before.
 from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
-from cluster_model.assignors.assignors import SERVER_ASSIGNORS
+from cluster_model.assignors.assignors import server_assignor
 from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
@@ -301,7 +301,8 @@ class HeartbeatRules:
             )
             for member_id, metadata in members.items()
         ]
-        assignor = SERVER_ASSIGNORS[preferred_assignor(members, self._config.assignors[0])]
+        name = preferred_assignor(members, self._config.assignors[0])
+        assignor = server_assignor(name, keeps_extra=self._config.keeps_extra_partition)
         found_shares = assignor.assign(known, Topics(dict(topics)))
         shares = {member_id: ordered(tuple(map(str, share))) for member_id, share in found_shares.items()}
         records += [

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.broker.partition.producer_state_manager import REMEMBERED, ProducerStateManager
+from cluster_model.broker.partition.producer_state_manager import REMEMBERED, ProducerStateManager, producer_state
 from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.log.transaction_index import TransactionIndex
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.records import Batch
+from cluster_model.protocol.records import ABORT, Batch
 from cluster_model.protocol.versions import Profile
 
 E = KafkaError
@@ -19,6 +20,7 @@ MINUTE = 60_000_000
 EXPIRY = 24 * 60 * MINUTE
 TAKEN = (E.NONE, -1)
 OUT_OF_ORDER = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+MARKER = Batch(200, 1, 0, 0, "", PID, -1, -1, producer_epoch=0, kind=ABORT, coordinator_epoch=1)
 
 
 def remembering(*batches: tuple[int, int], epoch: int = 0, now: int = 0) -> ProducerStateManager:
@@ -69,11 +71,47 @@ def test_a_new_batch_must_follow_on() -> None:
 
 @pytest.mark.parametrize("first", [0, 1, 4_711])
 @pytest.mark.parametrize(
-    ("kafka", "strict"), [("0.11", False), ("1.0", True), ("2.4", True), ("2.5", False), ("4.1", False)]
-)
-def test_an_unknown_producer_may_begin_anywhere_but_from_1_0_to_2_4(kafka: str, strict: bool, first: int) -> None:
+    ("kafka", "error"),
+    [
+        ("0.11", E.OUT_OF_ORDER_SEQUENCE_NUMBER), ("1.0", E.UNKNOWN_PRODUCER_ID), ("2.4", E.UNKNOWN_PRODUCER_ID),
+        ("2.5", E.NONE), ("4.1", E.NONE),
+    ],
+)  # fmt: skip
+def test_an_unknown_producer_must_begin_at_0_up_to_2_4(kafka: str, error: KafkaError, first: int) -> None:
     verdict = said(remembering((0, 3)), first, 1, pid=PID + 1, kafka=kafka)
-    assert verdict == ((E.UNKNOWN_PRODUCER_ID, -1) if strict and first else TAKEN)
+    assert verdict == (error if first else E.NONE, -1)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "error"),
+    [
+        ("1.1", E.OUT_OF_ORDER_SEQUENCE_NUMBER), ("2.0", E.UNKNOWN_PRODUCER_ID), ("2.4", E.UNKNOWN_PRODUCER_ID),
+        ("2.5", E.OUT_OF_ORDER_SEQUENCE_NUMBER),
+    ],
+)  # fmt: skip
+def test_a_producer_known_by_its_marker_begins_at_0(kafka: str, error: KafkaError) -> None:
+    memory = remembering()
+    memory.written(MARKER, 0)
+    assert said(memory, 0, 1, kafka=kafka) == TAKEN
+    assert said(memory, 4, 1, kafka=kafka) == (error, -1)
+
+
+@pytest.mark.parametrize(("kafka", "is_known"), [("0.11", True), ("1.0", False), ("2.3", False), ("2.4", True)])
+def test_from_1_0_to_2_3_a_marker_does_not_delay_the_expiry(kafka: str, is_known: bool) -> None:
+    """KAFKA-9144."""
+    memory = producer_state(Profile.of(kafka), EXPIRY, TransactionIndex())
+    memory.note(PID, 0, 0, 1, 100, 0)
+    memory.written(MARKER, 20 * MINUTE)
+    assert (memory.epoch_of(PID, EXPIRY + 10 * MINUTE) >= 0) is is_known
+
+
+def test_0_11_remembers_the_last_batch_only() -> None:
+    """KAFKA-5494."""
+    memory = producer_state(Profile.of("0.11"), EXPIRY, TransactionIndex())
+    memory.note(PID, 0, 0, 3, 100, 0)
+    memory.note(PID, 0, 3, 1, 103, 0)
+    assert said(memory, 3, 1, kafka="0.11") == (E.NONE, 103)
+    assert said(memory, 0, 3, kafka="0.11") == OUT_OF_ORDER
 
 
 def test_an_older_epoch_is_fenced_before_its_sequence_is_looked_at() -> None:
@@ -97,13 +135,6 @@ def test_five_batches_are_remembered_and_an_older_duplicate_is_out_of_order() ->
     assert REMEMBERED == 5
     assert said(memory, 0, 1) == OUT_OF_ORDER
     assert [said(memory, sequence, 1) for sequence in range(1, 6)] == [(E.NONE, 100 + n) for n in range(1, 6)]
-
-
-@pytest.mark.parametrize(("kafka", "error"), [("0.11", 45), ("1.0", 46), ("1.1", 45), ("3.9", 45)])
-def test_1_0_alone_calls_an_older_duplicate_a_duplicate(kafka: str, error: int) -> None:
-    memory = remembering(*((sequence, 1) for sequence in range(6)))
-    assert said(memory, 0, 1, kafka=kafka) == (KafkaError(error), -1)
-    assert said(memory, 7, 1, kafka=kafka) == OUT_OF_ORDER
 
 
 def test_sequences_go_on_at_0_behind_the_largest() -> None:
