@@ -362,7 +362,9 @@ class TransactionCoordinator:
         ):
             return False
         self._schedule(self._timeouts, self._config.abort_check_us)
-        transit = metadata.prepare_partitions(partitions, self._port.wall_now)
+        transit = metadata.prepare_partitions(
+            partitions, self._port.wall_now, keeps_previous=not self._profile.transaction_version
+        )
         self.registry.write(metadata, transit, after)
         return True
 

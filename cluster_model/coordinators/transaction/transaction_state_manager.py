@@ -170,7 +170,8 @@ class TransactionMetadata:
                 if expected_epoch != self.last_epoch:
                     return None
                 bumped, last = epoch, self.last_epoch
-        return self.prepare(self._empty(timeout_us, now)._replace(producer_epoch=bumped), last)
+        value = self._empty(timeout_us, now)._replace(producer_epoch=bumped, previous_producer_id=NO_ID)
+        return self.prepare(value, last)
 
     def prepare_rotation(self, producer_id: int, timeout_us: int, now: int, *, expected: bool) -> TransitMetadata:
         """Prepare a new producer id, its epochs from 0 (``prepareProducerIdRotation``)."""
@@ -184,8 +185,13 @@ class TransactionMetadata:
             timeout_us=timeout_us, state=S.EMPTY, partitions=(), start_us=-1, last_update_us=now, next_producer_id=NO_ID
         )
 
-    def prepare_partitions(self, partitions: tuple[str, ...], now: int, client_version: int = 0) -> TransitMetadata:
-        """Prepare additional partitions, and a transaction if none is open (``prepareAddPartitions``)."""
+    def prepare_partitions(
+        self, partitions: tuple[str, ...], now: int, client_version: int = 0, *, keeps_previous: bool = True
+    ) -> TransitMetadata:
+        """Prepare additional partitions, and a transaction if none is open (``prepareAddPartitions``).
+
+        ``keeps_previous``: whether a replaced producer id stays known until the next InitProducerId.
+        """
         value = self.value
         more = tuple([partition for partition in dict.fromkeys(partitions) if partition not in value.partitions])
         start = value.start_us if self.state is S.ONGOING else now
@@ -193,6 +199,7 @@ class TransactionMetadata:
             value._replace(
                 state=S.ONGOING, partitions=(*value.partitions, *more), start_us=start, last_update_us=now,
                 client_version=client_version,
+                previous_producer_id=value.previous_producer_id if keeps_previous else NO_ID,
             ),
             self.last_epoch,
         )  # fmt: skip
@@ -207,6 +214,7 @@ class TransactionMetadata:
     ) -> TransitMetadata:
         """Prepare the end of the open transaction (``prepareAbortOrCommit``); ``bumps``: with a new epoch after it.
 
+        With a new epoch the producer id that was replaced before is no longer known.
         ``fence`` is the epoch of :meth:`prepare_fence`, which stays in force even if writing fails.
         """
         if fence != NO_EPOCH:
@@ -219,6 +227,7 @@ class TransactionMetadata:
         value = self.value._replace(
             state=state, producer_epoch=epoch + bumps, next_producer_id=next_id, last_update_us=now, start_us=began,
             client_version=2 if bumps else 0,
+            previous_producer_id=NO_ID if bumps else self.value.previous_producer_id,
         )  # fmt: skip
         return self.prepare(value, epoch if bumps else self.last_epoch)
 

@@ -93,6 +93,18 @@ def test_who_may_ask_for_an_epoch() -> None:
     assert known(S.EMPTY, epoch=-1).knows(8, 0)
 
 
+def test_a_replaced_producer_id_is_known_until_the_next_epoch() -> None:
+    metadata = known(S.EMPTY, previous=3)
+    assert done(metadata, metadata.prepare_epoch(9, -1, 0)).previous_producer_id == -1
+
+
+@pytest.mark.parametrize(("keeps", "previous"), [(True, 3), (False, -1)])
+def test_since_4_0_a_replaced_producer_id_is_known_until_the_next_transaction(*, keeps: bool, previous: int) -> None:
+    metadata = known(S.EMPTY, previous=3)
+    value = done(metadata, metadata.prepare_partitions(("a-0",), 0, keeps_previous=keeps))
+    assert value.previous_producer_id == previous
+
+
 def test_an_exhausted_id_gives_way_to_a_new_one() -> None:
     metadata = known(S.COMPLETE_COMMIT, epoch=LAST_EPOCH)
     assert metadata.exhausted
