@@ -490,6 +490,7 @@ AREAS: Final = (
             "transaction_tools",
             "describe_producers",
             "producer_fenced",
+            "forgets_replaced_id",
             "transaction_abortable",
             "consumer_group_metadata",
             "aborts_when_fenced",

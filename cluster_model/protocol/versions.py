@@ -272,6 +272,11 @@ FLAGS: Final = (
         "consumer protocol: the uniform assignor leaves a surplus partition with its owner (KAFKA-18688)",
         (4, 0, 0),
     ),
+    ReleaseRule(
+        "forgets_replaced_id",
+        "a coordinator knows a replaced producer id only until the next change of its transactional id",
+        (4, 1, 0),
+    ),
     ReleaseRule("transaction_version", "clusters have the feature transaction.version (KIP-890)", (4, 0, 0)),
     ReleaseRule("elr_version", "clusters have the feature eligible.leader.replicas.version (KIP-966)", (4, 0, 0)),
     ReleaseRule(
@@ -637,6 +642,7 @@ class Profile:
     producer_epoch_bump: bool
     producer_fenced: bool
     transaction_abortable: bool
+    forgets_replaced_id: bool
     transaction_version: bool
     elr_version: bool
     atomic_feature_updates: bool

@@ -363,7 +363,7 @@ class TransactionCoordinator:
             return False
         self._schedule(self._timeouts, self._config.abort_check_us)
         transit = metadata.prepare_partitions(
-            partitions, self._port.wall_now, keeps_previous=not self._profile.transaction_version
+            partitions, self._port.wall_now, keeps_previous=not self._profile.forgets_replaced_id
         )
         self.registry.write(metadata, transit, after)
         return True
@@ -394,9 +394,10 @@ class TransactionCoordinator:
             if not error and not done:
                 next_id = self._ids.generate() if bumps and metadata.exhausted else NO_ID
                 transit = metadata.prepare_end(
-                    committed=request.committed, now=self._port.wall_now, bumps=bumps, next_id=next_id
-                )
-                after = WritePurpose("end", source, request.correlation_id, FIRST_BUMPING if bumps else 0)
+                    committed=request.committed, now=self._port.wall_now, bumps=bumps, next_id=next_id,
+                    keeps_previous=not self._profile.forgets_replaced_id,
+                )  # fmt: skip
+                after = WritePurpose("end", source, request.correlation, FIRST_BUMPING if bumps else 0)
                 self.registry.write(metadata, transit, after)
                 return
             if not error and bumps:

@@ -210,11 +210,17 @@ class TransactionMetadata:
         return self.value.producer_epoch + (not self.failed_fence)
 
     def prepare_end(
-        self, *, committed: bool, now: int, fence: int = NO_EPOCH, bumps: bool = False, next_id: int = NO_ID
+        self,
+        *,
+        committed: bool,
+        now: int,
+        fence: int = NO_EPOCH,
+        bumps: bool = False,
+        next_id: int = NO_ID,
+        keeps_previous: bool = True,
     ) -> TransitMetadata:
         """Prepare the end of the open transaction (``prepareAbortOrCommit``); ``bumps``: with a new epoch after it.
 
-        With a new epoch the producer id that was replaced before is no longer known.
         ``fence`` is the epoch of :meth:`prepare_fence`, which stays in force even if writing fails.
         """
         if fence != NO_EPOCH:
@@ -227,7 +233,7 @@ class TransactionMetadata:
         value = self.value._replace(
             state=state, producer_epoch=epoch + bumps, next_producer_id=next_id, last_update_us=now, start_us=began,
             client_version=2 if bumps else 0,
-            previous_producer_id=NO_ID if bumps else self.value.previous_producer_id,
+            previous_producer_id=self.value.previous_producer_id if keeps_previous else NO_ID,
         )  # fmt: skip
         return self.prepare(value, epoch if bumps else self.last_epoch)
 
@@ -236,7 +242,10 @@ class TransactionMetadata:
         self.failed_fence = False
         value = self.value
         state = S.COMPLETE_COMMIT if self.state is S.PREPARE_COMMIT else S.COMPLETE_ABORT
-        done = value._replace(state=state, partitions=(), last_update_us=now, next_producer_id=NO_ID)
+        done = value._replace(
+            state=state, partitions=(), last_update_us=now, next_producer_id=NO_ID,
+            previous_producer_id=NO_ID if value.client_version == 2 else value.previous_producer_id,
+        )  # fmt: skip
         if value.next_producer_id != NO_ID:
             done = done._replace(
                 producer_id=value.next_producer_id, producer_epoch=0, previous_producer_id=value.producer_id

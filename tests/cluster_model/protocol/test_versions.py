@@ -98,6 +98,7 @@ HISTORY = [
     ("producer_epoch_bump", "2.5", LAST),
     ("producer_fenced", "2.7", LAST),
     ("transaction_abortable", "3.8", LAST),
+    ("forgets_replaced_id", "4.1", LAST),
     ("transaction_version", "4.0", LAST),
     ("elr_version", "4.0", LAST),
     ("atomic_feature_updates", "4.0", LAST),

@@ -99,7 +99,7 @@ def test_a_replaced_producer_id_is_known_until_the_next_epoch() -> None:
 
 
 @pytest.mark.parametrize(("keeps", "previous"), [(True, 3), (False, -1)])
-def test_since_4_0_a_replaced_producer_id_is_known_until_the_next_transaction(*, keeps: bool, previous: int) -> None:
+def test_since_4_1_a_replaced_producer_id_is_known_until_the_next_transaction(*, keeps: bool, previous: int) -> None:
     metadata = known(S.EMPTY, previous=3)
     value = done(metadata, metadata.prepare_partitions(("a-0",), 0, keeps_previous=keeps))
     assert value.previous_producer_id == previous

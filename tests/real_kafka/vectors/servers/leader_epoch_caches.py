@@ -119,7 +119,7 @@ LEADER_EPOCH_CACHES: Final = Subject(
     model_answers,
     SERVER,
     tuple(release for release in RELEASES if parse_version(release) >= (0, 11, 0)),
-    cases,
+    questions=cases,
     stated=(Exemption("*", "the model's 1.1 is branch 1.1 after 1.1.1, which has KAFKA-7415", "1.1.1", "1.1.1"),),
     fixed=(
         Exemption("*", "an epoch does not replace one with the same start offset (before KAFKA-7415)", until="1.0.2"),

@@ -217,7 +217,7 @@ PARTITION_CHANGES: Final = Subject(
     model_answers,
     SERVER,
     tuple(release for release in RELEASES if parse_version(release) >= (3, 3, 0)),
-    cases,
+    questions=cases,
     stated=(
         Exemption(
             "random/* kip_966=on*",

@@ -154,7 +154,7 @@ PRODUCER_STATES: Final = Subject(
     model_answers,
     SERVER,
     tuple(release for release in RELEASES if parse_version(release) >= (0, 11, 0)),
-    cases,
+    questions=cases,
     fixed=(
         Exemption("*", "0.11 knows the last batch only, and no producer begins above 0 (KAFKA-5494)", until="0.11.0.3"),
         Exemption("*", "a batch older than all known ones has no error of its own (KAFKA-6683)", "1.0.2", "1.0.2"),

@@ -127,7 +127,7 @@ SERVER_ASSIGNMENTS: Final = Subject(
     model_answers,
     SERVER,
     tuple(release for release in RELEASES if parse_version(release) >= (3, 9, 0)),
-    cases,
+    questions=cases,
     stated=(
         Exemption(
             "mixed_uniform/*",

@@ -147,5 +147,5 @@ TRANSACTION_TRANSITIONS: Final = Subject(
     model_answers,
     SERVER,
     ("2.5.1", "2.7.2", "2.8.2", "3.9.2", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
-    cases,
+    questions=cases,
 )
