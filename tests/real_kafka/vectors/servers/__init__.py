@@ -5,6 +5,7 @@ It exports the list of its subjects.
 
 from typing import Final
 
+from tests.real_kafka.vectors.servers.batch_validation import BATCH_VALIDATION
 from tests.real_kafka.vectors.servers.leader_epoch_caches import LEADER_EPOCH_CACHES
 from tests.real_kafka.vectors.servers.partition_changes import PARTITION_CHANGES
 from tests.real_kafka.vectors.servers.producer_states import PRODUCER_STATES
@@ -16,4 +17,5 @@ __all__ = ["SUBJECTS"]
 
 SUBJECTS: Final[tuple[Subject, ...]] = (
     PARTITION_CHANGES, LEADER_EPOCH_CACHES, PRODUCER_STATES, SERVER_ASSIGNMENTS, TRANSACTION_TRANSITIONS,
+    BATCH_VALIDATION,
 )  # fmt: skip

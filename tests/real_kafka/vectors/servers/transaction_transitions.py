@@ -27,7 +27,7 @@ from cluster_model.protocol.config_defaults import line_of
 from cluster_model.protocol.versions import Profile, parse_version
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import case_text, parse_fields
-from tests.real_kafka.vectors.subject import Answers, Subject
+from tests.real_kafka.vectors.subject import Answers, Exemption, Subject
 
 _SEQUENCES: Final = 160
 _CALLS: Final = 10
@@ -35,6 +35,7 @@ _TIMEOUT_US: Final = 60_000_000
 _ID: Final = 7
 _FIRST_NEW_ID: Final = 900
 _STEP_MS: Final = 10
+_OVERFLOW: Final = "epoch 32767 belongs to no producer, so it is never raised; the model has no check of its own"
 
 
 def cases(release: str) -> list[str]:
@@ -95,13 +96,16 @@ class _Producer:
             return metadata.prepare_epoch(_TIMEOUT_US, expected, now)
         if name == "add":
             partitions = tuple(f"t-{partition}" for partition in number.split("+"))
-            return metadata.prepare_partitions(partitions, now, keeps_previous=not self.profile.transaction_version)
+            return metadata.prepare_partitions(partitions, now, keeps_previous=not self.profile.forgets_replaced_id)
         if name in ("fence", "fence_failed"):
             return metadata.prepare_end(committed=False, now=now, fence=metadata.prepare_fence())
         if name in ("commit", "abort"):
             bumps = number == "2"
             next_id = self._new_id() if bumps and metadata.exhausted else NO_ID
-            return metadata.prepare_end(committed=name == "commit", now=now, bumps=bumps, next_id=next_id)
+            return metadata.prepare_end(
+                committed=name == "commit", now=now, bumps=bumps, next_id=next_id,
+                keeps_previous=not self.profile.forgets_replaced_id,
+            )  # fmt: skip
         return metadata.prepare_complete(now)
 
     def _new_id(self) -> int:
@@ -148,4 +152,13 @@ TRANSACTION_TRANSITIONS: Final = Subject(
     SERVER,
     ("2.5.1", "2.7.2", "2.8.2", "3.9.2", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     questions=cases,
+    stated=(
+        Exemption("v1/158 *", "2.5 raises the epoch again for each fence that cannot be written", "2.5.1", "2.5.1"),
+        Exemption("v2/15 *", _OVERFLOW, since="4.0.2"),
+        Exemption("v2/135 *", _OVERFLOW, since="4.0.2"),
+    ),
+    fixed=(
+        Exemption("v1/*init*init*", "a replaced producer id is known until the next InitProducerId"),
+        Exemption("v?/*", "a replaced producer id is known until the next change", since="4.1.2"),
+    ),
 )
