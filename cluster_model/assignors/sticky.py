@@ -270,7 +270,7 @@ class ConstrainedAssignment:
             near = []
             lowest = sorted(owned, key=lambda partition: (partition.partition, partition.topic))
             for partition in lowest if self._rules.keeps_lowest else owned:
-                if self._racks.apart(member, partition):
+                if self._racks.is_in_other_rack(member, partition):
                     if self._rules.exact_racks:
                         self._revoked[partition] = member
                 else:

@@ -397,7 +397,7 @@ class TransactionCoordinator:
                     committed=request.committed, now=self._port.wall_now, bumps=bumps, next_id=next_id,
                     keeps_previous=not self._profile.forgets_replaced_id,
                 )  # fmt: skip
-                after = WritePurpose("end", source, request.correlation, FIRST_BUMPING if bumps else 0)
+                after = WritePurpose("end", source, request.correlation_id, FIRST_BUMPING if bumps else 0)
                 self.registry.write(metadata, transit, after)
                 return
             if not error and bumps:
