@@ -19,7 +19,8 @@ beginning as Unix time in ``start_unix_us``, so timestamps of batches convert by
 Kafka prints them (``orders-0``), errors are names of Kafka's ``Errors`` (``NOT_ENOUGH_REPLICAS``; a client exception
 without a code is ``NONE`` with its class in ``exception``). Nodes are written as targets of playbooks:
 ``broker(1)``, ``controller(1001)``, ``client(checkout)``, ``client(billing/0)``, ``admin``. A record's name is
-``<producer>:<number>``; it begins the record's value, followed by a blank if there is padding.
+``<producer>:<number>``; it begins the record's value, followed by a blank if there is padding. Numbers count from 0, in
+the second process of a restarted producer from 1 000 000, and so on.
 
 Events of ``clients.jsonl``: ``at_us``, ``client`` (``checkout``, ``billing/0``), ``event``, and:
 
@@ -36,16 +37,19 @@ Events of ``clients.jsonl``: ``at_us``, ``client`` (``checkout``, ``billing/0``)
     lost          partitions [...]
     error         during (poll, send, close), error, exception, message
     closed        application closed its client by itself (SIGTERM, end of the scenario)
-    exited        signal or code of the process; written by the runner
+
+A process that is killed writes nothing: ``steps.jsonl`` has its end.
 
 Events of ``steps.jsonl``: ``at_us``, ``event``, and:
 
     step     index, line and label of the step, verb, name, target, nodes [...], links [[from, to], ...], params,
-             fault number (0 for none), outcome (taken, skipped, refused), error, done_us (when its call returned)
-    healed   fault number, name, nodes, by (for, step, settle)
-    finished index of an operation's step, name, outcome (completed, failed), error
-    process  node, action (started, ready, killed, exited, paused, resumed), code
+             fault number (0 for none), outcome (taken, skipped, refused), error, message, done_us (when its call
+             returned)
+    healed   fault number, name, nodes, by (for: its time is over, step, settle, restart, end: it ended by itself)
+    finished index of an operation's step, name, outcome (completed, failed), error, message
+    process  node, action (started, ready, killed, terminated, exited, paused, resumed), code
     unmet    index of a ``when`` that did not hold in time; no later step is taken
+    begin    the scenario begins (always the first event, at 0)
     settling all faults are healed, producers stop
     end      the evidence is collected from here on
 """

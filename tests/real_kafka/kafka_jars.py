@@ -29,6 +29,10 @@ _POM: Final = """\
 _DEPENDENCY: Final = (
     "    <dependency><groupId>org.apache.kafka</groupId><artifactId>%s</artifactId><version>%s</version></dependency>"
 )
+_LOG4J_DEPENDENCY: Final = (
+    "    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId>"
+    "<version>%s</version></dependency>"
+)
 
 
 class KafkaUnavailableError(Exception):
@@ -69,16 +73,34 @@ def classpath(release: str, kind: str = SERVER, *before: Path) -> str:
     return os.pathsep.join(str(each) for each in (*before, *fetch_jars(release, kind)))
 
 
+def logging_jars(release: str) -> list[Path]:
+    """Return the jars without which a server of a release logs nothing: since 4.0 the link from SLF4J to Log4j.
+
+    Raises:
+        KafkaUnavailableError: as :func:`fetch_jars`.
+    """
+    log4j = next((jar for jar in fetch_jars(release, SERVER) if jar.name.startswith("log4j-core-")), None)
+    if log4j is None:
+        return []
+    version = log4j.stem.removeprefix("log4j-core-")
+    directory = cache_directory() / f"log4j-slf4j-impl-{version}"
+    if not directory.exists():
+        _copy_dependencies(f"Log4j {version}", "its", directory, [_LOG4J_DEPENDENCY % version])
+    return sorted(directory.glob("log4j-slf4j-impl-*.jar"))
+
+
 def _download(release: str, kind: str, directory: Path) -> None:
+    dependencies = [_DEPENDENCY % (artifact, release) for artifact in _artifacts(release, kind)]
+    _copy_dependencies(f"Kafka {release}", kind, directory, dependencies)
+
+
+def _copy_dependencies(what: str, kind: str, directory: Path, dependencies: list[str]) -> None:
     if missing := missing_programs():
-        message = (
-            f"Kafka {release}: not on the path: {', '.join(missing)}; needed are Maven and a JDK of version 17 or newer"
-        )
+        message = f"{what}: not on the path: {', '.join(missing)}; needed are Maven and a JDK of version 17 or newer"
         raise KafkaUnavailableError(message)
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent) as name:
         work = Path(name)
-        dependencies = [_DEPENDENCY % (artifact, release) for artifact in _artifacts(release, kind)]
         (work / "pom.xml").write_text(_POM % "\n".join(dependencies), encoding="utf-8")
         copy = ["mvn", "-q", "-B", "-Dstyle.color=never", "dependency:copy-dependencies", "-DincludeScope=runtime"]
         copy.append(f"-DoutputDirectory={work / 'jars'}")
@@ -86,7 +108,7 @@ def _download(release: str, kind: str, directory: Path) -> None:
         if done.returncode:
             lines = [line for line in done.stdout.splitlines() if "ERROR" in line] or ["no message"]
             reason = re.sub(r"\x1b\[[0-9;]*m", "", lines[0]).strip()
-            raise KafkaUnavailableError(f"Kafka {release}: Maven cannot fetch {kind} jars: {reason}")
+            raise KafkaUnavailableError(f"{what}: Maven cannot fetch {kind} jars: {reason}")
         try:
             (work / "jars").rename(directory)
         except OSError:  # another process was faster
