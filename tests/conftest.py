@@ -56,7 +56,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is for the evening, begin with what takes long, and have one process run what shares its runs."""
-    left_out = [item for item in items if not EVENING and any(map(item.get_closest_marker, FOR_THE_EVENING))]
+    unasked = (*(() if EVENING else FOR_THE_EVENING), *(() if "kafka" in config.option.markexpr else ("kafka",)))
+    left_out = [item for item in items if any(map(item.get_closest_marker, unasked))]
     if config.option.update_snapshots:
         left_out = [item for item in items if not has_golden(item)]
     config.hook.pytest_deselected(items=left_out)

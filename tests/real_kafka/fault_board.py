@@ -8,15 +8,13 @@ they end by returning, or by an :class:`~tests.real_kafka.processes.AdminError`.
 import random
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS
 from playbooks.model import Step
-from tests.real_kafka import evidence
 from tests.real_kafka.history import EventWriter
-from tests.real_kafka.processes import AdminError, ClientProcess, PendingAnswer, ServerProcess
+from tests.real_kafka.processes import AdminError, PendingAnswer, ServerProcess
 from tests.real_kafka.real_cluster import RealCluster, broker_name, node_name
 from tests.real_kafka.router import Link, LinkEffect
 from tests.real_kafka.steps import LINK_FAULTS, TargetResolver
@@ -59,7 +57,6 @@ class FaultBoard:
     cluster: RealCluster
     resolver: TargetResolver
     steps: EventWriter
-    output: Path
     random: random.Random
     faults: dict[int, RealFault] = field(default_factory=dict)
     operations: list[RealOperation] = field(default_factory=list)
@@ -211,7 +208,7 @@ class FaultBoard:
         self._process(node, "terminated")
 
     def start(self, node: str) -> None:
-        """Start a process that is down; keep the logs that a broker has before it truncates them."""
+        """Start a process that is down."""
         self._holds.pop(node, None)
         self._start_again.discard(node)
         for fault in list(self.faults.values()):
@@ -219,13 +216,7 @@ class FaultBoard:
                 fault.nodes.remove(node)
                 if not fault.nodes:
                     self._end(fault, "restart")
-        process = self.cluster.process(node)
-        if isinstance(process, ClientProcess):
-            self.cluster.restart_client(node)
-        elif isinstance(process, ServerProcess):
-            kept = self.output / "nodes" / str(process.node) / f"before-{process.starts}"
-            evidence.copy_logs(process.log_dir, kept, metadata=False)
-            process.start()
+        self.cluster.restart(node)
         self._ups[node] = "starting"
         self._process(node, "started")
 

@@ -12,11 +12,13 @@ import subprocess
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from tests.real_kafka.history import METADATA_LOG
 from tests.real_kafka.kafka_jars import SERVER, KafkaUnavailableError, cache_directory, classpath, logging_jars
 from tests.real_kafka.namespaces import Namespace
 from tests.real_kafka.settings import properties_text
@@ -25,6 +27,8 @@ SERVER_HEAP: Final = "384m"
 CLIENT_HEAP: Final = "96m"
 _JVM: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.net.preferIPv4Stack=true")
 _STARTED: Final = "Kafka Server started"
+_DERIVED: Final = (".index", ".timeindex", ".txnindex", ".lock", ".cleaned", ".swap")
+"""Ends of file names in a log directory that say nothing that the logs do not."""
 _JAVA: Final = Path(__file__).parent / "java"
 
 _LOG4J2: Final = """\
@@ -79,7 +83,7 @@ def compiled_clients(release: str) -> Path:
 
 
 @dataclass(slots=True)
-class HostedProcess:
+class HostedProcess(ABC):
     """A process in a namespace that can be started, killed, ended, paused and resumed; its output goes to a file."""
 
     name: str
@@ -89,9 +93,9 @@ class HostedProcess:
     process: "subprocess.Popen[bytes] | None" = None
     paused: bool = False
 
+    @abstractmethod
     def start(self) -> None:
         """Start the process without waiting until it is ready."""
-        raise NotImplementedError
 
     def spawn(self, command: Sequence[str], *, piped: bool = False) -> "subprocess.Popen[bytes]":
         """Start a command. Call it from a thread that outlives the process: its end kills the process."""
@@ -202,6 +206,17 @@ class ServerProcess(HostedProcess):
         with self.log.open("rb") as file:
             file.seek(self._from)
             return _STARTED.encode() in file.read()
+
+    def copy_logs(self, target: Path, *, metadata: bool = True) -> None:
+        """Copy its log directory without indexes; ``metadata``: its copy of the metadata log, too."""
+
+        def left_out(directory: str, names: list[str]) -> set[str]:
+            del directory
+            unwanted = {name for name in names if name.endswith(_DERIVED)}
+            return unwanted if metadata else unwanted | {METADATA_LOG}
+
+        if self.log_dir.exists():
+            shutil.copytree(self.log_dir, target, ignore=left_out, dirs_exist_ok=True)
 
     def log_tail(self, lines: int = 15) -> str:
         """Return the last lines of its log, for an error message."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec import INTERNAL, ClusterSpec
+from tests.real_kafka.history import METADATA_LOG, NODES, PROCESSES
 from tests.real_kafka.metadata_view import MetadataView
 from tests.real_kafka.namespaces import Namespace, make_namespace
 from tests.real_kafka.processes import (
@@ -150,7 +151,7 @@ class RealCluster:
         nodes += [] if self.spec.combined else list(range(FIRST_CONTROLLER, FIRST_CONTROLLER + self.controllers))
         for node in nodes:
             name = node_name(node)
-            log = self.output / "nodes" / str(node) / "server.log"
+            log = self.output / NODES / str(node) / "server.log"
             directory = self.directory / str(node)
             self.servers[name] = ServerProcess(
                 name, self._node(name), log, node=node, directory=directory, release=self.release, options=options
@@ -197,7 +198,7 @@ class RealCluster:
         for host, names in {SHARED: shared, **{name: [name] for name in settings if name in self.alone}}.items():
             node = host if host == SHARED else client_name(host)
             namespace = self._node(node)
-            file = self.output / "processes" / host.replace("/", "-")
+            file = self.output / PROCESSES / host.replace("/", "-")
             process = ClientProcess(
                 node, namespace, file.with_suffix(".log"), release=self.release, history=file.with_suffix(".jsonl"),
                 settings={name: self._write_settings(name, settings[name]) for name in names},
@@ -209,7 +210,7 @@ class RealCluster:
             self.clients[node] = process
 
     def _metadata_log(self, node: int) -> str:
-        return str(self.servers[node_name(node)].log_dir / "__cluster_metadata-0")
+        return str(self.servers[node_name(node)].log_dir / METADATA_LOG)
 
     def _client_settings(self) -> dict[str, dict[str, str]]:
         found = {
@@ -226,8 +227,17 @@ class RealCluster:
         path.write_text(properties_text(settings), encoding="utf-8")
         return path
 
-    def restart_client(self, node: str) -> None:
-        """Start a client's process again; it works as soon as it is there, with a new incarnation."""
+    def restart(self, node: str) -> None:
+        """Start a process again that is down.
+
+        What a broker has before it truncates its logs is kept. A client works as soon as it is there.
+        """
+        if node in self.servers:
+            server = self.servers[node]
+            kept = self.output / NODES / str(server.node) / f"before-{server.starts}"
+            server.copy_logs(kept, metadata=False)
+            server.start()
+            return
         process = self.clients[node]
         for path in process.settings.values():
             with path.open("a", encoding="utf-8") as file:

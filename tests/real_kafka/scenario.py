@@ -49,7 +49,7 @@ class Scenario:
             spec, cluster.view, cluster.voters, self._hosts(), node_name, lambda node: cluster.process(node).is_up,
             cluster.active_controller, generator,
         )  # fmt: skip
-        self.board = FaultBoard(cluster, resolver, self.steps, self.output, generator)
+        self.board = FaultBoard(cluster, resolver, self.steps, generator)
         self.query = RealClusterQuery(
             cluster.view,
             tuple(cluster.brokers),

@@ -193,8 +193,10 @@ final class ConsumerApplication extends Application {
 
         @Override
         public void onCommit(Map<TopicPartition, OffsetAndMetadata> offsets) {
-            application.history.event(application.name, "committed", "offsets", plain(offsets), "mode",
-                    application.commit);
+            if (!offsets.isEmpty()) {
+                application.history.event(application.name, "committed", "offsets", plain(offsets), "mode",
+                        application.commit);
+            }
         }
 
         @Override
