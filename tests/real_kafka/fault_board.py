@@ -1,8 +1,9 @@
 """Faults and administrator operations in a real cluster while a scenario runs.
 
-A fault is a generator: it affects its nodes, yields until it is over, and undoes itself when it is closed. The scenario
-calls :meth:`FaultBoard.tick` every few milliseconds, which continues every generator. Operations are generators, too;
-they end by returning, or by an :class:`~tests.real_kafka.processes.AdminError`.
+A fault is a generator: it affects its nodes, yields until it is over, and then undoes itself. The scenario calls
+:meth:`FaultBoard.tick` every few milliseconds, which continues every generator. Operations are generators, too; they
+end by returning, or by an :class:`~tests.real_kafka.processes.AdminError`. None undoes anything when it is discarded:
+at the end of a run everything is killed as it is.
 """
 
 import random
@@ -37,6 +38,8 @@ class RealFault:
     params: Mapping[str, Any]
     until_us: int = -1
     script: Script | None = None
+    over: bool = False
+    """Whether the script undoes the fault now, and ends."""
 
 
 @dataclass(slots=True)
@@ -174,9 +177,9 @@ class FaultBoard:
     def heal_fault(self, fault: RealFault, by: str) -> None:
         """Undo one fault."""
         self._end(fault, by)
-        script, fault.script = fault.script, None
-        if script is not None:
-            script.close()
+        fault.over = True
+        while fault.script is not None and next(fault.script, _OVER) is not _OVER:
+            pass
 
     def _end(self, fault: RealFault, by: str) -> None:
         if self.faults.pop(fault.number, None) is not None:
@@ -286,30 +289,26 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
 # Faults.
 
 
-def _for_ever() -> Script:
-    while True:
+def _until_over(fault: RealFault) -> Script:
+    while not fault.over:
         yield
 
 
 def _crash(board: FaultBoard, fault: RealFault) -> Script:
     for node in fault.nodes:
         board.kill(node)
-    try:
-        yield from _for_ever()
-    finally:
-        for node in list(fault.nodes):
-            if not board.cluster.process(node).is_up:
-                board.start(node)
+    yield from _until_over(fault)
+    for node in list(fault.nodes):
+        if not board.cluster.process(node).is_up:
+            board.start(node)
 
 
 def _clean_shutdown(board: FaultBoard, fault: RealFault) -> Script:
     for node in fault.nodes:
         board.terminate(node)
-    try:
-        yield from _for_ever()
-    finally:
-        for node in list(fault.nodes):
-            board.start_when_exited(node)
+    yield from _until_over(fault)
+    for node in list(fault.nodes):
+        board.start_when_exited(node)
 
 
 def _restart(board: FaultBoard, fault: RealFault) -> Script:
@@ -321,18 +320,16 @@ def _restart(board: FaultBoard, fault: RealFault) -> Script:
 def _gc_pause(board: FaultBoard, fault: RealFault) -> Script:
     for node in fault.nodes:
         board.hold(node, fault.number)
-    try:
-        yield from _for_ever()
-    finally:
-        for node in fault.nodes:
-            board.release(node, fault.number)
+    yield from _until_over(fault)
+    for node in fault.nodes:
+        board.release(node, fault.number)
 
 
 def _bounce(board: FaultBoard, fault: RealFault) -> Script:
     for node in fault.nodes:
         (board.kill if fault.params["kill"] else board.terminate)(node)
     left = dict.fromkeys(fault.nodes, -1)
-    while left:
+    while left and not fault.over:
         yield
         now_us = board.cluster.now_us()
         for node, since_us in list(left.items()):
@@ -341,27 +338,27 @@ def _bounce(board: FaultBoard, fault: RealFault) -> Script:
             elif since_us >= 0 and now_us - since_us >= int(fault.params["down"]):
                 board.start(node)
                 del left[node]
+    for node in left:
+        board.start_when_exited(node)
 
 
 def _pause_train(board: FaultBoard, fault: RealFault) -> Script:
-    count = int(fault.params["count"])
-    try:
-        for number in range(count or 1_000_000):
-            for node in fault.nodes:
-                board.hold(node, fault.number)
-            yield from _wait_us(board, int(fault.params["pause"]))
-            for node in fault.nodes:
-                board.release(node, fault.number)
-            if number + 1 < (count or 1_000_000):
-                yield from _wait_us(board, int(fault.params["every"]))
-    finally:
+    left = int(fault.params["count"]) or -1
+    while left and not fault.over:
+        for node in fault.nodes:
+            board.hold(node, fault.number)
+        yield from _wait_us(board, int(fault.params["pause"]), fault)
         for node in fault.nodes:
             board.release(node, fault.number)
+        left -= 1
+        if left:
+            yield from _wait_us(board, int(fault.params["every"]), fault)
 
 
-def _wait_us(board: FaultBoard, duration_us: int) -> Script:
+def _wait_us(board: FaultBoard, duration_us: int, fault: RealFault | None = None) -> Script:
+    """Wait, at most until the fault is over."""
     end_us = board.cluster.now_us() + duration_us
-    while board.cluster.now_us() < end_us:
+    while board.cluster.now_us() < end_us and not (fault is not None and fault.over):
         yield
 
 
@@ -378,21 +375,16 @@ def _effect(fault: RealFault) -> LinkEffect:
 
 def _links(board: FaultBoard, fault: RealFault) -> Script:
     board.cluster.router.apply(fault.number, fault.links, _effect(fault))
-    try:
-        yield from _for_ever()
-    finally:
-        board.cluster.router.heal(fault.number)
+    yield from _until_over(fault)
+    board.cluster.router.heal(fault.number)
 
 
 def _flapping(board: FaultBoard, fault: RealFault) -> Script:
-    try:
-        while True:
-            board.cluster.router.apply(fault.number, fault.links, LinkEffect(cut=True))
-            yield from _wait_us(board, int(fault.params["down"]))
-            board.cluster.router.heal(fault.number)
-            yield from _wait_us(board, int(fault.params["up"]))
-    finally:
+    while not fault.over:
+        board.cluster.router.apply(fault.number, fault.links, LinkEffect(cut=True))
+        yield from _wait_us(board, int(fault.params["down"]), fault)
         board.cluster.router.heal(fault.number)
+        yield from _wait_us(board, int(fault.params["up"]), fault)
 
 
 def _quorum_loss(board: FaultBoard, fault: RealFault) -> Script:
@@ -408,10 +400,8 @@ def _command(word: str, value: Number, usual: Number) -> Callable[[FaultBoard, R
 
     def script(board: FaultBoard, fault: RealFault) -> Script:
         board.to_clients(fault.nodes, word, str(value(board, fault)))
-        try:
-            yield from _for_ever()
-        finally:
-            board.to_clients(fault.nodes, word, str(usual(board, fault)))
+        yield from _until_over(fault)
+        board.to_clients(fault.nodes, word, str(usual(board, fault)))
 
     return script
 
@@ -601,6 +591,36 @@ def _reset_offsets(board: FaultBoard, operation: RealOperation) -> Script:
     yield from _answer(board, "alter_offsets", group=group, **offsets)
 
 
+def _of_group(board: FaultBoard, operation: RealOperation) -> Script:
+    yield from _answer(board, operation.name, group=str(operation.params["group"]))
+
+
+def _list(board: FaultBoard, operation: RealOperation) -> Script:
+    yield from _answer(board, operation.name)
+
+
+def _describe_producers(board: FaultBoard, operation: RealOperation) -> Script:
+    yield from _answer(board, operation.name, partition=str(operation.params["partition"]))
+
+
+def _find_hanging(board: FaultBoard, operation: RealOperation) -> Script:
+    params = operation.params
+    topic = str(params["topic"])
+    of_topic = [name for name in board.cluster.view.partitions if name.rpartition("-")[0] == topic]
+    names = ",".join([str(params["partition"])] if params["partition"] else of_topic)
+    yield from _answer(board, operation.name, partitions=names, **_largest(params))
+
+
+def _abort_transaction(board: FaultBoard, operation: RealOperation) -> Script:
+    params = operation.params
+    named = {name: str(params[name]) for name in ("partition", "start_offset")}
+    yield from _answer(board, operation.name, **named, **_largest(params))
+
+
+def _largest(params: Mapping[str, Any]) -> dict[str, str]:
+    return {"max_transaction_timeout_ms": str(int(params["max_transaction_timeout"]) // MS)}
+
+
 _OPERATIONS: Final[Mapping[str, Callable[[FaultBoard, RealOperation], Script]]] = {
     "create_topic": _create_topic,
     "delete_topic": _delete_topic,
@@ -613,4 +633,9 @@ _OPERATIONS: Final[Mapping[str, Callable[[FaultBoard, RealOperation], Script]]] 
     "shutdown": _shutdown,
     "rolling_restart": _rolling_restart,
     "reset_offsets": _reset_offsets,
+    **dict.fromkeys(("describe_group", "delete_group"), _of_group),
+    **dict.fromkeys(("list_groups", "list_transactions"), _list),
+    "describe_producers": _describe_producers,
+    "find_hanging": _find_hanging,
+    "abort_transaction": _abort_transaction,
 }

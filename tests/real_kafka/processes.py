@@ -3,6 +3,7 @@
 Signals are those of the faults: SIGKILL for a crash, SIGTERM for a clean shutdown, SIGSTOP and SIGCONT for a pause.
 """
 
+import contextlib
 import json
 import os
 import queue
@@ -266,6 +267,7 @@ class ClientProcess(HostedProcess):
     ready: threading.Event = field(default_factory=threading.Event)
     _answers: dict[str, PendingAnswer] = field(default_factory=dict)
     _lines: "queue.SimpleQueue[str | None]" = field(default_factory=queue.SimpleQueue)
+    _threads: tuple[threading.Thread, ...] = ()
     _asked: int = 0
 
     def start(self) -> None:
@@ -277,8 +279,17 @@ class ClientProcess(HostedProcess):
         command += ["realkafka.Main", str(self.history), *self.arguments, *map(str, self.settings.values())]
         process = self.spawn(command, piped=True)
         self._lines = queue.SimpleQueue()
-        threading.Thread(target=self._read, args=(process,), daemon=True).start()
-        threading.Thread(target=self._write, args=(process, self._lines), daemon=True).start()
+        reader = threading.Thread(target=self._read, args=(process,), daemon=True)
+        writer = threading.Thread(target=self._write, args=(process, self._lines), daemon=True)
+        self._threads = (reader, writer)
+        for thread in self._threads:
+            thread.start()
+
+    def kill(self) -> None:
+        """Kill the process, and wait until it is gone and everything that it wrote has been read."""
+        HostedProcess.kill(self)
+        for thread in self._threads:
+            thread.join(5)
 
     def send(self, *words: str) -> None:
         """Send a command; a process that is down does not get it."""
@@ -295,27 +306,27 @@ class ClientProcess(HostedProcess):
     def _write(process: "subprocess.Popen[bytes]", lines: "queue.SimpleQueue[str | None]") -> None:
         """Write commands in a thread of their own: a paused process reads nothing."""
         assert process.stdin is not None
-        while (line := lines.get()) is not None:
-            try:
-                process.stdin.write(line.encode())
-                process.stdin.flush()
-            except OSError:
-                return
+        with contextlib.suppress(OSError), process.stdin as stream:  # a process that is down reads no commands
+            while (line := lines.get()) is not None:
+                stream.write(line.encode())
+                stream.flush()
 
     def _read(self, process: "subprocess.Popen[bytes]") -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            try:
-                event = json.loads(line)
-            except ValueError:  # the last line of a killed process
-                continue
-            if event.get("event") == "ready":
-                self.ready.set()
-            elif event.get("event") == "answer":
-                self._answered(event)
-            else:
-                self.on_event(event)
-        self._lines.put(None)
+        lines = self._lines
+        with process.stdout as stream:
+            for line in stream:
+                try:
+                    event = json.loads(line)
+                except ValueError:  # the last line of a killed process
+                    continue
+                if event.get("event") == "ready":
+                    self.ready.set()
+                elif event.get("event") == "answer":
+                    self._answered(event)
+                else:
+                    self.on_event(event)
+        lines.put(None)
 
     def _answered(self, event: Mapping[str, Any]) -> None:
         answer = self._answers.pop(str(event["id"]), None)

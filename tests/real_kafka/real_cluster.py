@@ -217,9 +217,10 @@ class RealCluster:
             producer.name: producer_settings(producer, self.bootstrap, self.seed + number)
             for number, producer in enumerate(self.spec.producers)
         }
+        partitions = {topic: len(rows) for topic, rows in placements(self.spec, self.seed).items()}
         for group in self.spec.groups:
             for number, name in enumerate(members(group)):
-                found[name] = consumer_settings(group, number, self.bootstrap)
+                found[name] = consumer_settings(group, number, self.bootstrap, partitions)
         return found
 
     def _write_settings(self, name: str, settings: Mapping[str, str]) -> Path:

@@ -84,6 +84,12 @@ class Scenario:
 
     def run(self) -> str:
         """Take all steps and settle; return ``completed``, or ``unmet`` if a ``when`` did not hold in time."""
+        try:
+            return self._run()
+        finally:
+            self.steps.close()
+
+    def _run(self) -> str:
         self.cluster.begin()
         self.steps.write(0, "begin")
         ending = ""

@@ -6,11 +6,22 @@ Kafka's defaults (:data:`SMALL`): four servers share a machine. Clients get the 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
+from cluster_model.client_factory import range_assignment
 from cluster_model.protocol.config_defs import PARTITIONERS, ConfigValue
 from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE
-from cluster_model.spec import HOUR_US, RATE_UNITS, ClusterSpec, GroupSpec, ProducerSpec, TransactionPlan
+from cluster_model.spec import (
+    HOUR_US,
+    OFFSETS,
+    RATE_UNITS,
+    TRANSACTIONS,
+    ClusterSpec,
+    GroupSpec,
+    ProducerSpec,
+    TransactionPlan,
+)
 
 FEATURES: Final = (ELR_FEATURE, TRANSACTION_FEATURE)
 """Feature levels that a playbook writes as configurations; a real cluster is formatted with them."""
@@ -28,6 +39,8 @@ SMALL: Final[Mapping[str, str]] = {
 """Configurations of servers that differ from Kafka's defaults unless the playbook sets them."""
 MODELLED: Final = ("num.io.threads", "offsets.topic.num.partitions", "transaction.state.log.num.partitions")
 """Those of :data:`SMALL` that the model has as well: a run states them as deviations from its playbook."""
+
+_INTERNAL: Final = {OFFSETS: "offsets.topic.num.partitions", TRANSACTIONS: "transaction.state.log.num.partitions"}
 
 CLIENT_VERSION: Final = "client.version"
 _ASSIGNORS: Final = {
@@ -68,8 +81,16 @@ def config_texts(config: Mapping[str, ConfigValue]) -> dict[str, str]:
 
 
 def with_small_cluster(spec: ClusterSpec) -> ClusterSpec:
-    """Return the spec with those configurations of :data:`SMALL` that the model has, unless it sets them."""
-    added = {name: int(SMALL[name]) for name in MODELLED if name not in spec.config}
+    """Return the spec with those configurations of :data:`SMALL` that the model has, unless it sets them.
+
+    An internal topic of the playbook's own has as many partitions as it says: coordinators count them at their start.
+    """
+    sizes = {
+        _INTERNAL[topic.name]: len(topic.placement) or topic.partitions
+        for topic in spec.topics
+        if topic.name in _INTERNAL
+    }
+    added = {name: sizes.get(name, int(SMALL[name])) for name in MODELLED if name in sizes or name not in spec.config}
     return replace(spec, config={**spec.config, **added})
 
 
@@ -163,8 +184,13 @@ def members(spec: GroupSpec) -> list[str]:
     return [f"{spec.name}/{number}" for number in range(spec.members)]
 
 
-def consumer_settings(spec: GroupSpec, member: int, bootstrap: str) -> dict[str, str]:
-    """Return the settings of a member of a group for the Java program."""
+def consumer_settings(
+    spec: GroupSpec, member: int, bootstrap: str, partitions: Mapping[str, int] = MappingProxyType({})
+) -> dict[str, str]:
+    """Return the settings of a member of a group for the Java program.
+
+    ``partitions`` is the number of partitions of each topic, which a group without a coordinator shares in ranges.
+    """
     config = {
         "bootstrap.servers": bootstrap,
         "client.id": f"{spec.name}/{member}",
@@ -183,11 +209,20 @@ def consumer_settings(spec: GroupSpec, member: int, bootstrap: str) -> dict[str,
     found = {
         "kind": "consumer",
         "name": f"{spec.name}/{member}",
+        "group": spec.name,
         "topics": ",".join(spec.topics),
         "pattern": spec.pattern,
         "commit": spec.commit,
         "processing_us": str(spec.processing_us),
     }
+    if not spec.coordinated:
+        of_topics = {
+            topic: [f"{topic}-{number}" for number in range(partitions.get(topic, 0))] for topic in spec.topics
+        }
+        shares = [range_assignment(tuple(of_topics[topic]), member, spec.members) for topic in spec.topics]
+        found |= {"coordinated": "false", "assign": ",".join(name for share in shares for name in share)}
+        config["enable.auto.commit"] = "false"
+        del config["group.id"]
     return found | {f"config.{name}": text for name, text in config.items()}
 
 
@@ -199,7 +234,6 @@ def _assignor(name: str) -> str:
 def refused_group(spec: GroupSpec) -> Iterator[str]:
     """Yield what this group has that the Java program does not, in words."""
     absent = {
-        "partitions without a coordinator": not spec.coordinated,
         f"commit: {spec.commit}": spec.commit not in _COMMITS,
         "records that cannot be processed": bool(spec.fails),
         "dead letters": bool(spec.dead_letter),

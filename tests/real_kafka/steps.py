@@ -32,6 +32,8 @@ LINK_FAULTS: Final = ("lag", "bandwidth", "loss", "partition", "isolate", "flapp
 OPERATIONS: Final = (
     "create_topic", "delete_topic", "add_partitions", "reassign", "elect_leaders", "alter_topic_config",
     "alter_broker_config", "delete_records", "shutdown", "rolling_restart", "reset_offsets", "cancel",
+    "describe_group", "list_groups", "delete_group", "list_transactions", "describe_producers", "find_hanging",
+    "abort_transaction",
 )  # fmt: skip
 """Operations of an administrator on real clusters."""
 VERBS: Final = ("inject", "heal", "admin", "settle", "stop", "reseed", "round")

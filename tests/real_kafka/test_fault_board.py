@@ -1,7 +1,7 @@
 """Faults and operations on a cluster of stand-ins for processes, with a clock that a test moves."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -129,8 +129,10 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
+    yield made
+    made.board.steps.close()
 
 
 def test_a_crash_ends_with_a_start_when_its_time_is_over(stage: Stage) -> None:

@@ -1,10 +1,20 @@
 """Settings of playbooks as Kafka's configurations and as settings of the Java clients."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from cluster_model.spec import BrokerSpec, ClosedLoop, ClusterSpec, GroupSpec, ProducerSpec, TransactionPlan, ZipfKeys
+from cluster_model.spec import (
+    BrokerSpec,
+    ClosedLoop,
+    ClusterSpec,
+    GroupSpec,
+    ProducerSpec,
+    TopicSpec,
+    TransactionPlan,
+    ZipfKeys,
+)
 from playbooks.parser import loader
 from tests.real_kafka.settings import (
     consumer_settings,
@@ -124,3 +134,16 @@ def test_properties_survive_their_separators() -> None:
     assert (name, plain) == ("a", "x=y:z # ü\\")
     assert text.isascii()
     assert text.count("=") == 1
+
+
+def test_a_group_without_a_coordinator_shares_the_partitions_in_ranges() -> None:
+    group = GroupSpec("audit", ("orders",), 2, config={"auto.offset.reset": "earliest"}, coordinated=False)
+    found = [consumer_settings(group, member, WHERE, {"orders": 3}) for member in (0, 1)]
+    assert [each["assign"] for each in found] == ["orders-0,orders-1", "orders-2"]
+    assert {each["coordinated"] for each in found} == {"false"}
+    assert [("config.group.id" in each, each["config.enable.auto.commit"]) for each in found] == [(False, "false")] * 2
+
+
+def test_an_internal_topic_of_the_playbook_has_its_own_number_of_partitions() -> None:
+    spec = replace(cluster(), topics=(TopicSpec("__transaction_state", placement=((2, 3, 1),)),))
+    assert with_small_cluster(spec).config["transaction.state.log.num.partitions"] == 1

@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import org.apache.kafka.clients.admin.AbortTransactionSpec;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
@@ -18,11 +19,15 @@ import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
+import org.apache.kafka.clients.admin.ProducerState;
 import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.admin.TransactionListing;
+import org.apache.kafka.clients.admin.TransactionState;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.ElectionType;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.InvalidRequestException;
 
 /** Operations of an administrator, each in a thread of its own; the answer has the operation's id. */
 final class AdminOperations {
@@ -83,6 +88,28 @@ final class AdminOperations {
                 return group(given.get("group"));
             }
             case "alter_offsets" -> alterOffsets(given);
+            case "list_groups" -> {
+                List<String> found = new ArrayList<>();
+                admin.listConsumerGroups().all().get().forEach(each -> found.add(each.groupId()));
+                return found;
+            }
+            case "delete_group" -> admin.deleteConsumerGroups(List.of(given.get("group"))).all().get();
+            case "list_transactions" -> {
+                return transactions();
+            }
+            case "describe_producers" -> {
+                List<Object> found = new ArrayList<>();
+                producers(partition(given)).forEach(each -> found.add(shown(each)));
+                return found;
+            }
+            case "find_hanging" -> {
+                List<Object> found = new ArrayList<>();
+                for (String name : given.get("partitions").split(",")) {
+                    hanging(partition(name), given).forEach(each -> found.add(shown(each)));
+                }
+                return found;
+            }
+            case "abort_transaction" -> abortTransaction(given);
             case "ends" -> {
                 return ends(given);
             }
@@ -168,6 +195,58 @@ final class AdminOperations {
             }
         });
         admin.alterConsumerGroupOffsets(given.get("group"), offsets).all().get();
+    }
+
+    private List<ProducerState> producers(TopicPartition partition) throws Exception {
+        return admin.describeProducers(Set.of(partition)).partitionResult(partition).get().activeProducers();
+    }
+
+    private static Map<String, Object> shown(ProducerState state) {
+        Map<String, Object> found = new TreeMap<>();
+        found.put("producer_id", state.producerId());
+        found.put("epoch", state.producerEpoch());
+        found.put("start_offset", state.currentTransactionStartOffset().orElse(-1));
+        found.put("last_timestamp_ms", state.lastTimestamp());
+        return found;
+    }
+
+    private Map<String, Object> transactions() throws Exception {
+        Map<String, Object> found = new TreeMap<>();
+        admin.listTransactions().all().get()
+                .forEach(each -> found.put(each.transactionalId(), each.state().toString() + " " + each.producerId()));
+        return found;
+    }
+
+    /** Returns open transactions that are older than any may be, and that no coordinator knows as open. */
+    private List<ProducerState> hanging(TopicPartition partition, TreeMap<String, String> given) throws Exception {
+        long oldest = System.currentTimeMillis() - Long.parseLong(given.get("max_transaction_timeout_ms"));
+        Set<Long> known = new java.util.HashSet<>();
+        for (TransactionListing listing : admin.listTransactions().all().get()) {
+            if (listing.state() == TransactionState.ONGOING || listing.state().toString().startsWith("Prepare")) {
+                known.add(listing.producerId());
+            }
+        }
+        List<ProducerState> found = new ArrayList<>();
+        for (ProducerState state : producers(partition)) {
+            boolean open = state.currentTransactionStartOffset().isPresent();
+            if (open && state.lastTimestamp() < oldest && !known.contains(state.producerId())) {
+                found.add(state);
+            }
+        }
+        return found;
+    }
+
+    private void abortTransaction(TreeMap<String, String> given) throws Exception {
+        TopicPartition partition = partition(given);
+        long start = Long.parseLong(given.get("start_offset"));
+        for (ProducerState state : start < 0 ? hanging(partition, given) : producers(partition)) {
+            if (start < 0 || state.currentTransactionStartOffset().orElse(-1) == start) {
+                admin.abortTransaction(new AbortTransactionSpec(partition, state.producerId(), (short) state.producerEpoch(),
+                        state.coordinatorEpoch().orElse(-1))).all().get();
+                return;
+            }
+        }
+        throw new InvalidRequestException("there is no such transaction in " + partition);
     }
 
     private Map<String, Object> ends(TreeMap<String, String> given) throws Exception {

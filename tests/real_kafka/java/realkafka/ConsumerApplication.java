@@ -41,13 +41,17 @@ final class ConsumerApplication extends Application {
         Map<String, Object> config = settings.config();
         List<String> topics = settings.list("topics");
         history.event(name, "started", "kind", "consumer", "incarnation", settings.number("incarnation", 1), "config",
-                config, "topics", topics, "group", String.valueOf(config.get("group.id")));
+                config, "topics", topics, "group", settings.text("group", ""));
         config.put(HISTORY, this);
         config.put("interceptor.classes", Commits.class.getName());
         consumer = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer());
         try {
             String pattern = settings.text("pattern", "");
-            if (pattern.isEmpty()) {
+            List<TopicPartition> fixed = settings.list("assign").stream().map(ConsumerApplication::partition).toList();
+            if (settings.text("coordinated", "true").equals("false")) {
+                consumer.assign(fixed);
+                consumer.seekToBeginning(fixed);
+            } else if (pattern.isEmpty()) {
                 consumer.subscribe(topics, new Rebalances());
             } else {
                 consumer.subscribe(Pattern.compile(pattern), new Rebalances());
@@ -63,6 +67,11 @@ final class ConsumerApplication extends Application {
         } catch (KafkaException error) {
             error("close", error);
         }
+    }
+
+    private static TopicPartition partition(String name) {
+        int at = name.lastIndexOf('-');
+        return new TopicPartition(name.substring(0, at), Integer.parseInt(name.substring(at + 1)));
     }
 
     private void pollOnce() {

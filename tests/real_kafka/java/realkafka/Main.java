@@ -3,10 +3,15 @@ package realkafka;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
  * Clients of a scenario in one process: Main HISTORY [--admin BOOTSTRAP] [--metadata DIRECTORY...] [SETTINGS...].
@@ -34,6 +39,7 @@ public final class Main {
                 applications.put(application.name, application);
             }
         }
+        warmUp(applications);
         Runtime.getRuntime().addShutdownHook(new Thread(() -> close(applications)));
         applications.values().forEach(application -> application.thread.start());
         answers.write("event", "ready");
@@ -43,6 +49,22 @@ public final class Main {
             }
         }
         Runtime.getRuntime().halt(0); // the runner has gone
+    }
+
+    /** Loads the classes of the clients, so that the first seconds of a scenario are not spent on that. */
+    private static void warmUp(Map<String, Application> applications) {
+        if (applications.isEmpty()) {
+            return;
+        }
+        String nowhere = "127.0.0.1:9";
+        new KafkaProducer<>(Map.<String, Object>of("bootstrap.servers", nowhere), new StringSerializer(),
+                new StringSerializer()).close(Duration.ZERO);
+        try (var consumer = new KafkaConsumer<>(Map.<String, Object>of("bootstrap.servers", nowhere, "group.id", "none",
+                "enable.auto.commit", false), new StringDeserializer(), new StringDeserializer())) {
+            consumer.subscribe(List.of("none"));
+            consumer.poll(Duration.ofMillis(50));
+            consumer.close(Duration.ZERO);
+        }
     }
 
     private static void obey(List<String> words, Map<String, Application> applications, AdminOperations admin) {
