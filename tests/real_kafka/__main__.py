@@ -40,10 +40,8 @@ def main() -> int:
     except (RunRefusedError, PlaybookError, SettingError) as error:
         print(f"refused: {error}", file=sys.stderr)
         return 2
-        print(f"refused: {error}", file=sys.stderr)
-        return 2
     except FAILURES as error:
-        print(f"failed: {error}\nevidence so far: {output}", file=sys.stderr)
+        print(f"failed: {error}" + (f"\nevidence so far: {output}" if output.exists() else ""), file=sys.stderr)
         return 70
     except KeyboardInterrupt:
         print(f"interrupted; evidence so far: {output}", file=sys.stderr)

@@ -18,7 +18,7 @@ from playbooks.parser.settings import SettingError, apply_settings
 from tests.real_kafka import evidence, history, namespaces
 from tests.real_kafka.kafka_jars import KafkaUnavailableError, missing_programs
 from tests.real_kafka.namespaces import NamespaceUnavailableError
-from tests.real_kafka.processes import AdminError, unused_directory
+from tests.real_kafka.processes import AdminError, compiled_clients, unused_directory
 from tests.real_kafka.real_cluster import ClusterStartError, RealCluster
 from tests.real_kafka.scenario import Scenario
 from tests.real_kafka.settings import MODELLED, SMALL, members, with_small_cluster
@@ -93,13 +93,15 @@ def run(options: RunOptions) -> str:
 
     Raises:
         RunRefusedError: nothing was started.
-        One of :data:`FAILURES`: with the evidence so far.
+        KafkaUnavailableError: neither, if the jars cannot be had.
+        One of :data:`FAILURES`: with the evidence so far, if there is any.
     """
     playbook = load(options)
     if lacking := missing():
         raise RunRefusedError(f"real brokers need {', '.join(lacking)}")
     if options.output.exists() and any(options.output.iterdir()):
         raise RunRefusedError(f"{options.output} is not empty: name a directory that is empty or does not exist")
+    compiled_clients(options.release)  # with the jars that they need
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / history.PLAYBOOK).write_text(playbook.source, encoding="utf-8")
     controllers = options.controllers or controllers_needed(playbook)
