@@ -188,7 +188,13 @@ class ServerProcess(HostedProcess):
         command = self._java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties))
         for name, level in features.items():
             command += ["--feature", f"{name}={level}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            self.namespace.command(*command),
+            pass_fds=(self.namespace.net_fd,),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             lines = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()
             raise KafkaUnavailableError(f"StorageTool cannot format {self.name}: {lines[-1]}")

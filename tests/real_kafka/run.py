@@ -133,17 +133,18 @@ def run(options: RunOptions) -> str:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into KeyboardInterrupt, so that everything is cleaned up."""
+    """Turn SIGTERM, and SIGINT where a shell has it ignored, into KeyboardInterrupt: everything is cleaned up."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         del number, frame
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _summary(

@@ -67,3 +67,64 @@ def test_a_namespace_leaves_nothing_behind() -> None:
     descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     make_namespace("10.77.0.1").close()
     assert len(os.listdir("/proc/self/fd")) == descriptors  # noqa: PTH208
+
+
+QUORUM = """\
+floodmark: 1
+name: active-controller-crash
+cluster: {kafka: "4.1", brokers: 1, controllers: 3}
+topics: [{name: orders, placement: [[1]]}]
+clients:
+  producers: [{name: checkout, topic: orders, rate: 50/s, config: {acks: all}}]
+steps:
+  - {at: 2s, inject: crash, target: controller, for: 15s}
+  - {when: controller() > 0 and now() > 3s, within: 30s, admin: create_topic, topic: later, placement: [[1]]}
+  - {when: leader(later-0) == 1, within: 30s, heal: all}
+settle: 5s
+"""
+
+
+def test_another_controller_takes_over(tmp_path: Path) -> None:
+    file, output = tmp_path / "quorum.yaml", tmp_path / "evidence"
+    file.write_text(QUORUM, encoding="utf-8")
+    assert run(RunOptions(str(file), "4.1.2", output)) == "completed"
+    records = list(history.read_events(output / history.METADATA))
+    assert [record["offset"] for record in records] == sorted({record["offset"] for record in records})
+    assert len({record["epoch"] for record in records}) > 1
+    topics = [record["data"]["name"] for record in records if record["type"] == "TOPIC_RECORD"]
+    assert topics == ["orders", "later"]
+    events = list(history.read_events(output / history.CLIENTS))
+    assert not [event for event in events if event["event"] == "failed"]
+
+
+COMBINED = """\
+floodmark: 1
+name: transactions
+cluster: {kafka: "4.1", brokers: 3, controllers: [1, 2, 3]}
+topics: [{name: orders, placement: [[2, 3, 1]]}]
+clients:
+  producers:
+    - {name: ledger, topic: orders, rate: 50/s, config: {transactional.id: t}, transactions: {records: 10, abort: 3}}
+  groups:
+    - {name: careful, topics: [orders], config: {auto.offset.reset: earliest, isolation.level: read_committed}}
+steps:
+  - {at: 4s, inject: lag, target: "link(broker(2), broker(3))", latency: 30ms, for: 2s}
+  - {at: 8s, admin: elect_leaders, partition: orders-0}
+settle: 8s
+"""
+
+
+def test_transactions_on_brokers_that_are_controllers(tmp_path: Path) -> None:
+    file, output = tmp_path / "combined.yaml", tmp_path / "evidence"
+    file.write_text(COMBINED, encoding="utf-8")
+    assert run(RunOptions(str(file), "4.1.2", output)) == "completed"
+    events = list(history.read_events(output / history.CLIENTS))
+    ends = {event["transaction"]: event["action"] for event in events if event["event"] == "transaction"}
+    assert {number % 3 == 0 for number, action in ends.items() if action == "aborted"} == {True}
+    sent = {event["number"]: event["transaction"] for event in events if event["event"] == "sent"}
+    read = {record[3] for event in events if event["event"] == "polled" for record in event["records"]}
+    assert read == {f"ledger:{number}" for number, transaction in sent.items() if ends[transaction] == "committed"}
+    steps = {event["index"]: event for event in history.read_events(output / history.STEPS) if event["event"] == "step"}
+    assert {tuple(link) for link in steps[0]["links"]} == {("broker(2)", "broker(3)"), ("broker(3)", "broker(2)")}
+    finished = [event for event in history.read_events(output / history.STEPS) if event["event"] == "finished"]
+    assert [event["error"] for event in finished] == ["ELECTION_NOT_NEEDED"]
