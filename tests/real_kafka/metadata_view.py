@@ -32,7 +32,10 @@ class PartitionRegistrationView:
 
 @dataclass(slots=True)
 class MetadataView:
-    """Topics, partitions and brokers after the records received so far."""
+    """Topics, partitions and brokers after the records received so far.
+
+    Records come from another thread than questions: a change replaces a dictionary and never alters one.
+    """
 
     partitions: dict[str, PartitionRegistrationView] = field(default_factory=dict)
     """``orders-0`` → its state."""
@@ -62,10 +65,11 @@ class MetadataView:
         return [self._records[offset] for offset in sorted(self._records)]
 
     def _fold(self) -> None:
-        for state in (self.partitions, self.fenced, self.configs, self._topics):
-            state.clear()
+        folded = MetadataView()
         for record in self.records():
-            self._apply(record)
+            folded._apply(record)
+        self.partitions, self.fenced = folded.partitions, folded.fenced
+        self.configs, self._topics = folded.configs, folded._topics
 
     def _apply(self, record: Mapping[str, Any]) -> None:
         change = _CHANGES.get(str(record["type"]))
@@ -79,12 +83,11 @@ class MetadataView:
 
     def _remove_topic(self, data: Mapping[str, Any]) -> None:
         name = self._topics.pop(data["topicId"])
-        for partition in [key for key in self.partitions if key.rpartition("-")[0] == name]:
-            del self.partitions[partition]
-        self.configs.pop(name, None)
+        self.partitions = {key: state for key, state in self.partitions.items() if key.rpartition("-")[0] != name}
+        self.configs = {topic: config for topic, config in self.configs.items() if topic != name}
 
     def _partition(self, data: Mapping[str, Any]) -> None:
-        self.partitions[self._name(data)] = PartitionRegistrationView(
+        state = PartitionRegistrationView(
             data["leader"],
             data["leaderEpoch"],
             data["partitionEpoch"],
@@ -94,6 +97,7 @@ class MetadataView:
             tuple(data.get("addingReplicas") or ()),
             tuple(data.get("removingReplicas") or ()),
         )
+        self.partitions = {**self.partitions, self._name(data): state}
 
     def _partition_change(self, data: Mapping[str, Any]) -> None:
         name = self._name(data)
@@ -104,26 +108,24 @@ class MetadataView:
         changed: dict[str, Any] = {
             attribute: tuple(data[key]) for key, attribute in _LISTS.items() if data.get(key) is not None
         }
-        self.partitions[name] = replace(state, **changed)
+        self.partitions = {**self.partitions, name: replace(state, **changed)}
 
     def _broker(self, data: Mapping[str, Any]) -> None:
-        self.fenced[data["brokerId"]] = bool(data.get("fenced", True))
+        self.fenced = {**self.fenced, data["brokerId"]: bool(data.get("fenced", True))}
 
     def _broker_change(self, data: Mapping[str, Any]) -> None:
         change = int(data.get("fenced", 0))
         if change:
-            self.fenced[data["brokerId"]] = change > 0
+            self.fenced = {**self.fenced, data["brokerId"]: change > 0}
 
     def _unregister(self, data: Mapping[str, Any]) -> None:
-        self.fenced.pop(data["brokerId"], None)
+        self.fenced = {broker: fenced for broker, fenced in self.fenced.items() if broker != data["brokerId"]}
 
     def _config(self, data: Mapping[str, Any]) -> None:
         if data["resourceType"] == _TOPIC:
-            config = self.configs.setdefault(data["resourceName"], {})
-            if data.get("value") is None:
-                config.pop(data["name"], None)
-            else:
-                config[data["name"]] = data["value"]
+            config = {**self.configs.get(data["resourceName"], {}), data["name"]: data.get("value")}
+            kept = {name: value for name, value in config.items() if value is not None}
+            self.configs = {**self.configs, data["resourceName"]: kept}
 
     def _name(self, data: Mapping[str, Any]) -> str:
         return f"{self._topics[data['topicId']]}-{data['partitionId']}"
