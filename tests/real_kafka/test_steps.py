@@ -88,8 +88,8 @@ def test_all_reasons_are_found_at_once() -> None:
         "{at: 3s, inject: slow_disk, target: broker(1)}",
         head=HEAD.replace("rate: 10/s", "rate: 10/s, callback: 1ms"),
     )
-    assert [(refusal.line, refusal.what) for refusal in refusals(made)] == [
-        (0, "producer checkout: a callback that takes time"),
+    assert [(refusal.line, refusal.what.partition(":")[0]) for refusal in refusals(made)] == [
+        (0, "producer checkout"),
         (10, "inject power_loss"),
         (12, "inject slow_disk"),
     ]
