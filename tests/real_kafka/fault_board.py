@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from cluster_model.spec.cluster_spec import DUPLICATE_SUFFIX
 from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS
 from playbooks.model import Step
@@ -108,7 +109,7 @@ class FaultBoard:
         for node in self.cluster.nodes:
             process = self.cluster.process(node)
             known = self._ups.get(node, "ready")
-            if not process.is_up and known != "exited":
+            if not process.is_up and known != "exited" and process.has_started:
                 self._ups[node] = "exited"
                 self._process(node, "exited", process.exit_code)
             elif known == "starting" and self._is_ready(node):
@@ -392,6 +393,19 @@ def _quorum_loss(board: FaultBoard, fault: RealFault) -> Script:
     return how[str(fault.params["how"])](board, fault)
 
 
+def _zombie_producer(board: FaultBoard, fault: RealFault) -> Script:
+    """Start a second process of each producer; at the end kill it and start the first one anew, as in the model."""
+    rivals = {node: f"{node.removesuffix(')')}{DUPLICATE_SUFFIX})" for node in fault.nodes}
+    for rival in rivals.values():
+        board.start(rival)
+    yield from _until_over(fault)
+    for node, rival in rivals.items():
+        board.kill(rival)
+        if board.cluster.process(node).is_up:
+            board.kill(node)
+            board.start(node)
+
+
 Number = Callable[[FaultBoard, RealFault], int]
 
 
@@ -424,6 +438,7 @@ _FAULTS: Final[Mapping[str, Callable[[FaultBoard, RealFault], Script]]] = {
     "bounce": _bounce,
     "pause_train": _pause_train,
     "quorum_loss": _quorum_loss,
+    "zombie_producer": _zombie_producer,
     "flapping": _flapping,
     **dict.fromkeys(("lag", "loss", "bandwidth", "partition", "isolate"), _links),
     "poll_stall": _command("stall", lambda board, fault: int(fault.params["extra"]), lambda board, fault: 0),

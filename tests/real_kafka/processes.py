@@ -4,6 +4,7 @@ Signals are those of the faults: SIGKILL for a crash, SIGTERM for a clean shutdo
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import queue
@@ -68,8 +69,8 @@ def compiled_clients(release: str) -> Path:
         KafkaUnavailableError: no jars, no compiler, or the program does not compile against this release.
     """
     sources = sorted(_JAVA.rglob("*.java"))
-    newest = max(int(source.stat().st_mtime) for source in sources)
-    directory = cache_directory() / f"{release}-floodmark-clients-{newest}"
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
+    directory = cache_directory() / f"{release}-program-{digest}"
     if directory.exists():
         return directory
     jars = classpath(release, SERVER)
@@ -79,7 +80,11 @@ def compiled_clients(release: str) -> Path:
         if done.returncode:
             first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
             raise KafkaUnavailableError(f"the client program does not compile against Kafka {release}: {first}")
-        shutil.move(f"{name}/classes", directory)
+        try:
+            Path(name, "classes").rename(directory)
+        except OSError:  # another process was faster
+            if not directory.exists():
+                raise
     return directory
 
 
@@ -118,6 +123,11 @@ class HostedProcess(ABC):
     def is_up(self) -> bool:
         """Whether the process runs; a paused one does."""
         return self.process is not None and self.process.poll() is None
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the process has been started once."""
+        return self.process is not None
 
     @property
     def exit_code(self) -> int | None:

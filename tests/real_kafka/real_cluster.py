@@ -8,12 +8,13 @@ import base64
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec import INTERNAL, ClusterSpec
+from cluster_model.spec.cluster_spec import DUPLICATE_SUFFIX
 from tests.real_kafka.history import METADATA_LOG, NODES, PROCESSES
 from tests.real_kafka.metadata_view import MetadataView
 from tests.real_kafka.namespaces import Namespace, make_namespace
@@ -84,6 +85,8 @@ class RealCluster:
     controllers: int
     alone: frozenset[str]
     """Clients with a process of their own."""
+    duplicated: frozenset[str]
+    """Producers that have a second process, ``<name>.rival`` as in the model, which a step starts."""
     directory: Path
     output: Path
     report: Callable[[str], None] = lambda text: None
@@ -122,15 +125,16 @@ class RealCluster:
         for server in self.servers.values():
             server.format(self._server_properties(server, config), self.cluster_id, features(self.spec))
         self.report("starting servers and clients")
-        for process in (*self.servers.values(), *self.clients.values()):
+        first = [process for process in self.clients.values() if not process.name.endswith(f"{DUPLICATE_SUFFIX})")]
+        for process in (*self.servers.values(), *first):
             process.start()
         self._wait(lambda: all(server.is_ready for server in self.servers.values()), "not all servers have started")
-        self._wait(lambda: all(each.ready.is_set() for each in self.clients.values()), "not all clients have started")
+        self._wait(lambda: all(each.ready.is_set() for each in first), "not all clients have started")
         self.report("creating topics")
         self._create_topics()
 
     def begin(self) -> None:
-        """Begin the scenario: time counts from here, and all clients start to work."""
+        """Begin the scenario: time counts from here, and all clients that have been started work."""
         self.start_unix_us, self._start_ns = time.time_ns() // 1_000, time.monotonic_ns()
         for process in self.clients.values():
             process.send("begin", str(self.start_unix_us))
@@ -194,8 +198,9 @@ class RealCluster:
     def _make_clients(self) -> None:
         options = tuple(logging_options(self.directory))
         settings = self._client_settings()
-        shared = [name for name in settings if name not in self.alone]
-        for host, names in {SHARED: shared, **{name: [name] for name in settings if name in self.alone}}.items():
+        alone = [name for name in settings if name.removesuffix(DUPLICATE_SUFFIX) in self.alone]
+        shared = [name for name in settings if name not in alone]
+        for host, names in {SHARED: shared, **{name: [name] for name in alone}}.items():
             node = host if host == SHARED else client_name(host)
             namespace = self._node(node)
             file = self.output / PROCESSES / host.replace("/", "-")
@@ -213,9 +218,13 @@ class RealCluster:
         return str(self.servers[node_name(node)].log_dir / METADATA_LOG)
 
     def _client_settings(self) -> dict[str, dict[str, str]]:
+        producers = list(self.spec.producers)
+        producers += [
+            replace(each, name=each.name + DUPLICATE_SUFFIX) for each in producers if each.name in self.duplicated
+        ]
         found = {
             producer.name: producer_settings(producer, self.bootstrap, self.seed + number)
-            for number, producer in enumerate(self.spec.producers)
+            for number, producer in enumerate(producers)
         }
         partitions = {topic: len(rows) for topic, rows in placements(self.spec, self.seed).items()}
         for group in self.spec.groups:
@@ -229,7 +238,7 @@ class RealCluster:
         return path
 
     def restart(self, node: str) -> None:
-        """Start a process again that is down.
+        """Start a process that is down, a second process of a producer for the first time.
 
         What a broker has before it truncates its logs is kept. A client works as soon as it is there.
         """
@@ -240,7 +249,7 @@ class RealCluster:
             server.start()
             return
         process = self.clients[node]
-        for path in process.settings.values():
+        for path in process.settings.values() if process.incarnation else ():
             with path.open("a", encoding="utf-8") as file:
                 file.write(f"incarnation={process.incarnation + 1}\nfirst={1_000_000 * process.incarnation}\n")
         process.start()

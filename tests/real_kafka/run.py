@@ -22,7 +22,7 @@ from tests.real_kafka.processes import AdminError, compiled_clients, unused_dire
 from tests.real_kafka.real_cluster import ClusterStartError, RealCluster
 from tests.real_kafka.scenario import Scenario
 from tests.real_kafka.settings import MODELLED, SMALL, members, with_small_cluster
-from tests.real_kafka.steps import alone, controllers_needed, refusals
+from tests.real_kafka.steps import alone, controllers_needed, duplicated, refusals
 
 FAILURES: Final = (
     KafkaUnavailableError, NamespaceUnavailableError, ClusterStartError, PlaybookError, SettingError, AdminError,
@@ -107,9 +107,16 @@ def run(options: RunOptions) -> str:
     controllers = options.controllers or controllers_needed(playbook)
     directory = unused_directory("floodmark-kafka-")
     cluster = RealCluster(
-        playbook.spec, options.release, playbook.seed, controllers, alone(playbook), directory, options.output,
+        playbook.spec,
+        options.release,
+        playbook.seed,
+        controllers,
+        alone(playbook),
+        duplicated(playbook),
+        directory,
+        options.output,
         options.report,
-    )  # fmt: skip
+    )
     outcome = "interrupted"
     try:
         with _terminable():

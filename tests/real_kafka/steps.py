@@ -25,7 +25,7 @@ from tests.real_kafka.settings import Refusal, members, refused_settings
 FAULTS: Final = (
     "crash", "restart", "clean_shutdown", "gc_pause", "bounce", "pause_train",
     "lag", "bandwidth", "loss", "partition", "isolate", "flapping", "quorum_loss",
-    "poll_stall", "slow_processing", "rate_change", "traffic_spike",
+    "poll_stall", "slow_processing", "rate_change", "traffic_spike", "zombie_producer",
 )  # fmt: skip
 """Faults that are injected into real clusters."""
 LINK_FAULTS: Final = ("lag", "bandwidth", "loss", "partition", "isolate", "flapping")
@@ -137,12 +137,20 @@ def _selectors(step: Step) -> Iterator[Selector]:
 
 def alone(playbook: Playbook) -> frozenset[str]:
     """Return the clients that steps target: each needs a process and a namespace of its own."""
-    spec = playbook.spec
+    return _targeted(playbook.spec, playbook.steps)
+
+
+def duplicated(playbook: Playbook) -> frozenset[str]:
+    """Return the producers of which a step starts a second process."""
+    return _targeted(playbook.spec, [step for step in playbook.steps if step.name == "zombie_producer"])
+
+
+def _targeted(spec: ClusterSpec, steps: Iterable[Step]) -> frozenset[str]:
     producers = [producer.name for producer in spec.producers]
     consumers = {group.name: members(group) for group in spec.groups}
     everyone = [name for group in consumers.values() for name in group]
     found: set[str] = set()
-    for selector in (selector for step in playbook.steps for selector in _selectors(step)):
+    for selector in (selector for step in steps for selector in _selectors(step)):
         found.update(
             {
                 "client": [selector.argument],

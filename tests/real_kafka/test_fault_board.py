@@ -33,6 +33,7 @@ class FakeProcess:
     node: int = 1
     starts: int = 1
     is_ready: bool = True
+    has_started: bool = True
 
     def kill(self) -> None:
         self.done.append("kill")
@@ -239,6 +240,17 @@ def test_flapping_links_are_down_and_up_in_turn(stage: Stage) -> None:
         stage.advance(stage.cluster.time_us + 500_000)
     assert down[:9] == [True, True, False, False, False, False, True, True, False]
     assert stage.cluster.cut == {}
+
+
+def test_a_second_process_of_a_producer(stage: Stage) -> None:
+    stage.cluster.processes |= {"client(checkout)": FakeProcess(), "client(checkout.rival)": FakeProcess(is_up=False)}
+    stage.board.resolver.hosts = {"checkout": "client(checkout)"}
+    stage.inject("{inject: zombie_producer, target: client(checkout), for: 2s}")
+    assert stage.started == [("client(checkout.rival)", 0)]
+    stage.advance(2 * SECOND)
+    assert not stage.cluster.process("client(checkout.rival)").is_up
+    assert stage.cluster.process("client(checkout)").done == ["kill"]
+    assert stage.started[1:] == [("client(checkout)", 2 * SECOND)]
 
 
 def test_heal_all_and_heal_by_name(stage: Stage) -> None:

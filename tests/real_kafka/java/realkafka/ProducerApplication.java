@@ -70,7 +70,9 @@ final class ProducerApplication extends Application {
             }
             produce();
         } catch (KafkaException error) {
-            error("send", error);
+            error("send", error); // it ends the application, as an exception that nothing handles
+            producer.close(Duration.ZERO);
+            return;
         }
         if (closing) {
             producer.close(Duration.ofMillis(settings.number("close_ms", 30_000)));
