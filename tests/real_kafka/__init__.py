@@ -13,6 +13,7 @@ metadata_view  leaders, epochs and ISRs from the metadata log, and the condition
 steps          which steps can be taken, why others cannot, and the nodes of their targets
 real_cluster   brokers, controllers, clients and topics of one run
 fault_board    faults and operations while a scenario runs
+operations     operations of an administrator
 scenario       steps at wall time, from the beginning to the end of settling
 evidence       collection of logs and histories
 run            one playbook from the command line to its evidence
