@@ -91,10 +91,11 @@ class FaultBoard:
         """Write which processes have exited or become ready since the last call."""
         for node in self.cluster.nodes:
             process = self.cluster.process(node)
-            known = self._ups.get(node, "ready")
-            if not process.is_up and known != "exited" and process.has_started:
+            known = self._ups.get(node, "exited" if DUPLICATE_SUFFIX in node else "ready")
+            if not process.is_up and known != "exited":
                 self._ups[node] = "exited"
                 self._process(node, "exited", process.exit_code)
+                self.cluster.prepare(node)
             elif known == "starting" and self._is_ready(node):
                 self._ups[node] = "ready"
                 self._process(node, "ready")
@@ -188,6 +189,7 @@ class FaultBoard:
         self._start_again.discard(node)
         self.cluster.process(node).kill()
         self._process(node, "killed")
+        self.report_processes()
 
     def terminate(self, node: str) -> None:
         """Ask a process to shut down."""

@@ -125,11 +125,6 @@ class HostedProcess(ABC):
         return self.process is not None and self.process.poll() is None
 
     @property
-    def has_started(self) -> bool:
-        """Whether the process has been started once."""
-        return self.process is not None
-
-    @property
     def exit_code(self) -> int | None:
         """Exit code, negative for a signal; None while it runs or before its first start."""
         return None if self.process is None else self.process.poll()
@@ -280,15 +275,33 @@ class ClientProcess(HostedProcess):
     on_event: Callable[[Mapping[str, Any]], None] = lambda event: None
     """Called in a thread for every line that is no answer."""
     incarnation: int = 0
+    begun: bool = False
+    """Whether its clients work; before that a process stands by, with its classes loaded."""
     ready: threading.Event = field(default_factory=threading.Event)
     _answers: dict[str, PendingAnswer] = field(default_factory=dict)
     _lines: "queue.SimpleQueue[str | None]" = field(default_factory=queue.SimpleQueue)
     _threads: tuple[threading.Thread, ...] = ()
     _asked: int = 0
 
+    @property
+    def is_up(self) -> bool:
+        """Whether the clients run; a process that stands by is none."""
+        return self.begun and self.process is not None and self.process.poll() is None
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether a process waits for the command to begin."""
+        return not self.begun and self.process is not None and self.process.poll() is None
+
+    def begin(self, start_unix_us: int) -> None:
+        """Let the clients work, in a scenario that began at this time."""
+        self.begun = True
+        self.send("begin", str(start_unix_us))
+
     def start(self) -> None:
-        """Start the program without waiting until it is ready."""
+        """Start the program without waiting until it is ready; it stands by."""
         self.incarnation += 1
+        self.begun = False
         self.ready.clear()
         jars = classpath(self.release, SERVER, compiled_clients(self.release), *logging_jars(self.release))
         command = ["java", f"-Xmx{CLIENT_HEAP}", *_JVM, *self.options, "-cp", jars]

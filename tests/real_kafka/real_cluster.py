@@ -125,19 +125,19 @@ class RealCluster:
         for server in self.servers.values():
             server.format(self._server_properties(server, config), self.cluster_id, features(self.spec))
         self.report("starting servers and clients")
-        first = [process for process in self.clients.values() if not process.name.endswith(f"{DUPLICATE_SUFFIX})")]
-        for process in (*self.servers.values(), *first):
+        for process in (*self.servers.values(), *self.clients.values()):
             process.start()
         self._wait(lambda: all(server.is_ready for server in self.servers.values()), "not all servers have started")
-        self._wait(lambda: all(each.ready.is_set() for each in first), "not all clients have started")
+        self._wait(lambda: all(each.ready.is_set() for each in self.clients.values()), "not all clients have started")
         self.report("creating topics")
         self._create_topics()
 
     def begin(self) -> None:
-        """Begin the scenario: time counts from here, and all clients that have been started work."""
+        """Begin the scenario: time counts from here, and all clients work, except second processes."""
         self.start_unix_us, self._start_ns = time.time_ns() // 1_000, time.monotonic_ns()
         for process in self.clients.values():
-            process.send("begin", str(self.start_unix_us))
+            if not process.name.endswith(f"{DUPLICATE_SUFFIX})"):
+                process.begin(self.start_unix_us)
 
     def now_us(self) -> int:
         """Return the time since the scenario began, 0 before that."""
@@ -240,7 +240,7 @@ class RealCluster:
     def restart(self, node: str) -> None:
         """Start a process that is down, a second process of a producer for the first time.
 
-        What a broker has before it truncates its logs is kept. A client works as soon as it is there.
+        What a broker has before it truncates its logs is kept. A client works at once if its process stands by.
         """
         if node in self.servers:
             server = self.servers[node]
@@ -249,11 +249,18 @@ class RealCluster:
             server.start()
             return
         process = self.clients[node]
-        for path in process.settings.values() if process.incarnation else ():
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"incarnation={process.incarnation + 1}\nfirst={1_000_000 * process.incarnation}\n")
-        process.start()
-        process.send("begin", str(self.start_unix_us))
+        if not process.stands_by:
+            self.prepare(node)
+        process.begin(self.start_unix_us)
+
+    def prepare(self, node: str) -> None:
+        """Start a client's process that is down so that it stands by for its restart, which then takes no time."""
+        process = self.clients.get(node)
+        if process is not None and not process.is_up and not process.stands_by:
+            for path in process.settings.values():
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(f"incarnation={process.incarnation + 1}\nfirst={1_000_000 * process.incarnation}\n")
+            process.start()
 
     def _event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "metadata":

@@ -153,9 +153,9 @@ class Scenario:
     def _settle(self) -> None:
         self.steps.write(self.cluster.now_us(), "settling")
         self.report(f"{self.cluster.now_us() / 1e6:7.3f} s  settling: producers stop, faults heal")
+        self.board.heal("all", "settle")
         for process in self.cluster.clients.values():
             process.send("settle")
-        self.board.heal("all", "settle")
         end_us = self.cluster.now_us() + self.playbook.settle_us
         while self.cluster.now_us() < end_us or not self._is_quiet(end_us):
             self._tick()

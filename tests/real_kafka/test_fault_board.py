@@ -33,7 +33,6 @@ class FakeProcess:
     node: int = 1
     starts: int = 1
     is_ready: bool = True
-    has_started: bool = True
 
     def kill(self) -> None:
         self.done.append("kill")
@@ -65,6 +64,7 @@ class FakeCluster:
         self.view = MetadataView()
         self.view.partitions["orders-0"] = PartitionRegistrationView(1, 0, 0, (1, 2, 3), (1, 2, 3))
         self.settled = True
+        self.prepared: list[str] = []
         self.started: list[tuple[str, int]] = []
 
     def _apply(self, number: int, links: Any, effect: LinkEffect) -> None:
@@ -75,6 +75,9 @@ class FakeCluster:
 
     def process(self, node: str) -> FakeProcess:
         return self.processes[node]
+
+    def prepare(self, node: str) -> None:
+        self.prepared.append(node)
 
     def restart(self, node: str) -> None:
         self.process(node).is_up = True
@@ -244,6 +247,7 @@ def test_flapping_links_are_down_and_up_in_turn(stage: Stage) -> None:
 
 def test_a_second_process_of_a_producer(stage: Stage) -> None:
     stage.cluster.processes |= {"client(checkout)": FakeProcess(), "client(checkout.rival)": FakeProcess(is_up=False)}
+    stage.cluster.nodes = [*stage.cluster.processes]
     stage.board.resolver.hosts = {"checkout": "client(checkout)"}
     stage.inject("{inject: zombie_producer, target: client(checkout), for: 2s}")
     assert stage.started == [("client(checkout.rival)", 0)]
@@ -251,6 +255,7 @@ def test_a_second_process_of_a_producer(stage: Stage) -> None:
     assert not stage.cluster.process("client(checkout.rival)").is_up
     assert stage.cluster.process("client(checkout)").done == ["kill"]
     assert stage.started[1:] == [("client(checkout)", 2 * SECOND)]
+    assert stage.cluster.prepared == ["client(checkout.rival)", "client(checkout)"]
 
 
 def test_heal_all_and_heal_by_name(stage: Stage) -> None:
