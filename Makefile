@@ -34,7 +34,7 @@ $(READY): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -m compileall -q cluster_model faults gateway playbooks spark_report tui
+	@$(BIN)/python -m compileall -q cluster_model faults gateway kafka_logs playbooks spark_report tui
 	@touch $@
 	@echo "==> $(VENV) is ready"
 

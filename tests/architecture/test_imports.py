@@ -14,7 +14,8 @@ BELOW = {
     "faults": ("cluster_model",),
     "playbooks": ("faults", "cluster_model"),
     "gateway": ("playbooks", "faults", "cluster_model"),
-    "tui": ("gateway", "playbooks", "faults", "cluster_model"),
+    "kafka_logs": ("gateway", "playbooks", "faults", "cluster_model"),
+    "tui": ("kafka_logs", "gateway", "playbooks", "faults", "cluster_model"),
     "spark_report": ("playbooks", "cluster_model"),
 }
 REPORT_MAY_USE = (
@@ -136,7 +137,7 @@ def test_no_spark_within_reach_of_the_screen() -> None:
 @pytest.mark.slow
 def test_importing_a_whole_room_loads_no_spark() -> None:
     """One room after the other in one process, the lower first: the first that shows something has loaded it."""
-    rooms = ("cluster_model", "faults", "playbooks", "gateway", "tui")
+    rooms = ("cluster_model", "faults", "playbooks", "gateway", "kafka_logs", "tui")
     program = "import sys, importlib\n"
     for room in rooms:
         names = [name for name in modules() if room_of(name) == room and not name.endswith("__main__")]

@@ -12,7 +12,7 @@ from typing import TypeVar
 Node = TypeVar("Node", bound=ast.AST)
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("cluster_model", "faults", "gateway", "playbooks", "spark_report", "tui")
+ROOMS = ("cluster_model", "faults", "gateway", "kafka_logs", "playbooks", "spark_report", "tui")
 
 
 @cache

@@ -1,0 +1,234 @@
+"""Logs of a partition's replicas: what each holds, by leader epoch, and where one differs from the leader's.
+
+Two logs are compared as the replication protocol compares them, by the leader epoch of each offset. Within one epoch
+the checksums of batches at the same base offset have to be equal as well, unless the topic is compacted.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from cluster_model.util.ranges import Range, subtract
+from gateway.protocol.record_batches import UnreadableError
+from kafka_logs.log_directory import ReplicaDirectory
+from kafka_logs.segments import Damage, LogRecord, RecordBatch, SegmentFile, records_of
+
+_SECOND_MS: Final = 1000
+
+
+class EpochSpan(NamedTuple):
+    """Offsets ``[start, end)`` of one leader epoch in a log."""
+
+    epoch: int
+    start: int
+    end: int
+
+
+class AppendedRecords(NamedTuple):
+    """Batches of one producer and leader epoch that were written within the same second of their timestamps."""
+
+    epoch: int
+    log_offset: int
+    records: int
+    producer_id: int
+    sequence: int
+    at_ms: int
+
+
+@dataclass(slots=True)
+class ReplicaLogContents:
+    """Contents of one replica's log by leader epoch and batch, without the records themselves."""
+
+    directory: ReplicaDirectory
+    spans: list[EpochSpan] = field(default_factory=list)
+    appended: list[AppendedRecords] = field(default_factory=list)
+    bases: "array[int]" = field(default_factory=lambda: array("q"))
+    """Base offset of each batch."""
+    checksums: "array[int]" = field(default_factory=lambda: array("Q"))
+    counts: "array[int]" = field(default_factory=lambda: array("q"))
+    """Number of records of each batch that consumers can read: 0 for control batches."""
+    producers: "array[int]" = field(default_factory=lambda: array("q"))
+    start: int = 0
+    """Log start offset."""
+    end: int = 0
+    """Log end offset."""
+    damage: Damage | None = None
+
+    @property
+    def node(self) -> int:
+        """The broker."""
+        return self.directory.node
+
+    @property
+    def last_epoch(self) -> int:
+        """Leader epoch of the last batch; -1 for an empty log."""
+        return self.spans[-1].epoch if self.spans else -1
+
+    def take(self, batch: RecordBatch) -> None:
+        """Add the next batch of the log."""
+        last = self.spans[-1] if self.spans else None
+        if last is not None and last.epoch == batch.leader_epoch:
+            self.spans[-1] = EpochSpan(last.epoch, last.start, batch.end_offset)
+        else:
+            self.spans.append(EpochSpan(batch.leader_epoch, batch.base_offset, batch.end_offset))
+        self.end = batch.end_offset
+        self.bases.append(batch.base_offset)
+        self.checksums.append(batch.crc)
+        self.counts.append(0 if batch.control else batch.records)
+        self.producers.append(batch.producer_id)
+        if not batch.control:
+            self._append(batch)
+
+    def _append(self, batch: RecordBatch) -> None:
+        added = AppendedRecords(
+            batch.leader_epoch, batch.base_offset, batch.records, batch.producer_id, batch.base_sequence,
+            batch.max_timestamp_ms,
+        )  # fmt: skip
+        last = self.appended[-1] if self.appended else None
+        together = last is not None and (last.epoch, last.producer_id, last.at_ms // _SECOND_MS) == (
+            added.epoch, added.producer_id, added.at_ms // _SECOND_MS,
+        )  # fmt: skip
+        if last is not None and together:
+            self.appended[-1] = last._replace(records=last.records + added.records)
+        else:
+            self.appended.append(added)
+
+    def epoch_at(self, offset: int) -> int:
+        """Return the leader epoch of an offset; -1 if the log does not hold it."""
+        place = bisect_right(self.spans, offset, key=lambda span: span.start) - 1
+        return self.spans[place].epoch if place >= 0 and offset < self.spans[place].end else -1
+
+    def records_between(self, start: int, end: int) -> int:
+        """Return the number of records that consumers can read in ``[start, end)``, by whole batches."""
+        first = bisect_right(self.bases, start - 1)
+        last = bisect_right(self.bases, end - 1)
+        return sum(self.counts[first:last])
+
+    def producers_between(self, start: int, end: int) -> list[int]:
+        """Return the producer ids of the batches in ``[start, end)``, each once; -1 for producers without one."""
+        first, last = bisect_right(self.bases, start - 1), bisect_right(self.bases, end - 1)
+        return sorted({self.producers[number] for number in range(first, last) if self.counts[number]})
+
+
+def read_replica(directory: ReplicaDirectory, *, progress: "Progress | None" = None) -> ReplicaLogContents:
+    """Read a replica's log up to its end, or to the first invalid batch.
+
+    Raises:
+        KafkaLogsError: A segment cannot be read, or has an old message format.
+    """
+    contents = ReplicaLogContents(directory)
+    segments = directory.segments()
+    contents.start = contents.end = segments[0].base_offset if segments else 0
+    for segment in segments:
+        if progress is not None:
+            progress.reading(segment)
+        contents.end = max(contents.end, segment.base_offset)
+        for batch, _raw in segment.batches():
+            contents.take(batch)
+        if segment.damage is not None:
+            contents.damage = segment.damage
+            break
+    contents.start = max(contents.start, directory.log_start)
+    return contents
+
+
+class Progress:
+    """Receiver of progress; the default does nothing."""
+
+    def reading(self, segment: SegmentFile) -> None:
+        """Note that a segment is about to be read."""
+
+
+def records_at(directory: ReplicaDirectory, ranges: Iterable[Range]) -> Iterator[LogRecord]:
+    """Yield the records of a replica in ranges of offsets, in order; batches that cannot be decoded are left out."""
+    wanted = sorted(ranges)
+    for segment in directory.segments() if wanted else ():
+        for batch, raw in segment.batches():
+            if batch.control or not any(start < batch.end_offset and end > batch.base_offset for start, end in wanted):
+                continue
+            try:
+                found = records_of(batch, raw)
+            except UnreadableError:
+                continue
+            yield from (each for each in found if any(start <= each.offset < end for start, end in wanted))
+
+
+# Divergence.
+
+
+class Divergence(NamedTuple):
+    """Offsets ``[start, end)`` of a replica in ``epoch`` at which the leader's log has other records, or none."""
+
+    partition: str
+    broker: int
+    epoch: int
+    start: int
+    end: int
+    records: int
+    committed_end: int
+    """End of the offsets that were below the replica's high watermark; ``start`` if none were."""
+    leader: int
+    """Broker whose log was compared."""
+    leader_epoch: int
+    """Leader epoch that the leader's log has at ``start``; -1 if it ends before."""
+    same_epoch: bool = False
+    """Whether both logs have the same epoch there but different bytes, which replication never does."""
+
+
+def reference_of(logs: dict[int, ReplicaLogContents], leader: int) -> ReplicaLogContents:
+    """Return the log to compare with: the leader's, else the one with the newest epoch, and of these the longest."""
+    if leader in logs:
+        return logs[leader]
+    return max(logs.values(), key=lambda each: (each.last_epoch, each.end, -each.node))
+
+
+def divergences(
+    partition: str, logs: dict[int, ReplicaLogContents], leader: int, *, compacted: bool
+) -> list[Divergence]:
+    """Return where replicas differ from the leader's log, by broker and offset.
+
+    A replica that is merely behind does not diverge, nor does one that was copied later and is ahead in the leader's
+    last epoch.
+    """
+    if not logs:
+        return []
+    reference = reference_of(logs, leader)
+    found: list[Divergence] = []
+    for node in sorted(logs):
+        if node != reference.node:
+            found += _by_epoch(partition, logs[node], reference)
+            if not compacted:
+                found += _by_checksum(partition, logs[node], reference)
+    return found
+
+
+def _by_epoch(partition: str, log: ReplicaLogContents, reference: ReplicaLogContents) -> Iterator[Divergence]:
+    for span in log.spans:
+        if span.epoch >= reference.last_epoch:
+            continue
+        own = max(span.start, log.start, reference.start)
+        same = [(each.start, each.end) for each in reference.spans if each.epoch == span.epoch]
+        for start, end in subtract([(own, span.end)] if own < span.end else [], same):
+            if log.records_between(start, end):
+                yield _divergence(partition, log, reference, EpochSpan(span.epoch, start, end))
+
+
+def _by_checksum(partition: str, log: ReplicaLogContents, reference: ReplicaLogContents) -> Iterator[Divergence]:
+    others = dict(zip(reference.bases, reference.checksums, strict=True))
+    for number, base in enumerate(log.bases):
+        if others.get(base, log.checksums[number]) == log.checksums[number]:
+            continue
+        epoch = log.epoch_at(base)
+        if epoch == reference.epoch_at(base):
+            end = log.bases[number + 1] if number + 1 < len(log.bases) else log.end
+            yield _divergence(partition, log, reference, EpochSpan(epoch, base, end))._replace(same_epoch=True)
+
+
+def _divergence(partition: str, log: ReplicaLogContents, reference: ReplicaLogContents, span: EpochSpan) -> Divergence:
+    committed_end = min(max(log.directory.high_watermark, span.start), span.end)
+    return Divergence(
+        partition, log.node, span.epoch, span.start, span.end, log.records_between(span.start, span.end),
+        committed_end, reference.node, reference.epoch_at(span.start),
+    )  # fmt: skip
