@@ -89,6 +89,8 @@ class LeaderTerm:
     reason: str
     isr_before: tuple[int, ...] = ()
     """ISR, and eligible leader replicas, from which the leader was or was not elected."""
+    last_known: bool = False
+    """Whether ISR and ELR were empty, and the last known leader was elected (KIP-966)."""
 
 
 @dataclass(slots=True)
@@ -101,6 +103,7 @@ class PartitionLife:
     isrs: list[tuple[int, tuple[int, ...], int]] = field(default_factory=list)
     """(time, ISR, leader epoch) from each change on."""
     deleted: bool = False
+    from_snapshot: bool = False
 
     def term(self, epoch: int) -> LeaderTerm | None:
         """Return a leader epoch, None if the metadata log does not have it."""
@@ -143,6 +146,13 @@ class MetadataHistory:
     first_controller: int = -1
     end_us: int = 0
     """Time of the last record."""
+    fenced_first: tuple[int, ...] = ()
+    """Brokers that were fenced in the snapshot with which the log begins."""
+
+    @property
+    def end_ms(self) -> int:
+        """Wall clock of the last record, milliseconds since 1970."""
+        return self.origin_ms + self.end_us // 1000
 
     def topic_config(self, topic: str) -> dict[str, str]:
         """Return the settings of a topic that differ from the broker's."""
@@ -183,6 +193,7 @@ class _Replay:
         for record in snapshot:
             self._take(record, "")
         self._quiet = False
+        self.history.fenced_first = tuple(sorted(each.id for each in self.history.brokers.values() if each.fenced))
 
     def apply(self, batch: MetadataRecordBatch) -> None:
         """Apply the records of a batch at its time."""
@@ -274,7 +285,7 @@ class _Replay:
             record["partitionEpoch"], record["leaderRecoveryState"] == 1, record["eligibleLeaderReplicas"] or (),
             record["lastKnownElr"] or (), record["addingReplicas"] or (), record["removingReplicas"] or (),
         )  # fmt: skip
-        life = PartitionLife(record["topicId"], state)
+        life = PartitionLife(record["topicId"], state, from_snapshot=self._quiet)
         life.terms.append(LeaderTerm(state.leader_epoch, state.leader, self._now_us, state.isr, True, "created"))
         life.isrs.append((self._now_us, state.isr, state.leader_epoch))
         self.history.partitions[name] = life
@@ -304,9 +315,14 @@ class _Replay:
         life.state = after
         by = reason or ("controller" if after.leader_epoch > before.leader_epoch else "leader")
         clean = after.leader in (*before.isr, *before.elr) and not (after.recovering and not before.recovering)
+        last_known = not clean and not before.isr and not before.elr and after.leader in before.last_known
+        if last_known:
+            by = f"last known leader, {by}"
         if after.leader_epoch > before.leader_epoch:
             candidates = (*before.isr, *before.elr)
-            term = LeaderTerm(after.leader_epoch, after.leader, self._now_us, after.isr, clean, by, candidates)
+            term = LeaderTerm(
+                after.leader_epoch, after.leader, self._now_us, after.isr, clean, by, candidates, last_known
+            )
             life.terms.append(term)
         if after.isr != before.isr or after.leader_epoch != before.leader_epoch:
             life.isrs.append((self._now_us, after.isr, after.leader_epoch))

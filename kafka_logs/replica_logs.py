@@ -43,13 +43,14 @@ class ReplicaLogContents:
 
     directory: ReplicaDirectory
     spans: list[EpochSpan] = field(default_factory=list)
-    appended: list[AppendedRecords] = field(default_factory=list)
     bases: "array[int]" = field(default_factory=lambda: array("q"))
     """Base offset of each batch."""
     checksums: "array[int]" = field(default_factory=lambda: array("Q"))
     counts: "array[int]" = field(default_factory=lambda: array("q"))
     """Number of records of each batch that consumers can read: 0 for control batches."""
     producers: "array[int]" = field(default_factory=lambda: array("q"))
+    sequences: "array[int]" = field(default_factory=lambda: array("q"))
+    times_ms: "array[int]" = field(default_factory=lambda: array("q"))
     start: int = 0
     """Log start offset."""
     end: int = 0
@@ -78,22 +79,30 @@ class ReplicaLogContents:
         self.checksums.append(batch.crc)
         self.counts.append(0 if batch.control else batch.records)
         self.producers.append(batch.producer_id)
-        if not batch.control:
-            self._append(batch)
+        self.sequences.append(batch.base_sequence)
+        self.times_ms.append(batch.max_timestamp_ms)
 
-    def _append(self, batch: RecordBatch) -> None:
-        added = AppendedRecords(
-            batch.leader_epoch, batch.base_offset, batch.records, batch.producer_id, batch.base_sequence,
-            batch.max_timestamp_ms,
-        )  # fmt: skip
-        last = self.appended[-1] if self.appended else None
-        together = last is not None and (last.epoch, last.producer_id, last.at_ms // _SECOND_MS) == (
-            added.epoch, added.producer_id, added.at_ms // _SECOND_MS,
-        )  # fmt: skip
-        if last is not None and together:
-            self.appended[-1] = last._replace(records=last.records + added.records)
-        else:
-            self.appended.append(added)
+    def appended(self, start: int, end: int) -> list[AppendedRecords]:
+        """Return the records of the batches in ``[start, end)``, those of one producer and second together."""
+        found: list[AppendedRecords] = []
+        first, last = self._batches(start, end)
+        for number in range(first, last):
+            if not self.counts[number]:
+                continue
+            base = self.bases[number]
+            added = AppendedRecords(
+                self.epoch_at(base), base, self.counts[number], self.producers[number], self.sequences[number],
+                self.times_ms[number],
+            )  # fmt: skip
+            if found and _together(found[-1], added):
+                found[-1] = found[-1]._replace(records=found[-1].records + added.records)
+            else:
+                found.append(added)
+        return found
+
+    def _batches(self, start: int, end: int) -> tuple[int, int]:
+        """Return the indexes ``[first, last)`` of the batches that begin in ``[start, end)``."""
+        return bisect_right(self.bases, start - 1), bisect_right(self.bases, end - 1)
 
     def epoch_at(self, offset: int) -> int:
         """Return the leader epoch of an offset; -1 if the log does not hold it."""
@@ -102,14 +111,18 @@ class ReplicaLogContents:
 
     def records_between(self, start: int, end: int) -> int:
         """Return the number of records that consumers can read in ``[start, end)``, by whole batches."""
-        first = bisect_right(self.bases, start - 1)
-        last = bisect_right(self.bases, end - 1)
+        first, last = self._batches(start, end)
         return sum(self.counts[first:last])
 
     def producers_between(self, start: int, end: int) -> list[int]:
         """Return the producer ids of the batches in ``[start, end)``, each once; -1 for producers without one."""
-        first, last = bisect_right(self.bases, start - 1), bisect_right(self.bases, end - 1)
+        first, last = self._batches(start, end)
         return sorted({self.producers[number] for number in range(first, last) if self.counts[number]})
+
+
+def _together(one: AppendedRecords, other: AppendedRecords) -> bool:
+    same = (one.epoch, one.producer_id) == (other.epoch, other.producer_id)
+    return same and one.at_ms // _SECOND_MS == other.at_ms // _SECOND_MS
 
 
 def read_replica(directory: ReplicaDirectory, *, progress: "Progress | None" = None) -> ReplicaLogContents:

@@ -200,8 +200,24 @@ def playbook_of(recorded: RecordedSession) -> Playbook:
 
     Raises:
         PlaybookError: it is not valid in this version.
+        SessionError: it has none: it was imported from a real cluster.
     """
+    check_can_rerun(recorded)
     return loads(recorded.playbook, str(recorded.path / session_files.PLAYBOOK), recorded.fragments)
+
+
+def check_can_rerun(recorded: RecordedSession) -> None:
+    """Check that the model can run a session again.
+
+    Raises:
+        SessionError: it was imported from the logs of a real cluster.
+    """
+    if recorded.start.imported:
+        raise SessionError(
+            f"{recorded.path} was imported from the logs of a real cluster, which cannot be run again; open, report, "
+            "diff and export --bundle read it",
+            code="imported",
+        )
 
 
 def begin(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> "ReplayComparison":

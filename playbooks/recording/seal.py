@@ -9,14 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from cluster_model.checker.ledger import DELETED, HELD, LOST, RecordLocations, RecordRange
+from cluster_model.checker.anomalies import FinalReadRange
+from cluster_model.checker.ledger import DELETED, HELD, LOST, RecordRange
 from cluster_model.protocol.events import COLUMNS, SCHEMA_VERSION
 from cluster_model.util.ranges import Range, RangeSet, subtract
 from playbooks.recording.event_codec import decode
@@ -34,6 +35,19 @@ OPEN: Final = "sent"
 OUTCOMES: Final = (OPEN, "acked", "failed", "unknown", "aborted")
 
 _KINDS: Final[dict[str, str]] = {f"records_{outcome}": outcome for outcome in OUTCOMES}
+
+
+class RecordSurvey(Protocol):
+    """Locations of a session's records at its end, as :class:`~cluster_model.checker.ledger.RecordLocations` has."""
+
+    def acknowledged(self) -> Sequence[RecordRange]:
+        """Return the acknowledged records."""
+
+    def last_read(self) -> Sequence[FinalReadRange]:
+        """Return what a new client would read of every partition."""
+
+    def standing(self, partition: str) -> Mapping[str, Sequence[Range]]:
+        """Return client → sequence numbers of its records in the leader's log, with any outcome."""
 
 
 class LedgerRow(NamedTuple):
@@ -67,7 +81,7 @@ class _ClientOutcomes:
     """Lines of kind ``records_lost``."""
 
 
-def rows(lines: Iterable[Any], survey: RecordLocations | None) -> list[LedgerRow]:
+def rows(lines: Iterable[Any], survey: RecordSurvey | None) -> list[LedgerRow]:
     """Return the table of a session, from its event lines and the locations of records at its end."""
     outcomes = _gathered(lines)
     placed: dict[tuple[str, str], list[RecordRange]] = {}
@@ -206,7 +220,7 @@ SCHEMA: Final = pa.schema([(name, pa.int64() if name == "seq" else _ARROW[COLUMN
 def seal(
     directory: Path,
     result: SessionResult,
-    survey: RecordLocations | None,
+    survey: RecordSurvey | None,
     *,
     wall_end: str,
     status: Status = "complete",
@@ -249,6 +263,7 @@ def seal(
         "verdict": result.verdict,
         "status": status,
         **({"branch": start["branch"]} if "branch" in start else {}),
+        **({"source": start["source"]} if start.get("source") else {}),
         "files": {name: _fingerprint(directory / name) for name in session_files.files_in(directory)},
     }
     write_whole(disk, directory / session_files.MANIFEST, _json(manifest))
@@ -274,7 +289,7 @@ def _ledger(table: list[LedgerRow]) -> Any:
     return _columns(msgspec.json.Encoder().encode_lines([row._asdict() for row in table]), LEDGER_SCHEMA)
 
 
-def _final_read(survey: RecordLocations | None) -> Any:
+def _final_read(survey: RecordSurvey | None) -> Any:
     rows = [part._asdict() for part in survey.last_read()] if survey else []
     return _columns(msgspec.json.Encoder().encode_lines(rows), FINAL_READ_SCHEMA)
 

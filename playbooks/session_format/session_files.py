@@ -35,6 +35,8 @@ RESULT: Final = "result.json"
 MANIFEST: Final = "manifest.json"
 WHY: Final = "why.json"
 """Result of ``why`` about its losses beside a sealed session, with the session's digest; not part of the seal."""
+IMPORTED: Final = "imported.json"
+"""Summary of the logs from which a session was imported; only in imported sessions."""
 CRASH_LOG: Final = "crash.log"
 """Crash report beside a session that ended in an internal error."""
 TORN_TAILS: Final = {EVENTS: "events.torn", ACTIONS: "actions.torn"}
@@ -45,6 +47,9 @@ FORMAT: Final = 2
 
 Columns, fields, kinds and files may be added within a version.
 """
+
+KAFKA: Final = "kafka"
+"""Source of a session that was imported from the logs of real brokers."""
 
 DIRECTORY_PREFIX: Final = "session_id="
 SESSIONS_VARIABLE: Final = "FLOODMARK_SESSIONS"
@@ -186,6 +191,13 @@ class Start(SessionHeader):
     """Id of the active controller's node; empty for none, None in older sessions."""
     service_bounds: dict[str, int] = field(default_factory=dict)
     """Producer → microseconds that its records may wait before it is out of service; empty in older sessions."""
+    source: str = ""
+    """Origin of the events: :data:`KAFKA` for an imported session, empty for a run of the model."""
+
+    @property
+    def imported(self) -> bool:
+        """Whether the events are those of a real cluster, so that the model cannot run the session again."""
+        return self.source != ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +228,8 @@ class Manifest(SessionHeader):
     """Kind → number of events; empty in older sessions."""
     branch: BranchOrigin | None = None
     """None for a session that is not a branch."""
+    source: str = ""
+    """As in ``start.json``."""
 
     @property
     def recovered(self) -> bool:
@@ -293,6 +307,7 @@ def read_start(directory: SessionPath) -> Start:
         readers=_texts(path, _take(path, {"readers": {}, **found}, "readers", dict)),
         controller=_take(path, found, "controller", str) if "controller" in found else None,
         service_bounds=_counts(path, _take(path, {"service_bounds": {}, **found}, "service_bounds", dict)),
+        source=_take(path, {"source": "", **found}, "source", str),
     )
 
 
@@ -320,6 +335,7 @@ def read_manifest(directory: SessionPath) -> Manifest | None:
         actions=_take(path, {"actions": -1, **found}, "actions", int),
         kinds=format_1.current_kinds(kinds) if head["format"] == format_1.FORMAT else kinds,
         branch=_origin(path, found),
+        source=_take(path, {"source": "", **found}, "source", str),
     )
 
 

@@ -269,15 +269,64 @@ def _open(
     _end(lambda: run_destinations(Destination(SESSION, session), ProgramOptions(None, glyphs, theme, speed)))
 
 
-@app.command("import")
-def _import(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles written by export --bundle.")],
-    out: OutOption = None,
-) -> None:
-    """Unpack session bundles into the sessions directory."""
-    from tui.cli.sessions.recorded import run_import  # noqa: PLC0415
+IMPORT_HELP: Final = """\
+Add sessions to the sessions directory: bundles, or the logs of a real Kafka cluster.
 
-    _end(lambda: run_import(files, out))
+With --kafka-logs DIR, read the metadata log and the partition logs of brokers that were copied to DIR, a subdirectory
+for each node with its log directories as they lie on disk:
+
+  DIR/node-1/meta.properties, DIR/node-1/orders-0/00000000000000000000.log, ...
+
+  DIR/node-100/__cluster_metadata-0/00000000000000000000.log, ...
+
+The session has the leaders, epochs, ISRs and truncations of each partition, and the records that only a deposed leader
+has. It can be opened, reported and compared; it cannot be run again. Nothing is sent anywhere.
+
+Example:
+
+  floodmark import --kafka-logs incident-42 --topic orders
+
+Exit code 0: imported. 2: a file cannot be read; its session is not written.
+"""
+
+
+@app.command("import", help=IMPORT_HELP)
+def _import(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE...]", help="Bundles written by export --bundle.")
+    ] = None,
+    kafka_logs: Annotated[
+        Path | None, typer.Option("--kafka-logs", metavar="DIR", help="Directory of copied log directories.")
+    ] = None,
+    topics: Annotated[
+        list[str] | None, typer.Option("--topic", help="With --kafka-logs: only this topic; repeatable.")
+    ] = None,
+    clients: Annotated[
+        Path | None,
+        typer.Option("--clients", metavar="FILE", help="With --kafka-logs: acknowledgements, as JSON lines."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="With --kafka-logs: name of the session; the directory's by default.")
+    ] = None,
+    out: OutOption = None,
+    json: JsonOption = False,
+) -> None:
+    def work() -> int:
+        if kafka_logs is not None and not files:
+            from tui.cli.sessions.kafka_import import KafkaImport, run_kafka_import  # noqa: PLC0415
+
+            return run_kafka_import(KafkaImport(kafka_logs, tuple(topics or ()), clients, name, out, json))
+        options = {"--topic": topics, "--clients": clients, "--name": name, "--json": json}
+        given = [option for option, value in options.items() if value]
+        if kafka_logs is not None or not files or given:
+            found = "FILE and --kafka-logs" if files and kafka_logs else given[0] if given else "neither"
+            print_error(f"found {found}, allowed is FILE..., or --kafka-logs DIR with its options")
+            return BAD_INPUT
+        from tui.cli.sessions.recorded import run_import  # noqa: PLC0415
+
+        return run_import(files, out)
+
+    _end(work)
 
 
 @app.command("peek")

@@ -8,9 +8,10 @@ definitions: every anomaly by name, with its rule and the settings that allow it
 """
 
 from cluster_model.checker.anomalies.definitions import KINDS
-from cluster_model.checker.anomalies.history_checker import AnomalyReport
+from cluster_model.checker.anomalies.history_checker import AnomalyReport, FinalReadRange
 
 __all__ = [
     "KINDS",
     "AnomalyReport",
+    "FinalReadRange",
 ]

@@ -1,0 +1,176 @@
+"""An incident on a real cluster, read from copied logs: history, logs of every partition, divergence and losses."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kafka_logs.client_history import ClientHistory
+from kafka_logs.log_directory import CopiedLogs, ReplicaDirectory, find_logs
+from kafka_logs.losses import (
+    Explanation,
+    LostRange,
+    explain,
+    lost_from_divergence,
+    lost_from_history,
+    merged,
+    without,
+)
+from kafka_logs.metadata_history import LeaderTerm, MetadataHistory, PartitionLife, history_of
+from kafka_logs.metadata_log import CopiedMetadataLog, read_metadata_log
+from kafka_logs.replica_logs import (
+    Divergence,
+    Progress,
+    ReplicaLogContents,
+    divergences,
+    read_replica,
+    reference_of,
+)
+from kafka_logs.segments import Damage, KafkaLogsError
+
+
+@dataclass(slots=True)
+class PartitionEvidence:
+    """Logs of one partition, and what they show."""
+
+    name: str
+    life: PartitionLife
+    logs: dict[int, ReplicaLogContents] = field(default_factory=dict)
+    """Broker → its log; brokers whose logs were not copied are missing."""
+    reference: ReplicaLogContents | None = None
+    """The log that others are compared with: the leader's, if it was copied."""
+    divergences: list[Divergence] = field(default_factory=list)
+    losses: list[Explanation] = field(default_factory=list)
+    uncertain: list[Divergence] = field(default_factory=list)
+    """Diverged ranges of which nothing shows that they were acknowledged."""
+
+    @property
+    def high_watermark(self) -> int:
+        """High watermark that the broker of the reference log had stored; 0 without one."""
+        return max(0, self.reference.directory.high_watermark) if self.reference is not None else 0
+
+    def epoch_start(self, term: LeaderTerm) -> int:
+        """Return the start offset of a leader epoch, from the leader's own epoch cache or another; -1 if in none."""
+        own = [self.logs[term.leader]] if term.leader in self.logs else []
+        for log in (*own, *self.logs.values()):
+            for epoch, start in log.directory.epochs:
+                if epoch == term.epoch:
+                    return start
+            for span in log.spans:
+                if span.epoch == term.epoch:
+                    return span.start
+        return -1
+
+
+@dataclass(slots=True)
+class Incident:
+    """Incident on one cluster: all that its copied logs say."""
+
+    logs: CopiedLogs
+    metadata: CopiedMetadataLog
+    history: MetadataHistory
+    partitions: dict[str, PartitionEvidence]
+    clients: ClientHistory | None
+    topics: tuple[str, ...]
+    """Topics to which the import is limited; empty for all."""
+
+    @property
+    def damage(self) -> list[Damage]:
+        """Places at which logs could be read no further."""
+        found = list(self.metadata.damage)
+        for evidence in self.partitions.values():
+            found += [log.damage for log in evidence.logs.values() if log.damage is not None]
+        return found
+
+    @property
+    def losses(self) -> list[Explanation]:
+        """Acknowledged or committed records that the leaders' logs lack."""
+        return [each for evidence in self.partitions.values() for each in evidence.losses]
+
+    @property
+    def lost_records(self) -> Counter[str]:
+        """``missing`` (in another log) or ``lost`` (in none) → number of records."""
+        found: Counter[str] = Counter()
+        for each in self.losses:
+            found[each.lost.kind] += each.lost.records
+        return found
+
+    def includes(self, partition: str) -> bool:
+        """Return whether the import covers a partition."""
+        return not self.topics or topic_of(partition) in self.topics
+
+
+def topic_of(partition: str) -> str:
+    """Return the topic of a partition."""
+    return partition.rpartition("-")[0]
+
+
+def read_incident(
+    path: Path,
+    *,
+    topics: Collection[str] = (),
+    clients: ClientHistory | None = None,
+    progress: Progress | None = None,
+) -> Incident:
+    """Read copied logs and compare the replicas of every partition.
+
+    Logs of internal topics are read only if ``topics`` names them.
+
+    Raises:
+        KafkaLogsError: The logs cannot be read, or there is no such topic.
+    """
+    logs = find_logs(path)
+    metadata = read_metadata_log(logs)
+    history = history_of(metadata)
+    if not metadata.batches:
+        raise KafkaLogsError(f"{path}: the metadata log of node {metadata.node} has no records", code="empty_metadata")
+    known = {topic_of(name) for name in history.partitions}
+    for topic in topics:
+        if topic not in known:
+            names = ", ".join(sorted(known)) or "none"
+            raise KafkaLogsError(f"--topic: found {topic!r}, the cluster has {names}", code="unknown_topic")
+    incident = Incident(logs, metadata, history, {}, clients, tuple(sorted(topics)))
+    found = logs.replicas()
+    for name, life in sorted(history.partitions.items()):
+        if incident.includes(name):
+            evidence = incident.partitions[name] = PartitionEvidence(name, life)
+            if not name.startswith("__") or topics:
+                _read_partition(incident, evidence, found.get(name, {}), progress)
+    return incident
+
+
+def _read_partition(
+    incident: Incident,
+    evidence: PartitionEvidence,
+    replicas: Mapping[int, ReplicaDirectory],
+    progress: Progress | None,
+) -> None:
+    life, history = evidence.life, incident.history
+    for node, directory in replicas.items():
+        if directory.topic_id in ("", life.topic_id):
+            evidence.logs[node] = read_replica(directory, progress=progress)
+        else:
+            incident.logs.set_aside.append(f"{directory.path.name} of node {node}: of another topic of that name")
+    if not evidence.logs:
+        return
+    leader = life.state.leader
+    evidence.reference = reference_of(evidence.logs, leader)
+    compacted = "compact" in history.topic_config(topic_of(evidence.name)).get("cleanup.policy", "")
+    evidence.divergences = divergences(evidence.name, evidence.logs, leader, compacted=compacted)
+    evidence.losses = [explain(each, life, evidence.reference) for each in _lost(incident, evidence)]
+    evidence.uncertain = without(evidence.divergences, [each.lost for each in evidence.losses])
+
+
+def _lost(incident: Incident, evidence: PartitionEvidence) -> list[LostRange]:
+    """Return lost ranges: those that the clients' history names, then committed ones that it does not cover."""
+    named: list[LostRange] = []
+    if incident.clients is not None:
+        leader = evidence.life.state.leader
+        named = lost_from_history(evidence.name, evidence.logs, leader, incident.history, incident.clients)
+    committed = [
+        lost
+        for each in evidence.divergences
+        for lost in lost_from_divergence(each, evidence.logs[each.broker], incident.history)
+        if not any(known.start < lost.end and lost.start < known.end for known in named)
+    ]
+    return merged([*named, *committed])

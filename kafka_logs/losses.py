@@ -1,0 +1,307 @@
+"""Records that the leader's log lacks: on a deposed leader's disk only, or acknowledged and in no log at all.
+
+Without a history of clients, a record counts as acknowledged if it was below the high watermark that its broker had
+stored: then it was committed. Other records on a deposed leader may have been acknowledged with ``acks=1``; they are
+reported as diverged, and not as losses.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from cluster_model.checker.root_cause import ChainEvent, Finding, RecordBlock
+from cluster_model.protocol.events import RecordsLost, RecordsMissing, TraceEvent, Truncated
+from cluster_model.util.quantities import counted, offsets
+from kafka_logs.client_history import AckedRecord, ClientHistory
+from kafka_logs.metadata_history import LeaderTerm, MetadataHistory, PartitionLife
+from kafka_logs.replica_logs import Divergence, ReplicaLogContents, records_at, reference_of
+
+UNKNOWN_CLIENT: Final = "unknown producer"
+UNCLEAN: Final = "unclean-election"
+LAST_KNOWN: Final = "last-known-leader"
+TAIL: Final = "unreplicated-tail"
+UNEXPLAINED: Final = "unexplained"
+MISSING: Final = "missing"
+LOST: Final = "lost"
+
+
+class LostRange(NamedTuple):
+    """Consecutive acknowledged records that the leader's log lacks."""
+
+    partition: str
+    client: str
+    number: int
+    """Number of the first in its client's history; -1 without one."""
+    start: int
+    end: int
+    records: int
+    epoch: int
+    """Leader epoch in which they were written; -1 if no log and no time says so."""
+    acks: int
+    committed: bool
+    holders: tuple[int, ...]
+    """Brokers whose logs still hold them."""
+    acked_us: int
+    """Virtual time of the last acknowledgement, or of the end of the epoch without a history."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the finding: missing, if another log holds them, else lost."""
+        return MISSING if self.holders else LOST
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A lost range with the election that decided it."""
+
+    lost: LostRange
+    writer: LeaderTerm | None
+    """Leader epoch in which the records were written."""
+    decided: LeaderTerm | None
+    """Leader epoch whose leader lacked them."""
+    cause: str
+    sentence: str
+
+    def event(self) -> TraceEvent:
+        """Return the event that reports the range, at the time of the deciding election."""
+        lost = self.lost
+        at_us = max(lost.acked_us, self.decided.since_us if self.decided else 0)
+        kind = RecordsMissing if lost.holders else RecordsLost
+        return kind(
+            at_us, lost.partition, lost.client, lost.number, lost.records, lost.start, lost.epoch, lost.acks,
+            lost.committed, self.sentence,
+        )  # fmt: skip
+
+    def finding(self, life: PartitionLife) -> Finding:
+        """Return the finding with its chain of events."""
+        lost = self.lost
+        block = RecordBlock(
+            lost.partition, lost.client, lost.number, lost.records, lost.start, lost.epoch, lost.acks, lost.committed
+        )
+        return Finding(lost.kind, self.cause, self.sentence, (block,), tuple(self._chain(life)))
+
+    def _chain(self, life: PartitionLife) -> Iterable[ChainEvent]:
+        lost, writer, decided = self.lost, self.writer, self.decided
+        where = f"{_offsets(lost)} of {lost.partition}"
+        if writer is not None:
+            written = f"broker {writer.leader}, leader in epoch {writer.epoch}, wrote {where}"
+            yield ChainEvent(
+                max(writer.since_us, 0), "appended", lost.partition, writer.leader,
+                f"{written}; smallest ISR in that epoch {list(life.smallest_isr(writer.epoch))}",
+            )  # fmt: skip
+            for at_us, isr, epoch in life.isrs:
+                if epoch == writer.epoch and at_us > writer.since_us:
+                    yield ChainEvent(at_us, "isr_changed", lost.partition, -1, f"the ISR became {list(isr)}")
+        for term in life.terms:
+            between = writer is not None and decided is not None and writer.epoch < term.epoch < decided.epoch
+            if between and term.leader < 0:
+                text = f"no eligible leader in epoch {term.epoch} ({term.reason})"
+                yield ChainEvent(term.since_us, "partition_offline", lost.partition, -1, text)
+        if decided is not None:
+            yield ChainEvent(
+                decided.since_us, "leader_elected", lost.partition, decided.leader,
+                f"broker {decided.leader} became leader in epoch {decided.epoch} by "
+                f"{'a clean' if decided.clean else 'an unclean'} election ({decided.reason}), without them",
+            )  # fmt: skip
+
+
+def lost_from_divergence(divergence: Divergence, log: ReplicaLogContents, history: MetadataHistory) -> list[LostRange]:
+    """Return the committed records of a diverged range, which only this broker's log holds."""
+    start, end = divergence.start, divergence.committed_end
+    records = log.records_between(start, end)
+    if not records:
+        return []
+    producers = [each for each in log.producers_between(start, end) if each >= 0]
+    client = f"producer id {producers[0]}" if len(producers) == 1 else UNKNOWN_CLIENT
+    at_us = _written_us(log, divergence, history)
+    holders = (divergence.broker,)
+    return [
+        LostRange(divergence.partition, client, -1, start, end, records, divergence.epoch, -1, True, holders, at_us)
+    ]
+
+
+def _written_us(log: ReplicaLogContents, divergence: Divergence, history: MetadataHistory) -> int:
+    times = [each.at_ms for each in log.appended(divergence.start, divergence.end)]
+    return max(0, (max(times, default=history.origin_ms) - history.origin_ms) * 1000)
+
+
+def merged(ranges: Iterable[LostRange]) -> list[LostRange]:
+    """Return ranges with the brokers of equal ones together."""
+    found: dict[tuple[object, ...], LostRange] = {}
+    for each in ranges:
+        key = (each.partition, each.client, each.number, each.start, each.end, each.epoch)
+        known = found.get(key)
+        holders = tuple(sorted({*known.holders, *each.holders})) if known else each.holders
+        found[key] = each._replace(holders=holders)
+    return sorted(found.values(), key=lambda each: (each.partition, each.start, each.epoch, each.client))
+
+
+# With a history of clients.
+
+
+def lost_from_history(
+    partition: str,
+    logs: Mapping[int, ReplicaLogContents],
+    leader: int,
+    history: MetadataHistory,
+    clients: ClientHistory,
+) -> list[LostRange]:
+    """Return the acknowledged records of a partition that its leader's log lacks, as ranges of one client."""
+    acked = [each for each in clients.acked if each.partition == partition]
+    if not acked or not logs:
+        return []
+    reference = reference_of(dict(logs), leader)
+    holders = {node: _held(log, acked, history) for node, log in logs.items()}
+    missing = [
+        (record, tuple(sorted(node for node, held in holders.items() if record in held)))
+        for record in acked
+        if record not in holders[reference.node] and record.offset >= reference.start
+    ]
+    life = history.partitions.get(partition)
+    return _as_ranges(missing, logs, history, clients, life)
+
+
+def _held(log: ReplicaLogContents, acked: list[AckedRecord], history: MetadataHistory) -> set[AckedRecord]:
+    """Return the acknowledged records that a log holds at their offsets."""
+    inside = [each for each in acked if log.start <= each.offset < log.end]
+    stored = {each.offset: each for each in records_at(log.directory, _ranges(inside))}
+    life = history.partitions.get(log.directory.partition)
+    found = set()
+    for record in inside:
+        there = stored.get(record.offset)
+        if there is None:
+            held = _gone_by_cleaning(log, record)
+        elif record.key is not None and there.key is not None:
+            held = there.key == record.key.encode()
+        elif (there.value or b"").startswith(record.name.encode()):
+            held = True
+        else:
+            held = _in_time(record, life.term(log.epoch_at(record.offset)) if life else None, history)
+        if held:
+            found.add(record)
+    return found
+
+
+def _gone_by_cleaning(log: ReplicaLogContents, record: AckedRecord) -> bool:
+    """Return whether an offset inside a log has no record: compaction removed it, which is no loss."""
+    return log.start <= record.offset < log.end
+
+
+def _in_time(record: AckedRecord, term: LeaderTerm | None, history: MetadataHistory) -> bool:
+    """Return whether the record at that offset may be this one: its epoch had begun when it was acknowledged."""
+    return term is None or record.acked_us >= history.origin_ms * 1000 + term.since_us
+
+
+def _ranges(records: Iterable[AckedRecord]) -> list[tuple[int, int]]:
+    ranges: list[tuple[int, int]] = []
+    for at in sorted({each.offset for each in records}):
+        if ranges and ranges[-1][1] == at:
+            ranges[-1] = (ranges[-1][0], at + 1)
+        else:
+            ranges.append((at, at + 1))
+    return ranges
+
+
+def _as_ranges(
+    missing: list[tuple[AckedRecord, tuple[int, ...]]],
+    logs: Mapping[int, ReplicaLogContents],
+    history: MetadataHistory,
+    clients: ClientHistory,
+    life: PartitionLife | None,
+) -> list[LostRange]:
+    found: list[LostRange] = []
+    for record, holders in missing:
+        at_us = max(0, record.acked_us - history.origin_ms * 1000)
+        epoch = logs[holders[0]].epoch_at(record.offset) if holders else _epoch_at(life, at_us)
+        acks = clients.acks_of(record.client)
+        committed = acks == -1 or any(record.offset < logs[each].directory.high_watermark for each in holders)
+        added = LostRange(
+            record.partition, record.client, record.number, record.offset, record.offset + 1, 1, epoch, acks, committed,
+            holders, at_us,
+        )  # fmt: skip
+        last = found[-1] if found else None
+        if last is not None and _continues(last, added):
+            found[-1] = last._replace(end=added.end, records=last.records + 1, acked_us=max(last.acked_us, at_us))
+        else:
+            found.append(added)
+    return found
+
+
+def _continues(last: LostRange, added: LostRange) -> bool:
+    same = (last.client, last.epoch, last.acks, last.committed, last.holders) == (
+        added.client, added.epoch, added.acks, added.committed, added.holders,
+    )  # fmt: skip
+    return same and (last.end, last.number + last.records) == (added.start, added.number)
+
+
+def _epoch_at(life: PartitionLife | None, at_us: int) -> int:
+    """Return the leader epoch at a time: the epoch in which a record acknowledged then was written."""
+    terms = [each for each in life.terms if each.since_us <= at_us and each.leader >= 0] if life else []
+    return terms[-1].epoch if terms else -1
+
+
+# Explanations.
+
+
+def explain(lost: LostRange, life: PartitionLife, reference: ReplicaLogContents | None) -> Explanation:
+    """Return the election after which the leader lacked the records, and a sentence about them."""
+    writer = life.term(lost.epoch)
+    current = reference.epoch_at(lost.start) if reference is not None else -1
+    last = current if current > lost.epoch else life.state.leader_epoch
+    later = [each for each in life.terms if lost.epoch < each.epoch <= last and each.leader >= 0]
+    unclean = [each for each in later if not each.clean]
+    decided = unclean[0] if unclean else later[0] if later else None
+    cause = UNCLEAN if unclean else TAIL if decided is not None and lost.acks == 1 else UNEXPLAINED
+    if decided is not None and decided.last_known:
+        cause = LAST_KNOWN
+    return Explanation(lost, writer, decided, cause, _sentence(lost, life, writer, decided))
+
+
+def _sentence(lost: LostRange, life: PartitionLife, writer: LeaderTerm | None, decided: LeaderTerm | None) -> str:
+    known = "" if lost.client == UNKNOWN_CLIENT else f" of {lost.client}"
+    text = f"{counted(lost.records, 'record')}{known} at {_offsets(lost)} of {lost.partition}"
+    if writer is not None:
+        isr = list(life.smallest_isr(writer.epoch))
+        text += f" had been {'committed' if lost.number < 0 else 'acknowledged'} by broker {writer.leader} in epoch "
+        text += f"{writer.epoch} with ISR {isr}"
+    if decided is not None:
+        how = "a clean" if decided.clean else "an unclean"
+        text += f"; broker {decided.leader}, whose log lacks them, became leader in epoch {decided.epoch} by {how} "
+        text += f"election ({decided.reason}) with ISR {list(decided.isr)}"
+    if lost.holders:
+        names = " and ".join(f"broker {each}" for each in lost.holders)
+        return f"{text}; only the log of {names} still holds them, until that broker follows the new leader"
+    return f"{text}; no copied log holds them"
+
+
+def _offsets(lost: LostRange) -> str:
+    return offsets(lost.start, lost.end)
+
+
+def truncations(
+    ranges: Iterable[LostRange], logs: Mapping[int, ReplicaLogContents], life: PartitionLife
+) -> list[TraceEvent]:
+    """Return truncations that follow from acknowledgements: the leader that wrote a range no longer has it."""
+    found: list[TraceEvent] = []
+    for lost in ranges:
+        writer = life.term(lost.epoch)
+        log = logs.get(writer.leader) if writer is not None else None
+        if lost.holders or writer is None or log is None:
+            continue
+        later = next((each for each in life.terms if each.epoch > lost.epoch and each.leader >= 0), None)
+        at_us = max(lost.acked_us, later.since_us if later else 0)
+        epoch = later.epoch if later else lost.epoch
+        high_watermark = log.directory.high_watermark
+        rule = "inferred from acknowledgements"
+        found.append(Truncated(at_us, lost.partition, writer.leader, epoch, lost.start, lost.end, high_watermark, rule))
+    return found
+
+
+def without(divergences: Iterable[Divergence], ranges: Iterable[LostRange]) -> list[Divergence]:
+    """Return the diverged ranges that no lost range covers: nothing shows that they were acknowledged."""
+    covered = [(each.partition, each.start, each.end) for each in ranges]
+    return [
+        each
+        for each in divergences
+        if not any(each.partition == name and start <= each.start and each.end <= end for name, start, end in covered)
+    ]
