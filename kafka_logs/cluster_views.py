@@ -17,8 +17,7 @@ from cluster_model.observation import (
     ReplicaLogView,
     ReplicaView,
 )
-from kafka_logs.incident import Incident, PartitionEvidence, topic_of
-from kafka_logs.losses import LOST, MISSING
+from kafka_logs.incident import Incident, PartitionEvidence, end_us, topic_of
 from kafka_logs.metadata_history import PartitionRegistration
 from kafka_logs.replica_logs import ReplicaLogContents
 
@@ -45,15 +44,6 @@ def cluster_view(incident: Incident) -> ClusterView:
         now_us=end_us(incident), events=0, profile=profile_of(incident), controller=controller, brokers=brokers,
         partitions=tuple(partitions), producers=(), groups=(), ledger=ledger_view(incident), faults=(), violations=0,
     )  # fmt: skip
-
-
-def end_us(incident: Incident) -> int:
-    """Return the end of the session: the last record of the metadata log or acknowledgement."""
-    last = incident.history.end_us
-    if incident.clients is not None:
-        origin_us = incident.history.origin_ms * 1000
-        last = max([last, *(each.acked_us - origin_us for each in incident.clients.acked)])
-    return last
 
 
 def partition_view(incident: Incident, evidence: PartitionEvidence, state: PartitionRegistration) -> PartitionView:
@@ -120,10 +110,10 @@ def _runs(evidence: PartitionEvidence, log: ReplicaLogContents, start: int, end:
 def ledger_view(incident: Incident) -> LedgerView:
     """Return the counts of acknowledged records; without a history of clients only what is missing or lost."""
     books = client_stats(incident)
-    lost = [each.lost for each in incident.losses if each.lost.kind == LOST]
+    lost = [each.lost for each in incident.losses]
     return LedgerView(
         sent=sum(each.sent for each in books), acked=sum(each.acked for each in books), failed=0, unknown=0,
-        missing=incident.lost_records[MISSING], acked_lost=incident.lost_records[LOST],
+        missing=0, acked_lost=sum(each.records for each in lost),
         committed_lost=sum(each.records for each in lost if each.committed),
         duplicates=0, reordered=0, books=books,
     )  # fmt: skip
@@ -138,13 +128,13 @@ def client_stats(incident: Incident) -> tuple[ClientPartitionStats, ...]:
     found = []
     for (client, partition), numbers in sorted(acked.items()):
         ranges = [each.lost for each in incident.partitions[partition].losses if each.lost.client == client]
-        counts = {kind: sum(each.records for each in ranges if each.kind == kind) for kind in (MISSING, LOST)}
-        committed = sum(each.records for each in ranges if each.kind == LOST and each.committed)
+        lost = sum(each.records for each in ranges)
+        committed = sum(each.records for each in ranges if each.committed)
         sent = len(set(numbers))
         found.append(
             ClientPartitionStats(
                 client=client, partition=partition, sent=sent, acked=sent, failed=0, unknown=0, aborted=0, pending=0,
-                missing=counts[MISSING], acked_lost=counts[LOST], committed_lost=committed, deleted=0,
+                missing=0, acked_lost=lost, committed_lost=committed, deleted=0,
                 unknown_written=0, duplicates=0, reordered=0, ranges={},
             )
         )  # fmt: skip

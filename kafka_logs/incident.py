@@ -174,3 +174,12 @@ def _lost(incident: Incident, evidence: PartitionEvidence) -> list[LostRange]:
         if not any(known.start < lost.end and lost.start < known.end for known in named)
     ]
     return merged([*named, *committed])
+
+
+def end_us(incident: Incident) -> int:
+    """Return the end of the session: the last record of the metadata log or acknowledgement."""
+    last = incident.history.end_us
+    if incident.clients is not None:
+        origin_us = incident.history.origin_ms * 1000
+        last = max([last, *(each.acked_us - origin_us for each in incident.clients.acked)])
+    return last

@@ -62,15 +62,19 @@ class Explanation:
     cause: str
     sentence: str
 
-    def event(self) -> TraceEvent:
-        """Return the event that reports the range, at the time of the deciding election."""
+    @property
+    def since_us(self) -> int:
+        """Time from which the leader lacked the records: the deciding election, or a later acknowledgement."""
+        return max(self.lost.acked_us, self.decided.since_us if self.decided else 0)
+
+    def events(self, end_us: int) -> tuple[TraceEvent, TraceEvent]:
+        """Return the events that report the range: when the leader first lacked it, and at the end of the session."""
         lost = self.lost
-        at_us = max(lost.acked_us, self.decided.since_us if self.decided else 0)
-        kind = RecordsMissing if lost.holders else RecordsLost
-        return kind(
-            at_us, lost.partition, lost.client, lost.number, lost.records, lost.start, lost.epoch, lost.acks,
-            lost.committed, self.sentence,
+        fields = (
+            lost.partition, lost.client, lost.number, lost.records, lost.start, lost.epoch, lost.acks, lost.committed,
+            self.sentence,
         )  # fmt: skip
+        return RecordsMissing(self.since_us, *fields), RecordsLost(max(self.since_us, end_us), *fields)
 
     def finding(self, life: PartitionLife) -> Finding:
         """Return the finding with its chain of events."""

@@ -18,7 +18,7 @@ from cluster_model.protocol.events import (
     TraceEvent,
 )
 from kafka_logs.client_history import AckedRecord
-from kafka_logs.incident import Incident, PartitionEvidence
+from kafka_logs.incident import Incident, PartitionEvidence, end_us
 from kafka_logs.losses import UNKNOWN_CLIENT, truncations
 
 
@@ -39,7 +39,7 @@ def events_of(incident: Incident) -> list[TraceEvent]:
     placed = [*_at_start(incident), *_metadata_events(incident)]
     for evidence in incident.partitions.values():
         placed += _log_events(incident, evidence)
-        placed += _loss_events(evidence)
+        placed += _loss_events(evidence, end_us(incident))
     events = [each.event for each in sorted(placed, key=lambda each: each[:3])]
     return _with_clients(incident, events)
 
@@ -107,13 +107,13 @@ def _sane_ms(end_ms: int) -> int:
     return end_ms + _DAY_MS
 
 
-def _loss_events(evidence: PartitionEvidence) -> Iterator[_Placed]:
+def _loss_events(evidence: PartitionEvidence, last_us: int) -> Iterator[_Placed]:
     ranges = [each.lost for each in evidence.losses]
     for event in truncations(ranges, evidence.logs, evidence.life):
         yield _Placed(event.values()[0], _AFTER, 0, event)
     for number, each in enumerate(evidence.losses, 1):
-        event = each.event()
-        yield _Placed(event.values()[0], _AFTER, number, event)
+        for event in each.events(last_us):
+            yield _Placed(event.values()[0], _AFTER, number, event)
 
 
 # Clients.

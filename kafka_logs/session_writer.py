@@ -12,11 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from cluster_model.checker.anomalies import FinalReadRange
-from cluster_model.checker.ledger import HELD, RecordRange
+from cluster_model.checker.ledger import HELD, LOST, RecordRange
 from cluster_model.protocol.events import SCHEMA_VERSION, TraceEvent
 from cluster_model.util.ranges import Range
-from kafka_logs.cluster_views import cluster_view, end_us, profile_of
-from kafka_logs.incident import Incident, PartitionEvidence, topic_of
+from kafka_logs.cluster_views import cluster_view, profile_of
+from kafka_logs.incident import Incident, PartitionEvidence, end_us, topic_of
 from kafka_logs.segments import KafkaLogsError
 from kafka_logs.session_events import events_of, log_branches
 from kafka_logs.summary import summary_of
@@ -188,7 +188,7 @@ class _Survey:
                     record.partition, record.client, record.number, 1, incident.clients.acks_of(record.client),
                     record.offset, lost.lost.epoch if lost else epoch,
                     lost.lost.committed if lost else record.offset < evidence.high_watermark,
-                    lost.lost.kind if lost else HELD, lost.sentence if lost else "",
+                    LOST if lost else HELD, lost.sentence if lost else "",
                 )
             )  # fmt: skip
         return sorted(found)

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from kafka_logs.cluster_views import end_us
-from kafka_logs.incident import Incident, PartitionEvidence
+from kafka_logs.incident import Incident, PartitionEvidence, end_us
 from kafka_logs.metadata_history import LeaderTerm
 from kafka_logs.replica_logs import Divergence
 

@@ -223,6 +223,16 @@ class SessionModel:
         return self.recorded.timeless
 
     @property
+    def imported(self) -> bool:
+        """Whether its events are those of a real cluster, read from Kafka's logs."""
+        return self.recorded.start.imported
+
+    @property
+    def acknowledgements_known(self) -> bool:
+        """Whether acknowledgements are in its events: an imported session has them only with a history of clients."""
+        return not self.imported or bool(self.counts.get("acked", 0))
+
+    @property
     def lost(self) -> list[Row]:
         """Permanent losses; in a session without an end the records missing so far."""
         lost = [row for row in self.tables["losses"] if row["status"] == "lost"]
@@ -507,6 +517,11 @@ def _loss_sentence(story: SessionModel) -> str:
     missing = sum(row["count"] for row in story.lost if row["status"] == "missing")
     if not lost and missing:
         return f"{_capital(counted(missing, 'acknowledged record'))} missing by then."
+    if not story.acknowledgements_known:
+        if not lost:
+            return "No committed record is known to be missing; Kafka's logs do not have acknowledgements."
+        were = "record is" if lost == 1 else "records are"
+        return f"{lost:,} committed {were} missing from the leaders' logs."
     if not lost:
         return "No acknowledged record was lost."
     committed = sum(row["count"] for row in story.lost if row["status"] == "lost" and row["committed"])
@@ -531,6 +546,8 @@ def _faults(story: SessionModel) -> str:
     if not found and story.timeless:
         refused = sum(bool(row["error"]) for row in story.tables["steps"])
         return f"{_capital(counted(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} refused."
+    if not found and story.imported:
+        return "The faults are those of a real cluster: its logs have their effects, not their causes."
     if not found:
         return "No fault was injected."
     texts = [

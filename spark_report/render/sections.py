@@ -314,6 +314,8 @@ def _lost(story: SessionModel) -> KeyFigure:
     committed = sum(row["count"] for row in story.lost if row["committed"])
     were = "was" if committed == 1 else "were"
     note = f"of {thousands(acked)} acknowledged" + (f"; {thousands(committed)} {were} committed" if committed else "")
+    if not story.acknowledgements_known:
+        note = "committed; acknowledgements are not in Kafka's logs"
     if story.loss_expected:
         return KeyFigure("records lost", thousands(lost), f"{note}; as expected: {story.held}", "warning", "losses")
     return KeyFigure("records lost", thousands(lost), note, "alarm" if lost else "calm", "losses" if lost else "ledger")

@@ -87,6 +87,10 @@ def session_claims(session: SessionInput) -> SessionClaims:
         counts = Counter()
         for row in claimed_anomalies([session]):
             counts[row["anomaly"]] += row["found"]
+    if session.start.imported:  # Kafka's logs have no reads, and acknowledgements only with a history of clients
+        ledger = session.result.get("ledger")
+        acked = isinstance(ledger, dict) and ledger.get("acked")
+        return SessionClaims({}, None, session.ledger is not None and bool(acked), clients=False)
     claims = result_recount.claimed(session.result)
     return SessionClaims(dict(session.start.readers), counts, session.ledger is not None, not session.timeless, claims)
 

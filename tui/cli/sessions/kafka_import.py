@@ -101,7 +101,7 @@ def _print_summary(console: Console, incident: Incident, summary: dict[str, Any]
     reach = f"offsets {metadata['start_offset']} to {metadata['end_offset'] - 1} of node {metadata['node']}"
     print_line(console, f"metadata log: {reach}; from {span}")
     unclean = summary["unclean_elections"]
-    offline = f"partitions without a leader: {counted(summary["offline"], "time")}"
+    offline = f"partitions without a leader: {counted(summary['offline'], 'time')}"
     print_line(console, f"{counted(summary['elections'], 'election')}, {len(unclean)} unclean; {offline}")
     if unclean:
         _print_elections(console, unclean)
