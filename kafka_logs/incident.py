@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from kafka_logs.client_history import ClientHistory
 from kafka_logs.log_directory import CopiedLogs, ReplicaDirectory, find_logs
@@ -176,9 +177,27 @@ def _lost(incident: Incident, evidence: PartitionEvidence) -> list[LostRange]:
     return merged([*named, *committed])
 
 
+DAY_MS: Final = 24 * 60 * 60 * 1000
+
+
+def batch_us(incident: Incident, at_ms: int) -> int:
+    """Return the virtual time of a batch's timestamp.
+
+    Producers may set any timestamp: one before the metadata log, or more than a day after it, gets its first or last
+    time.
+    """
+    history = incident.history
+    if at_ms > history.end_ms + DAY_MS:
+        return history.end_us
+    return max(0, (at_ms - history.origin_ms) * 1000)
+
+
 def end_us(incident: Incident) -> int:
-    """Return the end of the session: the last record of the metadata log or acknowledgement."""
+    """Return the end of the session: the last record of the metadata log, batch or acknowledgement."""
     last = incident.history.end_us
+    for evidence in incident.partitions.values():
+        for log in evidence.logs.values():
+            last = max(last, batch_us(incident, max(log.times_ms, default=0)))
     if incident.clients is not None:
         origin_us = incident.history.origin_ms * 1000
         last = max([last, *(each.acked_us - origin_us for each in incident.clients.acked)])

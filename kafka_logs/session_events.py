@@ -18,7 +18,7 @@ from cluster_model.protocol.events import (
     TraceEvent,
 )
 from kafka_logs.client_history import AckedRecord
-from kafka_logs.incident import Incident, PartitionEvidence, end_us
+from kafka_logs.incident import Incident, PartitionEvidence, batch_us, end_us
 from kafka_logs.losses import UNKNOWN_CLIENT, truncations
 
 
@@ -78,7 +78,6 @@ def _log_events(incident: Incident, evidence: PartitionEvidence) -> Iterator[_Pl
     reference = evidence.reference
     if reference is None:
         return
-    history = incident.history
     parts = [(reference, reference.start, reference.end)]
     seen: set[tuple[int, int, int]] = set()
     for each in evidence.divergences:
@@ -89,22 +88,13 @@ def _log_events(incident: Incident, evidence: PartitionEvidence) -> Iterator[_Pl
         for batch in log.appended(start, end):
             term = evidence.life.term(batch.epoch)
             since_us = term.since_us if term is not None else 0
-            at_us = max(since_us, (batch.at_ms - history.origin_ms) * 1000, 0)
-            at_us = min(at_us, max(history.end_us, since_us)) if batch.at_ms > _sane_ms(history.end_ms) else at_us
+            at_us = max(since_us, batch_us(incident, batch.at_ms))
             client = f"producer id {batch.producer_id}" if batch.producer_id >= 0 else UNKNOWN_CLIENT
             event = Appended(
                 at_us, evidence.name, term.leader if term is not None else log.node, batch.epoch, batch.log_offset,
                 batch.records, client, batch.sequence, -1,
             )  # fmt: skip
             yield _Placed(at_us, _APPEND, batch.log_offset, event)
-
-
-_DAY_MS = 24 * 60 * 60 * 1000
-
-
-def _sane_ms(end_ms: int) -> int:
-    """Return the latest time that a timestamp of a record is taken seriously: producers may set any."""
-    return end_ms + _DAY_MS
 
 
 def _loss_events(evidence: PartitionEvidence, last_us: int) -> Iterator[_Placed]:

@@ -44,7 +44,12 @@ def open_recording(request: Destination, asked: ProgramOptions, back: Destinatio
     error.
     """
     try:
-        reopened = ReopenedSession(read_session(find_session(request.text, asked.parent)))
+        recorded = read_session(find_session(request.text, asked.parent))
+        if recorded.start.imported:
+            from tui.imported import open_imported  # noqa: PLC0415 - few sessions are imported
+
+            return open_imported(recorded, check(asked.glyphs, asked.theme, asked.speed))
+        reopened = ReopenedSession(recorded)
         chosen = check(asked.glyphs, asked.theme, asked.speed)
     except PlaybookError as error:
         print_problems(error)

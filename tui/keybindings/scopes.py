@@ -314,6 +314,24 @@ SCOPES: Final[tuple[KeyScope, ...]] = (
             PageKey("quit", "q,ctrl+q", "quit", "quit"),
         ),
     ),
+    _scope(
+        "imported", "In an imported session", "program",
+        (
+            PageKey("left", "left,h", "event(-1)", "previous event"),
+            PageKey("right", "right,l", "event(1)", "next event"),
+            PageKey("back", "shift+left,pageup", "event(-10)", "ten events back"),
+            PageKey("on", "shift+right,pagedown", "event(10)", "ten events forward"),
+            PageKey("first", "home,g", "first", "first event"),
+            PageKey("last", "end,G", "last", "last event"),
+            PageKey("up", "up,k", "partition(-1)", "partition above"),
+            PageKey("down", "down,j", "partition(1)", "partition below"),
+            PageKey("own", "o", "own", "events of this partition only, or all"),
+            PageKey("fork", "F", "fork", "go to the first offset where the logs differ"),
+            PageKey("finding", "x", "finding", "page of the next finding, and the time of its last event"),
+            PageKey("out", "escape", "leave", "close the page of the finding, or the session"),
+            PageKey("quit", "q,ctrl+q", "quit", "quit"),
+        ),
+    ),
 )  # fmt: skip
 """All scopes but the sheets."""
 

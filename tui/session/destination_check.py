@@ -47,7 +47,9 @@ def session_destination(path: Path) -> Destination:
         DestinationError: it cannot be read or replayed.
     """
     try:
-        ReopenedSession(read_session(path))
+        recorded = read_session(path)
+        if not recorded.start.imported:
+            ReopenedSession(recorded)
     except PlaybookError as error:
         raise DestinationError(_first(error)) from error
     except (SessionError, ModelError, OSError) as error:

@@ -92,7 +92,7 @@ def _is_unexplained(path: Path) -> bool:
         manifest = session_files.read_manifest(path)
         ledger = session_files.read_object(path / session_files.RESULT).get("ledger")
         lost = isinstance(ledger, dict) and bool(ledger.get("acked_lost"))
-        if manifest is None or manifest.status != "complete" or not lost:
+        if manifest is None or manifest.source or manifest.status != "complete" or not lost:
             return False
     except session_files.LayoutError:
         return False
