@@ -9,7 +9,7 @@ from typing import Final
 from kafka_logs.client_history import ClientHistory
 from kafka_logs.log_directory import CopiedLogs, ReplicaDirectory, find_logs
 from kafka_logs.losses import (
-    Explanation,
+    ExplainedLoss,
     LostRange,
     explain,
     lost_from_divergence,
@@ -41,7 +41,7 @@ class PartitionEvidence:
     reference: ReplicaLogContents | None = None
     """The log that others are compared with: the leader's, if it was copied."""
     divergences: list[Divergence] = field(default_factory=list)
-    losses: list[Explanation] = field(default_factory=list)
+    losses: list[ExplainedLoss] = field(default_factory=list)
     uncertain: list[Divergence] = field(default_factory=list)
     """Diverged ranges of which nothing shows that they were acknowledged."""
 
@@ -84,7 +84,7 @@ class Incident:
         return found
 
     @property
-    def losses(self) -> list[Explanation]:
+    def losses(self) -> list[ExplainedLoss]:
         """Acknowledged or committed records that the leaders' logs lack."""
         return [each for evidence in self.partitions.values() for each in evidence.losses]
 

@@ -51,7 +51,7 @@ class LostRange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class ExplainedLoss:
     """A lost range with the election that decided it."""
 
     lost: LostRange
@@ -247,7 +247,7 @@ def _epoch_at(life: PartitionLife | None, at_us: int) -> int:
 # Explanations.
 
 
-def explain(lost: LostRange, life: PartitionLife, reference: ReplicaLogContents | None) -> Explanation:
+def explain(lost: LostRange, life: PartitionLife, reference: ReplicaLogContents | None) -> ExplainedLoss:
     """Return the election after which the leader lacked the records, and a sentence about them."""
     writer = life.term(lost.epoch)
     current = reference.epoch_at(lost.start) if reference is not None else -1
@@ -258,7 +258,7 @@ def explain(lost: LostRange, life: PartitionLife, reference: ReplicaLogContents 
     cause = UNCLEAN if unclean else TAIL if decided is not None and lost.acks == 1 else UNEXPLAINED
     if decided is not None and decided.last_known:
         cause = LAST_KNOWN
-    return Explanation(lost, writer, decided, cause, _sentence(lost, life, writer, decided))
+    return ExplainedLoss(lost, writer, decided, cause, _sentence(lost, life, writer, decided))
 
 
 def _sentence(lost: LostRange, life: PartitionLife, writer: LeaderTerm | None, decided: LeaderTerm | None) -> str:

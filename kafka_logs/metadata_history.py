@@ -4,6 +4,7 @@ The order of events within the metadata log is exact. Their times are the wall c
 goes back, as after a change of controller, an event keeps the time of the one before it. Time 0 is the first record.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -33,6 +34,9 @@ NO_CHANGE: Final = -2
 _BROKER: Final = 4
 _TOPIC: Final = 2
 """Resource types of a ``ConfigRecord``."""
+HIDDEN: Final = "[hidden]"
+"""Value of settings that may be secret: the metadata log has them in plain text."""
+_SECRET: Final = re.compile(r"password|secret|jaas|credential|token|\.key$|private")
 _FENCED: Final = 1
 _UNFENCED: Final = -1
 
@@ -344,7 +348,7 @@ class _Replay:
         if record["value"] is None:
             settings.pop(record["name"], None)
         else:
-            settings[record["name"]] = record["value"]
+            settings[record["name"]] = HIDDEN if _SECRET.search(record["name"]) else record["value"]
         detail = ", ".join(f"{key}={value}" for key, value in sorted(settings.items()))
         changed: TraceEvent
         if kind == _TOPIC:

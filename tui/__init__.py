@@ -8,6 +8,7 @@ launcher: from a playbook or a recording to the app, and from there to a sealed 
 welcome: the welcome page, which does not import the model.
 tour: the guided tour through the bundled playbook ``tour``.
 palette: entries of the command palette.
+imported: the viewer of a session that was imported from the logs of a real cluster.
 gateway_session: the app over a session with real clients (``floodmark serve --tui``).
 
 The packages, lowest first:

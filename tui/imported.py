@@ -20,8 +20,8 @@ from tui.startup import painted
 from tui.terminal import glyphs
 from tui.terminal.terminal import ParsedOnce
 from tui.terminal.theme import Look, textual_name, textual_themes
-from tui.viewmodel import imported_session
-from tui.viewmodel.imported_session import EventList, ImportedSession
+from tui.viewmodel.timeline import imported_session
+from tui.viewmodel.timeline.imported_session import EventList, ImportedSession
 from tui.viewmodel.row import Row, fitted
 from tui.widgets.line_widget import LineGrid, Rows, row
 from tui.widgets.log import Lanes

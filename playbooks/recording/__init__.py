@@ -13,4 +13,5 @@ __all__ = [
     "event_codec",
     "reader",
     "recorder",
+    "seal",
 ]

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from kafka_logs.client_history import AckedRecord, ClientHistory
+
 DATA: Final = Path(__file__).parent / "data"
 RELEASES: Final = ("3.9.2", "4.1.2", "4.4.0")
 """Releases of which there are logs."""
@@ -55,3 +57,30 @@ def dumped_metadata(path: Path) -> list[dict[str, Any]]:
     """Metadata records of a dump with ``--cluster-metadata-decoder``: type, version and data."""
     payloads = [each["rest"].removeprefix(" payload: ") for each in dumped(path)[1] if "payload: {" in each["rest"]]
     return [json.loads(each) for each in payloads]
+
+
+def acknowledged(release: str) -> ClientHistory:
+    """Return the acknowledgements of the producer of these logs; it is called ``recorder``."""
+    history = ClientHistory()
+    for number, line in enumerate((DATA / f"{release}-acked.jsonl").read_text(encoding="utf-8").splitlines()):
+        found = json.loads(line)
+        partition, at_us = f"{found['topic']}-{found['partition']}", found["at_ms"] * 1000
+        history.acked.append(
+            AckedRecord("recorder", number, partition, found["offset"], at_us, at_us + 5000, found["key"])
+        )
+    return history
+
+
+def clients_file(release: str, directory: Path) -> Path:
+    """Write the acknowledgements of the producer of these logs as JSON lines, and return the file."""
+    directory.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for each in acknowledged(release).acked:
+        names = {"client": each.client, "number": each.number}
+        lines += [
+            {"event": "sent", "wall_us": each.sent_us, **names, "key": each.key},
+            {"event": "acked", "wall_us": each.acked_us, **names, "partition": each.partition, "offset": each.offset},
+        ]
+    path = directory / f"clients-{release}.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path

@@ -324,7 +324,8 @@ def _replica_deleted(event: Any) -> EventText:
 
 
 def _configured(event: Any) -> EventText:
-    owner = f"topic {event.target}" if event.kind == "topic_config_changed" else f"b{event.broker}"
+    broker = f"b{event.broker}" if event.kind == "broker_config_changed" and event.broker >= 0 else "all brokers"
+    owner = f"topic {event.target}" if event.kind == "topic_config_changed" else broker
     return glyphs.MORE_RIGHT, "quiet", (owner, event.detail), lambda _e: f"{owner} config: {event.detail or 'defaults'}"
 
 
