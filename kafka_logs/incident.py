@@ -1,8 +1,9 @@
 """An incident on a real cluster, read from copied logs: history, logs of every partition, divergence and losses."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -21,11 +22,14 @@ from kafka_logs.metadata_history import LeaderTerm, MetadataHistory, PartitionLi
 from kafka_logs.metadata_log import CopiedMetadataLog, read_metadata_log
 from kafka_logs.replica_logs import (
     Divergence,
+    EpochSpan,
     Progress,
     ReplicaLogContents,
+    diverged_from,
     divergences,
     read_replica,
     reference_of,
+    truncated_ranges,
 )
 from kafka_logs.segments import Damage, KafkaLogsError
 
@@ -38,6 +42,10 @@ class PartitionEvidence:
     life: PartitionLife
     logs: dict[int, ReplicaLogContents] = field(default_factory=dict)
     """Broker → its log; brokers whose logs were not copied are missing."""
+    earlier: list[ReplicaLogContents] = field(default_factory=list)
+    """Earlier copies of logs."""
+    truncated: list[tuple[ReplicaLogContents, EpochSpan]] = field(default_factory=list)
+    """Ranges that an earlier copy holds, and the next copy of the same log no longer."""
     reference: ReplicaLogContents | None = None
     """The log that others are compared with: the leader's, if it was copied."""
     divergences: list[Divergence] = field(default_factory=list)
@@ -154,6 +162,7 @@ def _read_partition(
             incident.logs.set_aside.append(f"{directory.path.name} of node {node}: of another topic of that name")
     if not evidence.logs:
         return
+    _read_earlier(incident, evidence)
     leader = life.state.leader
     evidence.reference = reference_of(evidence.logs, leader)
     compacted = "compact" in history.topic_config(topic_of(evidence.name)).get("cleanup.policy", "")
@@ -172,9 +181,36 @@ def _lost(incident: Incident, evidence: PartitionEvidence) -> list[LostRange]:
         lost
         for each in evidence.divergences
         for lost in lost_from_divergence(each, evidence.logs[each.broker], incident.history)
-        if not any(known.start < lost.end and lost.start < known.end for known in named)
+        if not _overlaps(lost, named)
     ]
+    committed += [lost for lost in _lost_in_earlier(incident, evidence) if not _overlaps(lost, [*named, *committed])]
     return merged([*named, *committed])
+
+
+def _lost_in_earlier(incident: Incident, evidence: PartitionEvidence) -> Iterator[LostRange]:
+    """Yield committed records that only earlier copies hold."""
+    for log in evidence.earlier:
+        if evidence.reference is None:
+            return
+        for each in diverged_from(evidence.name, log, evidence.reference):
+            yield from lost_from_divergence(each, log, incident.history, earlier=True)
+
+
+def _overlaps(lost: LostRange, others: Iterable[LostRange]) -> bool:
+    return any(each.start < lost.end and lost.start < each.end for each in others)
+
+
+def _read_earlier(incident: Incident, evidence: PartitionEvidence) -> None:
+    """Read the earlier copies of the logs, and what each next copy lacks."""
+    for node, log in evidence.logs.items():
+        copies = [
+            read_replica(each)
+            for each in incident.logs.nodes[node].earlier.get(evidence.name, ())
+            if each.topic_id in ("", evidence.life.topic_id)
+        ]
+        evidence.earlier += copies
+        for before, after in pairwise([*copies, log]):
+            evidence.truncated += [(before, span) for span in truncated_ranges(before, after)]
 
 
 DAY_MS: Final = 24 * 60 * 60 * 1000

@@ -53,9 +53,13 @@ class KafkaNode:
     version: str = ""
     """Version of ``meta.properties``: 1 in KRaft mode, 0 in ZooKeeper mode; empty without the file."""
     replicas: dict[str, ReplicaDirectory] = field(default_factory=dict)
-    """Partition → its directory."""
-    metadata: Path | None = None
-    """Directory of the metadata log; None if the node's was not copied."""
+    """Partition → its directory; of several copies the last one."""
+    earlier: dict[str, list[ReplicaDirectory]] = field(default_factory=dict)
+    """Partition → earlier copies of its directory, oldest first."""
+    metadata: list[Path] = field(default_factory=list)
+    """Copies of the metadata log."""
+    disks: dict[str, str] = field(default_factory=dict)
+    """Partition → directory id of the log directory that holds it."""
     clean_shutdown: bool = False
     """Whether a log directory has the file that a broker writes when it has stopped cleanly."""
 
@@ -146,17 +150,30 @@ def _read_log_directory(logs: CopiedLogs, directory: Path) -> None:
     starts = _offsets(directory / "log-start-offset-checkpoint")
     for path in sorted(each for each in directory.iterdir() if each.is_dir()):
         if path.name == METADATA_PARTITION:
-            node.metadata = path
+            node.metadata.append(path)
         elif _SET_ASIDE.fullmatch(path.name):
             logs.set_aside.append(f"{directory.name}/{path.name}")
         elif _PARTITION.fullmatch(path.name) and path.name != METADATA_PARTITION:
-            if path.name in node.replicas:
-                message = f"found twice for node {node.id}: {node.replicas[path.name].path} and {path}"
-                raise KafkaLogsError(f"{path.name}: {message}; copy each node once", code="replica_twice")
-            node.replicas[path.name] = ReplicaDirectory(
+            replica = ReplicaDirectory(
                 node.id, path.name, path, _topic_id(path), _epochs(path / "leader-epoch-checkpoint"),
                 high_watermarks.get(path.name, -1), starts.get(path.name, -1),
             )  # fmt: skip
+            _add(node, replica, properties.get("directory.id", ""))
+
+
+def _add(node: KafkaNode, replica: ReplicaDirectory, disk: str) -> None:
+    """Add a replica; a second one of the same log directory is a later copy of it."""
+    name = replica.partition
+    before = node.replicas.get(name)
+    if before is not None:
+        if not disk or node.disks[name] != disk:
+            raise KafkaLogsError(
+                f"{name}: found twice for node {node.id}: {before.path} and {replica.path}; copies of one log "
+                "directory have the same directory.id in meta.properties",
+                code="replica_twice",
+            )
+        node.earlier.setdefault(name, []).append(before)
+    node.replicas[name], node.disks[name] = replica, disk
 
 
 def _check_one_cluster(logs: CopiedLogs) -> None:

@@ -14,7 +14,7 @@ from cluster_model.protocol.events import RecordsLost, RecordsMissing, TraceEven
 from cluster_model.util.quantities import counted, offsets
 from kafka_logs.client_history import AckedRecord, ClientHistory
 from kafka_logs.metadata_history import LeaderTerm, MetadataHistory, PartitionLife
-from kafka_logs.replica_logs import Divergence, ReplicaLogContents, records_at, reference_of
+from kafka_logs.replica_logs import Divergence, EpochSpan, ReplicaLogContents, records_at, reference_of
 
 UNKNOWN_CLIENT: Final = "unknown producer"
 UNCLEAN: Final = "unclean-election"
@@ -42,7 +42,9 @@ class LostRange(NamedTuple):
     holders: tuple[int, ...]
     """Brokers whose logs still hold them."""
     acked_us: int
-    """Virtual time of the last acknowledgement, or of the end of the epoch without a history."""
+    """Virtual time of the last acknowledgement; without a history that of the newest batch."""
+    earlier: tuple[int, ...] = ()
+    """Brokers of which an earlier copy of the log holds them."""
 
     @property
     def kind(self) -> str:
@@ -109,8 +111,10 @@ class ExplainedLoss:
             )  # fmt: skip
 
 
-def lost_from_divergence(divergence: Divergence, log: ReplicaLogContents, history: MetadataHistory) -> list[LostRange]:
-    """Return the committed records of a diverged range, which only this broker's log holds."""
+def lost_from_divergence(
+    divergence: Divergence, log: ReplicaLogContents, history: MetadataHistory, *, earlier: bool = False
+) -> list[LostRange]:
+    """Return the committed records of a diverged range, which only one log, or an earlier copy of it, holds."""
     start, end = divergence.start, divergence.committed_end
     records = log.records_between(start, end)
     if not records:
@@ -118,10 +122,9 @@ def lost_from_divergence(divergence: Divergence, log: ReplicaLogContents, histor
     producers = [each for each in log.producers_between(start, end) if each >= 0]
     client = f"producer id {producers[0]}" if len(producers) == 1 else UNKNOWN_CLIENT
     at_us = _written_us(log, divergence, history)
-    holders = (divergence.broker,)
-    return [
-        LostRange(divergence.partition, client, -1, start, end, records, divergence.epoch, -1, True, holders, at_us)
-    ]
+    broker = (divergence.broker,)
+    found = LostRange(divergence.partition, client, -1, start, end, records, divergence.epoch, -1, True, broker, at_us)
+    return [found._replace(holders=(), earlier=broker) if earlier else found]
 
 
 def _written_us(log: ReplicaLogContents, divergence: Divergence, history: MetadataHistory) -> int:
@@ -136,7 +139,8 @@ def merged(ranges: Iterable[LostRange]) -> list[LostRange]:
         key = (each.partition, each.client, each.number, each.start, each.end, each.epoch)
         known = found.get(key)
         holders = tuple(sorted({*known.holders, *each.holders})) if known else each.holders
-        found[key] = each._replace(holders=holders)
+        earlier = tuple(sorted({*known.earlier, *each.earlier})) if known else each.earlier
+        found[key] = each._replace(holders=holders, earlier=earlier)
     return sorted(found.values(), key=lambda each: (each.partition, each.start, each.epoch, each.client))
 
 
@@ -275,6 +279,9 @@ def _sentence(lost: LostRange, life: PartitionLife, writer: LeaderTerm | None, d
     if lost.holders:
         names = " and ".join(f"broker {each}" for each in lost.holders)
         return f"{text}; only the log of {names} still holds them, until that broker follows the new leader"
+    if lost.earlier:
+        names = " and ".join(f"broker {each}" for each in lost.earlier)
+        return f"{text}; no log holds them any more, only an earlier copy of the log of {names}"
     return f"{text}; no copied log holds them"
 
 
@@ -283,22 +290,47 @@ def _offsets(lost: LostRange) -> str:
 
 
 def truncations(
-    ranges: Iterable[LostRange], logs: Mapping[int, ReplicaLogContents], life: PartitionLife
+    ranges: Iterable[LostRange],
+    logs: Mapping[int, ReplicaLogContents],
+    seen: Iterable[tuple[ReplicaLogContents, EpochSpan]],
+    life: PartitionLife,
+    history: MetadataHistory,
 ) -> list[TraceEvent]:
-    """Return truncations that follow from acknowledgements: the leader that wrote a range no longer has it."""
-    found: list[TraceEvent] = []
+    """Return truncations: those between two copies of one log, and those that follow from acknowledgements.
+
+    A leader that wrote acknowledged records and no longer has them truncated its log. It did so when it followed the
+    next leader, which is at the earliest when it was registered again.
+    """
+    cuts: dict[tuple[int, int, int, int], str] = {}
+    for log, span in seen:
+        cuts[log.node, span.epoch, span.start, span.end] = "earlier copy of the log"
     for lost in ranges:
         writer = life.term(lost.epoch)
-        log = logs.get(writer.leader) if writer is not None else None
-        if lost.holders or writer is None or log is None:
+        if writer is None or lost.holders or lost.earlier or writer.leader not in logs:
             continue
-        later = next((each for each in life.terms if each.epoch > lost.epoch and each.leader >= 0), None)
-        at_us = max(lost.acked_us, later.since_us if later else 0)
-        epoch = later.epoch if later else lost.epoch
-        high_watermark = log.directory.high_watermark
-        rule = "inferred from acknowledgements"
-        found.append(Truncated(at_us, lost.partition, writer.leader, epoch, lost.start, lost.end, high_watermark, rule))
-    return found
+        covered = any(
+            broker == writer.leader and epoch == lost.epoch and start <= lost.start and lost.end <= end
+            for broker, epoch, start, end in cuts
+        )
+        if not covered:
+            cuts[writer.leader, lost.epoch, lost.start, lost.end] = "inferred from acknowledgements"
+    return [
+        _truncated(logs[broker], EpochSpan(epoch, start, end), rule, life, history)
+        for (broker, epoch, start, end), rule in cuts.items()
+        if broker in logs
+    ]
+
+
+def _truncated(
+    log: ReplicaLogContents, span: EpochSpan, rule: str, life: PartitionLife, history: MetadataHistory
+) -> TraceEvent:
+    later = next((each for each in life.terms if each.epoch > span.epoch and each.leader >= 0), None)
+    since_us = later.since_us if later is not None else 0
+    at_us = next((each for each in history.unfenced.get(log.node, ()) if each >= since_us), since_us)
+    followed = [each for each in life.terms if each.since_us <= at_us]
+    epoch = followed[-1].epoch if followed else span.epoch
+    name, high_watermark = life.state.name, log.directory.high_watermark
+    return Truncated(at_us, name, log.node, epoch, span.start, span.end, high_watermark, rule)
 
 
 def without(divergences: Iterable[Divergence], ranges: Iterable[LostRange]) -> list[Divergence]:

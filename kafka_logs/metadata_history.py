@@ -5,6 +5,7 @@ goes back, as after a change of controller, an event keeps the time of the one b
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -111,7 +112,8 @@ class PartitionLife:
 
     def term(self, epoch: int) -> LeaderTerm | None:
         """Return a leader epoch, None if the metadata log does not have it."""
-        return next((each for each in self.terms if each.epoch == epoch), None)
+        place = bisect_left(self.terms, epoch, key=lambda each: each.epoch)
+        return self.terms[place] if place < len(self.terms) and self.terms[place].epoch == epoch else None
 
     def smallest_isr(self, epoch: int) -> tuple[int, ...]:
         """Return the smallest ISR during a leader epoch."""
@@ -142,6 +144,8 @@ class MetadataHistory:
     earlier: list[tuple[str, PartitionLife]] = field(default_factory=list)
     """Partitions of deleted topics, whose name a later topic may have taken."""
     brokers: dict[int, KnownBroker] = field(default_factory=dict)
+    unfenced: dict[int, list[int]] = field(default_factory=dict)
+    """Broker → times at which it was registered and unfenced."""
     controllers: list[int] = field(default_factory=list)
     """Controllers that were elected, in order."""
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
@@ -186,6 +190,8 @@ class _Replay:
         self.history = MetadataHistory()
         self._topics: dict[str, str] = {}
         """Topic id → name."""
+        self._partitions: dict[str, list[str]] = {}
+        """Topic → its partitions."""
         self._now_us = 0
         self._started = False
         self._quiet = False
@@ -275,6 +281,7 @@ class _Replay:
             self._emit(BrokerFenced(self._now_us, number, reason))
         else:
             broker.stopping = False
+            self.history.unfenced.setdefault(number, []).append(self._now_us)
             self._emit(BrokerRegistered(self._now_us, number))
 
     # -- topics and partitions --------------------------------------------------------------------------------------
@@ -292,6 +299,8 @@ class _Replay:
         life = PartitionLife(record["topicId"], state, from_snapshot=self._quiet)
         life.terms.append(LeaderTerm(state.leader_epoch, state.leader, self._now_us, state.isr, True, "created"))
         life.isrs.append((self._now_us, state.isr, state.leader_epoch))
+        if name not in self.history.partitions:
+            self._partitions.setdefault(topic, []).append(name)
         self.history.partitions[name] = life
         self.history.first_states.setdefault(name, state)
         if self._quiet:
@@ -303,7 +312,7 @@ class _Replay:
 
     def _remove_topic(self, record: MetadataRecord) -> None:
         topic = self._topics.pop(record["topicId"], "")
-        for name in [name for name, life in self.history.partitions.items() if life.topic_id == record["topicId"]]:
+        for name in self._partitions.pop(topic, ()):
             life = self.history.partitions.pop(name)
             life.deleted = True
             self.history.earlier.append((name, life))
@@ -335,8 +344,10 @@ class _Replay:
 
     def _clear_elr(self, record: MetadataRecord) -> None:
         """Clear the eligible leader replicas of a topic, or of all (``ClearElrRecord``)."""
-        for name, life in self.history.partitions.items():
-            if record["topicName"] in ("", name.rpartition("-")[0]) and (life.state.elr or life.state.last_known):
+        topic = record["topicName"]
+        for name in self._partitions.get(topic, ()) if topic else self.history.partitions:
+            life = self.history.partitions[name]
+            if life.state.elr or life.state.last_known:
                 before = life.state
                 life.state = replace(before, elr=(), last_known=())
                 for event in _events_of(before, life.state, self._now_us, "controller", clean=True):

@@ -7,7 +7,7 @@ offset say. Its last records may not have been committed by the quorum: no file 
 import struct
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,7 +58,7 @@ def read_metadata_log(logs: CopiedLogs) -> CopiedMetadataLog:
     Raises:
         KafkaLogsError: There is no copy, or none that begins at offset 0 or has a snapshot to begin with.
     """
-    found = [(node.id, node.metadata) for node in logs.nodes.values() if node.metadata is not None]
+    found = [(node.id, path) for node in logs.nodes.values() for path in node.metadata]
     if not found:
         raise _no_metadata(logs)
     _reach, node, directory = max((_reach_of(path), node, path) for node, path in found)
@@ -107,7 +107,29 @@ def _read(node: int, directory: Path) -> CopiedMetadataLog:
         if segment.damage is not None:
             log.damage.append(segment.damage)
             break
+    log.batches = _without_aborted(log.batches)
     return log
+
+
+def _without_aborted(batches: list[MetadataRecordBatch]) -> list[MetadataRecordBatch]:
+    """Return the batches without the records of aborted metadata transactions (KIP-868)."""
+    found: list[MetadataRecordBatch] = []
+    begun = -1
+    for batch in batches:
+        types = [each.type for each in batch.records if isinstance(each, MetadataRecord)]
+        if "BeginTransactionRecord" in types:
+            begun = len(found)
+        if "AbortTransactionRecord" in types and begun >= 0:
+            found[begun:] = [replace(each, records=_controllers(each)) for each in found[begun:]]
+            batch, begun = replace(batch, records=_controllers(batch)), -1  # noqa: PLW2901 - the rest of it is aborted
+        elif "EndTransactionRecord" in types:
+            begun = -1
+        found.append(batch)
+    return found
+
+
+def _controllers(batch: MetadataRecordBatch) -> tuple[ControllerElected, ...]:
+    return tuple(each for each in batch.records if isinstance(each, ControllerElected))
 
 
 def _snapshot(log: CopiedMetadataLog, path: Path) -> Iterator[MetadataRecord]:

@@ -168,6 +168,17 @@ def records_at(directory: ReplicaDirectory, ranges: Iterable[Range]) -> Iterator
             yield from (each for each in found if any(start <= each.offset < end for start, end in wanted))
 
 
+def truncated_ranges(before: ReplicaLogContents, after: ReplicaLogContents) -> list[EpochSpan]:
+    """Return what a later copy of the same log lacks: it was truncated in between; deleted segments do not count."""
+    found = []
+    for span in before.spans:
+        same = [(each.start, each.end) for each in after.spans if each.epoch == span.epoch]
+        start = max(span.start, after.start)
+        gone = subtract([(start, span.end)] if start < span.end else [], same)
+        found += [EpochSpan(span.epoch, low, high) for low, high in gone if before.records_between(low, high)]
+    return found
+
+
 # Divergence.
 
 
@@ -211,13 +222,14 @@ def divergences(
     found: list[Divergence] = []
     for node in sorted(logs):
         if node != reference.node:
-            found += _by_epoch(partition, logs[node], reference)
+            found += diverged_from(partition, logs[node], reference)
             if not compacted:
                 found += _by_checksum(partition, logs[node], reference)
     return found
 
 
-def _by_epoch(partition: str, log: ReplicaLogContents, reference: ReplicaLogContents) -> Iterator[Divergence]:
+def diverged_from(partition: str, log: ReplicaLogContents, reference: ReplicaLogContents) -> Iterator[Divergence]:
+    """Yield the offsets at which a log has another leader epoch than the leader's log, or ends later in an old one."""
     for span in log.spans:
         if span.epoch >= reference.last_epoch:
             continue

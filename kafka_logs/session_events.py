@@ -37,9 +37,10 @@ _AT_START, _METADATA, _APPEND, _CLIENT, _AFTER = range(5)
 def events_of(incident: Incident) -> list[TraceEvent]:
     """Return all events of an incident in order, with their branches of the log."""
     placed = [*_at_start(incident), *_metadata_events(incident)]
+    last_us = end_us(incident)
     for evidence in incident.partitions.values():
         placed += _log_events(incident, evidence)
-        placed += _loss_events(evidence, end_us(incident))
+        placed += _loss_events(incident, evidence, last_us)
     events = [each.event for each in sorted(placed, key=lambda each: each[:3])]
     return _with_clients(incident, events)
 
@@ -84,6 +85,12 @@ def _log_events(incident: Incident, evidence: PartitionEvidence) -> Iterator[_Pl
         if not each.same_epoch and (each.epoch, each.start, each.end) not in seen:
             seen.add((each.epoch, each.start, each.end))
             parts.append((evidence.logs[each.broker], each.start, each.end))
+    for log, span in evidence.truncated:
+        if span not in seen and all(
+            log.epoch_at(span.start) != each.epoch_at(span.start) for each in evidence.logs.values()
+        ):
+            seen.add(span)
+            parts.append((log, span.start, span.end))
     for log, start, end in parts:
         for batch in log.appended(start, end):
             term = evidence.life.term(batch.epoch)
@@ -97,9 +104,9 @@ def _log_events(incident: Incident, evidence: PartitionEvidence) -> Iterator[_Pl
             yield _Placed(at_us, _APPEND, batch.log_offset, event)
 
 
-def _loss_events(evidence: PartitionEvidence, last_us: int) -> Iterator[_Placed]:
+def _loss_events(incident: Incident, evidence: PartitionEvidence, last_us: int) -> Iterator[_Placed]:
     ranges = [each.lost for each in evidence.losses]
-    for event in truncations(ranges, evidence.logs, evidence.life):
+    for event in truncations(ranges, evidence.logs, evidence.truncated, evidence.life, incident.history):
         yield _Placed(event.values()[0], _AFTER, 0, event)
     for number, each in enumerate(evidence.losses, 1):
         for event in each.events(last_us):

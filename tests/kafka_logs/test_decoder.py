@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 
 from kafka_logs.log_directory import find_logs, snapshots_in
 from kafka_logs.metadata_log import ControllerElected, read_metadata_log
@@ -217,6 +218,29 @@ def test_the_quorum_leader_is_read_from_control_records(release: str) -> None:
     assert [each.controller for each in elected] == [100]
 
 
+def test_records_of_an_aborted_metadata_transaction_are_left_out(tmp_path: Path) -> None:
+    """A batch of the log is made an abort: the records since the transaction of the bootstrap began are gone."""
+    logs = copy("4.1.2", tmp_path / "logs")
+    whole = read_metadata_log(find_logs(logs))
+    path = logs / "node-100/__cluster_metadata-0/00000000000000000000.log"
+    data = bytearray(path.read_bytes())
+    for batch, raw in read(path):
+        at = raw.find(b"\x01\x18\x00\x00")  # frame 1, EndTransactionRecord, version 0, no tagged field
+        if at >= 0 and not batch.control:
+            data[batch.position + at + 1] = 25
+            body = data[batch.position + 21 : batch.position + batch.size]
+            data[batch.position + 17 : batch.position + 21] = crc32c(bytes(body)).to_bytes(4, "big")
+            break
+    path.write_bytes(data)
+    kinds = [[each.type for batch in log.batches for each in batch.records if isinstance(each, MetadataRecord)]
+             for log in (whole, read_metadata_log(find_logs(logs)))]  # fmt: skip
+    first = kinds[0].index("BeginTransactionRecord")
+    last = kinds[0].index("EndTransactionRecord")
+    assert "FeatureLevelRecord" in kinds[0][first:last]
+    assert len(kinds[1]) < len(kinds[0]) - (last - first)
+    assert kinds[1] == kinds[0][:first] + kinds[0][len(kinds[0]) - len(kinds[1]) + first :]
+
+
 # Directories.
 
 
@@ -233,12 +257,17 @@ def test_one_log_directory_is_accepted() -> None:
     assert (list(logs.nodes), sorted(logs.replicas())) == ([2], ["orders-0", "payments-0"])
 
 
+def copy_of_another_disk(path: Path) -> None:
+    shutil.copytree(path / "node-1", path / "again")
+    (path / "again/meta.properties").write_text("cluster.id=floodmarkRecordedLogs0\nnode.id=1\n")
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
         (shutil.rmtree, "no_such_directory"),
         (lambda path: [each.rename(path.parent / each.name) for each in path.iterdir()], "no_log_directory"),
-        (lambda path: shutil.copytree(path / "node-1", path / "again"), "replica_twice"),
+        (copy_of_another_disk, "replica_twice"),
         (lambda path: (path / "node-1/meta.properties").write_text("cluster.id=other\nnode.id=1"), "several_clusters"),
         (lambda path: (path / "node-1/meta.properties").write_text("version=1"), "no_node_id"),
         (lambda path: (path / "node-1/replication-offset-checkpoint").write_text("1\n0\n"), "invalid_checkpoint"),

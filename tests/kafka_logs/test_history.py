@@ -74,6 +74,29 @@ def test_without_acknowledgements_a_truncated_log_shows_no_loss() -> None:
     assert (incident.losses, [each.divergences for each in incident.partitions.values()]) == ([], [[], [], []])
 
 
+def with_earlier_copy(target: Path) -> Path:
+    """Logs after the deposed leader had rejoined, with the copy of its log from before."""
+    shutil.copytree(REJOINED, target / "nodes")
+    (target / "nodes/node-1").rename(target / "nodes/log-of-1")
+    (target / "nodes/node-1").mkdir()
+    (target / "nodes/log-of-1").rename(target / "nodes/node-1/log")
+    shutil.copytree(lost("4.1.2") / "node-1", target / "nodes/node-1/before-1")
+    return target
+
+
+def test_an_earlier_copy_of_a_log_shows_its_truncation_and_the_loss(tmp_path: Path) -> None:
+    incident = read_incident(with_earlier_copy(tmp_path))
+    (cut,) = of_kind(incident, "truncated")
+    assert (cut.broker, cut.log_offset, cut.end_offset, cut.rule) == (1, 12, 20, "earlier copy of the log")
+    registered = [each.at_us for each in events_of(incident) if each.kind == "broker_registered" and each.broker == 1]  # type: ignore[attr-defined]
+    assert cut.at_us == registered[-1]
+    (found,) = incident.losses
+    assert (found.lost.kind, found.lost.start, found.lost.end) == ("lost", 12, 20)
+    assert (found.lost.holders, found.lost.earlier) == ((), (1,))
+    written = [(each.leader_epoch, each.log_offset, each.count) for each in of_kind(incident, "appended")]
+    assert written == [(0, 0, 12), (0, 12, 8), (2, 12, 4), (2, 16, 1)]
+
+
 def test_records_above_the_high_watermark_are_diverged_and_no_loss(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(lost("4.1.2"), logs)
