@@ -20,9 +20,9 @@ from tui.startup import painted
 from tui.terminal import glyphs
 from tui.terminal.terminal import ParsedOnce
 from tui.terminal.theme import Look, textual_name, textual_themes
+from tui.viewmodel.row import Row, fitted
 from tui.viewmodel.timeline import imported_session
 from tui.viewmodel.timeline.imported_session import EventList, ImportedSession
-from tui.viewmodel.row import Row, fitted
 from tui.widgets.line_widget import LineGrid, Rows, row
 from tui.widgets.log import Lanes
 from tui.widgets.matrix import Matrix
@@ -73,6 +73,8 @@ class ImportedApp(App[None]):
         self.events = EventList.of(session)
         self.at = max(0, len(session.events) - 1)
         """Number of the event after which the cluster is shown."""
+        self._view: tuple[int, ClusterView] | None = None
+        """The last view, and the event that it is after."""
         self.finding = 0
         """Number of the finding whose page is open, from 1; 0: none."""
         self.matrix = Matrix(look)
@@ -110,7 +112,9 @@ class ImportedApp(App[None]):
     @property
     def view(self) -> ClusterView:
         """The cluster right after the marked event."""
-        return self.session.view(self.at)
+        if self._view is None or self._view[0] != self.at:
+            self._view = (self.at, self.session.view(self.at))
+        return self._view[1]
 
     def share_out(self) -> None:
         """Place the panes: partitions and log share the upper part, events or a finding have the rest."""

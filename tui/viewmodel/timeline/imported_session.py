@@ -4,6 +4,7 @@ Leaders, epochs, ISRs and fenced brokers are those at the time; log ends and the
 copied, since Kafka's logs do not say when a replica held which offset.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +22,7 @@ from cluster_model.observation import (
     ReplicaLogView,
     ReplicaView,
 )
-from cluster_model.protocol.events import FIELDS, KINDS, Event
+from cluster_model.protocol.events import DATA_KINDS, FIELDS, KINDS, Event
 from cluster_model.util.quantities import clock, counted, offsets
 from cluster_model.util.ranges import subtract
 from playbooks.recording.event_codec import decode
@@ -82,12 +83,17 @@ class ImportedSession:
         found = {name: tuple(brokers) for topic in self.start.topics for name, brokers in topic.assignment.items()}
         return dict(sorted(found.items(), key=lambda each: each[0].startswith("__")))
 
+    @cached_property
+    def _changes(self) -> list[tuple[int, Event]]:
+        """Events that change a view, with their numbers; appended records do not."""
+        return [(at, event) for at, event in enumerate(self.events) if event.kind not in DATA_KINDS]
+
     def view(self, at: int) -> ClusterView:
         """Return the cluster right after event number ``at``; the log ends are those of the copies."""
         states = {name: _PartitionState(isr=brokers) for name, brokers in self._assignment.items()}
         fenced = {int(each["id"]): True for each in self.start.brokers}
         controller, lost = self.start.controller or "", 0
-        for event in self.events[: at + 1]:
+        for _number, event in self._changes[: bisect_right(self._changes, at, key=lambda each: each[0])]:
             state = states.get(getattr(event, "partition", ""))
             if state is not None:
                 _apply(state, event)
