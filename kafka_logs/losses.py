@@ -303,7 +303,7 @@ def truncations(
     """
     cuts: dict[tuple[int, int, int, int], str] = {}
     for log, span in seen:
-        cuts[log.node, span.epoch, span.start, span.end] = "earlier copy of the log"
+        cuts[log.node, span.epoch, span.start, span.end] = "earlier copy"
     for lost in ranges:
         writer = life.term(lost.epoch)
         if writer is None or lost.holders or lost.earlier or writer.leader not in logs:

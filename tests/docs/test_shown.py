@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.docs.test_readme import README, ROOT, blocks, here
+from tests.kafka_logs.recorded import lost
 from tests.support.playbooks import CRASH, MANUAL
 from tui.cli.main import app
 
@@ -84,6 +86,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     loses = CRASH.replace("name: small", "name: loses").replace("acks: all", "acks: 0")
     (tmp_path / "chaos" / "loses.yaml").write_text(loses)
     (tmp_path / "chaos" / "hand.yaml").write_text(MANUAL.replace("name: by-hand", "name: hand"))
+    shutil.copytree(lost("4.1.2"), tmp_path / "incident-42")
     return tmp_path
 
 

@@ -87,7 +87,7 @@ def with_earlier_copy(target: Path) -> Path:
 def test_an_earlier_copy_of_a_log_shows_its_truncation_and_the_loss(tmp_path: Path) -> None:
     incident = read_incident(with_earlier_copy(tmp_path))
     (cut,) = of_kind(incident, "truncated")
-    assert (cut.broker, cut.log_offset, cut.end_offset, cut.rule) == (1, 12, 20, "earlier copy of the log")
+    assert (cut.broker, cut.log_offset, cut.end_offset, cut.rule) == (1, 12, 20, "earlier copy")
     registered = [each.at_us for each in events_of(incident) if each.kind == "broker_registered" and each.broker == 1]  # type: ignore[attr-defined]
     assert cut.at_us == registered[-1]
     (found,) = incident.losses
