@@ -60,8 +60,6 @@ class KafkaNode:
     """Copies of the metadata log."""
     disks: dict[str, str] = field(default_factory=dict)
     """Partition → directory id of the log directory that holds it."""
-    clean_shutdown: bool = False
-    """Whether a log directory has the file that a broker writes when it has stopped cleanly."""
 
 
 @dataclass(slots=True)
@@ -145,7 +143,6 @@ def _read_log_directory(logs: CopiedLogs, directory: Path) -> None:
     node = logs.nodes.setdefault(int(number), KafkaNode(int(number)))
     node.cluster_id = properties.get("cluster.id", node.cluster_id)
     node.version = properties.get("version", node.version)
-    node.clean_shutdown |= (directory / ".kafka_cleanshutdown").exists()
     high_watermarks = _offsets(directory / "replication-offset-checkpoint")
     starts = _offsets(directory / "log-start-offset-checkpoint")
     for path in sorted(each for each in directory.iterdir() if each.is_dir()):

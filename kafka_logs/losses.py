@@ -84,7 +84,13 @@ class ExplainedLoss:
         block = RecordBlock(
             lost.partition, lost.client, lost.number, lost.records, lost.start, lost.epoch, lost.acks, lost.committed
         )
-        return Finding(lost.kind, self.cause, self.sentence, (block,), tuple(self._chain(life)))
+        return Finding(
+            lost.kind,
+            self.cause,
+            self.sentence,
+            (block,),
+            tuple(sorted(self._chain(life), key=lambda each: each.at_us)),
+        )
 
     def _chain(self, life: PartitionLife) -> Iterable[ChainEvent]:
         lost, writer, decided = self.lost, self.writer, self.decided
@@ -92,8 +98,8 @@ class ExplainedLoss:
         if writer is not None:
             written = f"broker {writer.leader}, leader in epoch {writer.epoch}, wrote {where}"
             yield ChainEvent(
-                max(writer.since_us, 0), "appended", lost.partition, writer.leader,
-                f"{written}; smallest ISR in that epoch {list(life.smallest_isr(writer.epoch))}",
+                max(writer.since_us, lost.acked_us), "appended", lost.partition, writer.leader,
+                f"{written}; ISR {list(life.isr_at(writer.epoch, lost.acked_us))} at the last of them",
             )  # fmt: skip
             for at_us, isr, epoch in life.isrs:
                 if epoch == writer.epoch and at_us > writer.since_us:
@@ -166,7 +172,16 @@ def lost_from_history(
         if record not in holders[reference.node] and record.offset >= reference.start
     ]
     life = history.partitions.get(partition)
-    return _as_ranges(missing, logs, history, clients, life)
+    written = [each for each in missing if not _after_the_copy(each[0], reference, life, history)]
+    return _as_ranges(written, logs, history, clients, life)
+
+
+def _after_the_copy(
+    record: AckedRecord, reference: ReplicaLogContents, life: PartitionLife | None, history: MetadataHistory
+) -> bool:
+    """Return whether the record may have been written after the log was copied: beyond its end, by the last leader."""
+    at_us = record.acked_us - history.origin_ms * 1000
+    return record.offset >= reference.end and life is not None and _epoch_at(life, at_us) >= life.state.leader_epoch
 
 
 def _held(log: ReplicaLogContents, acked: list[AckedRecord], history: MetadataHistory) -> set[AckedRecord]:
@@ -269,7 +284,7 @@ def _sentence(lost: LostRange, life: PartitionLife, writer: LeaderTerm | None, d
     known = "" if lost.client == UNKNOWN_CLIENT else f" of {lost.client}"
     text = f"{counted(lost.records, 'record')}{known} at {_offsets(lost)} of {lost.partition}"
     if writer is not None:
-        isr = list(life.smallest_isr(writer.epoch))
+        isr = list(life.isr_at(writer.epoch, lost.acked_us))
         text += f" had been {'committed' if lost.number < 0 else 'acknowledged'} by broker {writer.leader} in epoch "
         text += f"{writer.epoch} with ISR {isr}"
     if decided is not None:

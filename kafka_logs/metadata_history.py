@@ -107,7 +107,6 @@ class PartitionLife:
     terms: list[LeaderTerm] = field(default_factory=list)
     isrs: list[tuple[int, tuple[int, ...], int]] = field(default_factory=list)
     """(time, ISR, leader epoch) from each change on."""
-    deleted: bool = False
     from_snapshot: bool = False
 
     def term(self, epoch: int) -> LeaderTerm | None:
@@ -115,9 +114,11 @@ class PartitionLife:
         place = bisect_left(self.terms, epoch, key=lambda each: each.epoch)
         return self.terms[place] if place < len(self.terms) and self.terms[place].epoch == epoch else None
 
-    def smallest_isr(self, epoch: int) -> tuple[int, ...]:
-        """Return the smallest ISR during a leader epoch."""
-        return min((isr for _at, isr, at_epoch in self.isrs if at_epoch == epoch), key=len, default=())
+    def isr_at(self, epoch: int, at_us: int) -> tuple[int, ...]:
+        """Return the ISR at a time during a leader epoch; before its first one, the first."""
+        during = [(since_us, isr) for since_us, isr, at_epoch in self.isrs if at_epoch == epoch]
+        by_then = [isr for since_us, isr in during if since_us <= at_us]
+        return by_then[-1] if by_then else during[0][1] if during else ()
 
 
 @dataclass(slots=True)
@@ -133,7 +134,7 @@ class KnownBroker:
 
 @dataclass(slots=True)
 class MetadataHistory:
-    """History that the metadata log has: events in order, and partitions by name, deleted ones included."""
+    """History that the metadata log has: events in order, and the partitions that exist at its end."""
 
     origin_ms: int = 0
     """Wall clock of time 0, milliseconds since 1970."""
@@ -141,8 +142,6 @@ class MetadataHistory:
     partitions: dict[str, PartitionLife] = field(default_factory=dict)
     first_states: dict[str, PartitionRegistration] = field(default_factory=dict)
     """Partition → its first known state."""
-    earlier: list[tuple[str, PartitionLife]] = field(default_factory=list)
-    """Partitions of deleted topics, whose name a later topic may have taken."""
     brokers: dict[int, KnownBroker] = field(default_factory=dict)
     unfenced: dict[int, list[int]] = field(default_factory=dict)
     """Broker → times at which it was registered and unfenced."""
@@ -313,9 +312,7 @@ class _Replay:
     def _remove_topic(self, record: MetadataRecord) -> None:
         topic = self._topics.pop(record["topicId"], "")
         for name in self._partitions.pop(topic, ()):
-            life = self.history.partitions.pop(name)
-            life.deleted = True
-            self.history.earlier.append((name, life))
+            del self.history.partitions[name]
             self._emit(PartitionDeleted(self._now_us, name))
         self.history.configs.pop((_TOPIC, topic), None)
 

@@ -241,9 +241,13 @@ def diverged_from(partition: str, log: ReplicaLogContents, reference: ReplicaLog
 
 
 def _by_checksum(partition: str, log: ReplicaLogContents, reference: ReplicaLogContents) -> Iterator[Divergence]:
-    others = dict(zip(reference.bases, reference.checksums, strict=True))
+    other = 0
     for number, base in enumerate(log.bases):
-        if others.get(base, log.checksums[number]) == log.checksums[number]:
+        while other < len(reference.bases) and reference.bases[other] < base:
+            other += 1
+        if other == len(reference.bases):
+            return
+        if reference.bases[other] != base or reference.checksums[other] == log.checksums[number]:
             continue
         epoch = log.epoch_at(base)
         if epoch == reference.epoch_at(base):
