@@ -83,14 +83,21 @@ def _take(
         history.acks[str(event["client"])] = -1 if text == "all" else int(text)
     if kind not in ("sent", "acked"):
         return
-    client, number, at_us = str(event["client"]), int(event["number"]), _at_us(event, start_us)
+    client, number, at_us = str(event["client"]), _whole(event["number"]), _at_us(event, start_us)
     if kind == "sent":
         key = event.get("key")
         sent[client, number] = (at_us, None if key is None else str(key))
-    elif int(event["offset"]) >= 0:
+    elif _whole(event["offset"]) >= 0:
         partition = _partition(str(event["partition"]))
         sent_us, key = sent.get((client, number), (at_us, event.get("key")))
-        history.acked.append(AckedRecord(client, number, partition, int(event["offset"]), sent_us, at_us, key))
+        history.acked.append(AckedRecord(client, number, partition, event["offset"], sent_us, at_us, key))
+
+
+def _whole(value: object) -> int:
+    """Return a whole number of 64 bits."""
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
+        return value
+    raise ValueError(f"found {str(value)[:40]!r}, expected a whole number")
 
 
 def _partition(text: str) -> str:
@@ -102,10 +109,10 @@ def _partition(text: str) -> str:
 
 def _at_us(event: Mapping[str, Any], start_us: int | None) -> int:
     if "wall_us" in event:
-        return int(event["wall_us"])
+        return _whole(event["wall_us"])
     if start_us is None:
         raise ValueError(f"wall_us is missing, and there is no {_RUN} with start_unix_us beside the file")
-    return start_us + int(event["at_us"])
+    return start_us + _whole(event["at_us"])
 
 
 def _start_us(path: Path) -> int | None:

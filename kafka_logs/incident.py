@@ -128,6 +128,13 @@ def read_incident(
     Raises:
         KafkaLogsError: The logs cannot be read, or there is no such topic.
     """
+    try:
+        return _read(path, topics, clients, progress)
+    except OSError as error:
+        raise KafkaLogsError(f"cannot read {error.filename}: {error.strerror}", code="unreadable") from None
+
+
+def _read(path: Path, topics: Collection[str], clients: ClientHistory | None, progress: Progress | None) -> Incident:
     logs = find_logs(path)
     metadata = read_metadata_log(logs)
     history = history_of(metadata)

@@ -16,11 +16,12 @@ from kafka_logs.segments import KafkaLogsError, SegmentFile
 METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_PARTITION: Final = f"{METADATA_TOPIC}-0"
 
-_PARTITION: Final = re.compile(r"([A-Za-z0-9._-]+)-(\d+)")
+_PARTITION: Final = re.compile(r"([A-Za-z0-9._-]+)-(\d+)", re.ASCII)
 _SET_ASIDE: Final = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)")
-_SEGMENT: Final = re.compile(r"(\d{20})\.log")
-_SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
-_NUMBER: Final = re.compile(r"\d+")
+_SEGMENT: Final = re.compile(r"(\d{20})\.log", re.ASCII)
+_SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint", re.ASCII)
+_NUMBER: Final = re.compile(r"\d+", re.ASCII)
+_INTEGER: Final = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def _read_log_directory(logs: CopiedLogs, directory: Path) -> None:
     if not properties:
         numbers = _NUMBER.findall(directory.name) or _NUMBER.findall(directory.parent.name)
         number = numbers[-1] if numbers else ""
-    if not number.isdigit():
+    if not _INTEGER.fullmatch(number):
         raise KafkaLogsError(
             f"{directory}: no node id: meta.properties is missing or has no node.id; copy the whole log directory, or "
             "name its directory after the node, such as node-1",
@@ -231,7 +232,7 @@ def _checkpoint(path: Path, width: int) -> list[list[str]]:
         return []
     lines = _lines(path)
     rows = [line.split(" ") for line in lines[2:] if line]
-    numbers = all(word.isdigit() for row in rows for word in row[1:])
+    numbers = all(_INTEGER.fullmatch(word) for row in rows for word in row[width - 2 :])
     if not lines or lines[0] != "0" or any(len(row) != width for row in rows) or not numbers:
         raise KafkaLogsError(
             f"{path}: expected a checkpoint file of version 0 with {width} columns", code="invalid_checkpoint"

@@ -168,7 +168,7 @@ class MetadataHistory:
     def min_isr(self, topic: str) -> int:
         """Return ``min.insync.replicas`` of a topic, as far as the metadata log has it; Kafka's default is 1."""
         for each in (self.topic_config(topic), self.configs.get((_BROKER, ""), {})):
-            if each.get("min.insync.replicas", "").isdigit():
+            if each.get("min.insync.replicas", "").isdecimal():
                 return int(each["min.insync.replicas"])
         return 1
 

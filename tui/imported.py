@@ -28,7 +28,6 @@ from tui.widgets.log import Lanes
 from tui.widgets.matrix import Matrix
 from tui.widgets.panes import Pane
 
-LEAST_WIDTH: Final = 60
 LEAST_HEIGHT: Final = 18
 BARS: Final = 2
 """Lines of the title and of the key hints."""

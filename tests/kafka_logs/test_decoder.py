@@ -1,5 +1,6 @@
 """The decoder of log segments and metadata records, held to what kafka-dump-log prints of the same files."""
 
+import random
 import re
 import shutil
 from pathlib import Path
@@ -8,11 +9,14 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
+from kafka_logs.incident import read_incident
 from kafka_logs.log_directory import find_logs, snapshots_in
 from kafka_logs.metadata_log import ControllerElected, read_metadata_log
 from kafka_logs.metadata_records import SCHEMAS, MetadataRecord, UnknownRecord, decode_record
 from kafka_logs.replica_logs import read_replica
 from kafka_logs.segments import CONTROL_TYPES, KafkaLogsError, LogRecord, RecordBatch, SegmentFile, records_of
+from kafka_logs.session_events import events_of
+from kafka_logs.summary import summary_of
 from tests.kafka_logs.recorded import RELEASES, dumped, dumped_metadata, dumps, lost
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -291,3 +295,23 @@ def test_without_metadata_log_nothing_is_read(tmp_path: Path, version: str, code
     with pytest.raises(KafkaLogsError) as refused:
         read_metadata_log(find_logs(logs))
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_files_are_read_or_refused(tmp_path: Path, seed: int) -> None:
+    """A changed byte in any file is found by a checksum, ends a log, or is one error: never an exception of Python."""
+    logs = copy("4.4.0", tmp_path / "logs")
+    shutil.rmtree(logs / "dump")
+    drawn = random.Random(seed)
+    files = sorted(path for path in logs.rglob("*") if path.is_file() and path.stat().st_size)
+    for path in drawn.sample(files, 4):
+        data = bytearray(path.read_bytes())
+        for _number in range(drawn.randrange(1, 4)):
+            data[drawn.randrange(len(data))] = drawn.randrange(256)
+        path.write_bytes(data[: drawn.randrange(len(data) // 2, len(data) + 1)])
+    try:
+        incident = read_incident(logs)
+    except KafkaLogsError:
+        return
+    assert events_of(incident)
+    assert summary_of(incident)["partitions"] == len(incident.partitions)

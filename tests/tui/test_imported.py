@@ -129,3 +129,10 @@ def test_lost_records_of_a_history_are_listed(tmp_path: Path) -> None:
     session = ImportedSession.of(read_session(write_session(incident, tmp_path, name="incident")))
     assert [each["kind"] for each in session.findings] == ["lost"]
     assert session.view(len(session.events) - 1).ledger.missing == 8
+
+
+@pytest.mark.parametrize("size", [(10, 4), (40, 10), (200, 60)])
+async def test_any_size_can_be_drawn(session: ImportedSession, size: tuple[int, int]) -> None:
+    async with opened(session, size) as (app, pilot):
+        await pilot.press("left", "x", "escape", "o", "home", "end")
+        assert app.at == len(session.events) - 1
