@@ -116,6 +116,17 @@ def test_a_replica_that_is_behind_does_not_diverge(tmp_path: Path) -> None:
     assert {each.broker for each in incident.partitions["orders-0"].divergences} == {1}
 
 
+def test_a_replica_that_was_copied_later_does_not_diverge(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(lost("4.1.2"), logs)
+    path = logs / "node-3/orders-0/00000000000000000000.log"
+    path.write_bytes(path.read_bytes()[:-110])
+    evidence = read_incident(logs).partitions["orders-0"]
+    assert evidence.reference is not None
+    assert (evidence.reference.node, evidence.reference.end, evidence.logs[2].end) == (3, 16, 17)
+    assert {each.broker for each in evidence.divergences} == {1}
+
+
 def test_other_bytes_in_one_epoch_are_reported_apart(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(lost("4.1.2"), logs)
@@ -154,6 +165,13 @@ def test_appended_records_come_after_the_election_of_their_epoch() -> None:
                 since[event.partition, event.leader_epoch] = event.at_us  # type: ignore[attr-defined]
             if event.kind == "appended":
                 assert event.at_us >= since[event.partition, event.leader_epoch]  # type: ignore[attr-defined]
+
+
+def test_a_batch_whose_clock_is_behind_waits_for_its_election() -> None:
+    incident = read_incident(lost("4.1.2"))
+    terms = incident.partitions["orders-0"].life.terms
+    terms[-1] = replace(terms[-1], since_us=60_000_000)
+    assert [each.at_us for each in of_kind(incident, "appended") if each.leader_epoch == 2] == [60_000_000, 60_000_000]
 
 
 def test_events_are_in_order_of_time() -> None:
