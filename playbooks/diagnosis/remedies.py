@@ -17,8 +17,19 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final, Literal, NamedTuple
 
-from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, LEAKED, LOST, REORDERED, SKIPPED, UNDONE, RecordBlock
+from cluster_model.checker.root_cause import (
+    ABANDONED,
+    DUPLICATE,
+    LEAKED,
+    LOST,
+    MISSING,
+    REORDERED,
+    SKIPPED,
+    UNDONE,
+    RecordBlock,
+)
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, modes_of, parse_version
+from cluster_model.util.quantities import counted, thousands
 from faults.declarations import Action, FaultError, Value
 from playbooks.diagnosis.evidence import EvidenceRecord, holders, is_kept, is_safe, loses
 from playbooks.engine.session import Session
@@ -229,6 +240,19 @@ class End(NamedTuple):
     settled_us: int = -1
 
 
+REMAINING: Final[dict[str, str]] = {
+    LOST: "lost",
+    MISSING: "missing",
+    DUPLICATE: "duplicated",
+    REORDERED: "reordered",
+    SKIPPED: "skipped",
+    ABANDONED: "unprocessed",
+    UNDONE: "aborted",
+    LEAKED: "committed",
+}
+"""Kind of findings → state of a record that still has one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """One change of the settings, with its result and costs."""
@@ -248,6 +272,13 @@ class Remedy:
     seeds_kept: int = 0
     """Number of seeds, of ``seeds``, without such a finding."""
     seeds: int = 0
+    kind: str = LOST
+    """Kind of the findings that are counted."""
+
+    @property
+    def remaining_text(self) -> str:
+        """The remaining records, as text: ``0 of 99 records still lost``."""
+        return f"{thousands(self.left)} of {counted(self.before, 'record')} still {REMAINING[self.kind]}"
 
     @property
     def is_certain(self) -> bool:
@@ -330,7 +361,7 @@ def _tried(
     return [
         _judged(playbook, change, next(outcomes), actual, kind)
         if isinstance(job, PlaybookJob)
-        else Remedy(change, "refused", note=job, before=count_of(actual, kind))
+        else Remedy(change, "refused", note=job, before=count_of(actual, kind), kind=kind)
         for change, job in zip(wanted, tried, strict=True)
     ]
 
@@ -381,7 +412,7 @@ def _judged(playbook: Playbook, change: SettingChange, outcome: JobOutcome, actu
     result = outcome.result
     if result is None:
         verdict: Verdict = "refused" if outcome.code == BAD_INPUT else "inconclusive"
-        return Remedy(change, verdict, before=before, note=_first(outcome.error))
+        return Remedy(change, verdict, before=before, note=_first(outcome.error), kind=kind)
     left = count_of(result, kind)
     if result.reason and not actual.reason:
         verdict = "inconclusive"
@@ -397,6 +428,7 @@ def _judged(playbook: Playbook, change: SettingChange, outcome: JobOutcome, actu
         result.reason if verdict == "inconclusive" else "",
         int(verdict == "saves"),
         1,
+        kind,
     )
 
 
@@ -452,7 +484,7 @@ def _by_chance(remedy: Remedy) -> Remedy:
     """Mark a partial improvement of a timed session with one seed as inconclusive: timing alone may cause it."""
     if remedy.verdict != "helps" or remedy.seeds > 1:
         return remedy
-    return replace(remedy, verdict="inconclusive", note=f"{remedy.left} of {remedy.before} remain, with 1 seed")
+    return replace(remedy, verdict="inconclusive", note=f"{remedy.remaining_text}, with 1 seed")
 
 
 # The operator actions that are tried to keep a record: a closed set, each possible with Kafka's admin tools or a

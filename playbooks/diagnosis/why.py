@@ -50,8 +50,9 @@ def no_return_words(found: NoReturn) -> list[tuple[str, str]]:
 
 
 def remedy_words(remedy: Remedy) -> str:
-    """Describe what a remedy leaves and costs: ``acks=all: 0 of 99 remain, 0 more rejected, 0.5 s less downtime``.
+    """Describe the remaining records and the cost of a remedy.
 
+    For example: ``acks=all: 0 of 99 records still lost, 0 more rejected, 0.5 s less downtime``.
     For a change that was refused or is inconclusive, give the reason: ``kafka 4.1: the playbook uses ZooKeeper``.
     """
     note = f" ({remedy.change.note})" if remedy.change.note else ""
@@ -59,7 +60,7 @@ def remedy_words(remedy: Remedy) -> str:
         return f"{remedy.change.name}{note}: {remedy.note or remedy.verdict}"
     less_or_more = "fewer" if remedy.rejected < 0 else "more"
     parts = [
-        f"{remedy.left} of {remedy.before} remain",
+        remedy.remaining_text,
         f"{abs(remedy.rejected)} {less_or_more} rejected",
         f"{_span(remedy.unavailable_us)} downtime",
     ]
