@@ -346,7 +346,7 @@ def ask(
     """Evaluate a question with every seed; the answer does not depend on the number of processes.
 
     Raises:
-        AskingError: it cannot be answered.
+        SafetyCheckError: it cannot be answered.
     """
     pairs = run_seeds(standing, question.plan, seeds, workers=workers, tell=tell)
     return SafetyCheckResult(standing, question, SafetyAnswer(tuple(map(effect, pairs)), stall_us))

@@ -227,7 +227,7 @@ EXIT_CODES: Final = {
     "safe": OK, "loses": FAILED, "violates": FAILED, "skips": FAILED, "stalls": FAILED, "refused": INCONCLUSIVE,
     "inconclusive": INCONCLUSIVE,
 }  # fmt: skip
-_LABEL: Final = 12
+_LABEL: Final = 20
 _COUNTS: Final = {
     "committed_lost": "committed records lost", "duplicates": "duplicates",
     "failed": "failed writes", "unknown": "writes with an unknown outcome",
@@ -235,20 +235,11 @@ _COUNTS: Final = {
 
 
 def headline(answer: SafetyAnswer) -> str:
-    """Return the answer in one line."""
-    if answer.verdict == "loses":
-        lost = answer.spread_of("lost")
-        return f"can lose {counted(lost.worst, 'acknowledged record')}, {_among(lost.seeds, answer)}"
-    if answer.verdict == "violates":
-        broken = sum(bool(each.violations) for each in answer.effects)
-        return f"violates a protocol guarantee, {_among(broken, answer)}"
-    if answer.verdict == "skips":
-        skipped = answer.spread_of("skipped")
-        return f"can make readers skip {counted(skipped.worst, 'record')}, {_among(skipped.seeds, answer)}"
-    if answer.verdict == "stalls":
-        what = "reads" if answer.by_reads else "writes"
-        spread = answer.spread_of("read_stall_us" if answer.by_reads else "stall_us")
-        return f"stalls {what} {_spread(spread)}, {_among(spread.seeds, answer)}"
+    """Return the answer in one line: ``not safe: writes stall for up to 6 s (median 6 s) in 20 of 20 seeds``."""
+    if EXIT_CODES[answer.verdict] == FAILED:
+        seeds = _seeds_of(answer)
+        median = f" (median {short_seconds(_stalls(answer).median)})" if answer.verdict == "stalls" else ""
+        return f"not safe: {witness_text(answer)}{median} {_among(seeds, answer)}"
     if answer.verdict == "safe":
         return f"safe over {counted(len(answer.effects), 'seed')}"
     share = sum(each.verdict(answer.stall_us) == answer.verdict for each in answer.effects)
@@ -256,10 +247,30 @@ def headline(answer: SafetyAnswer) -> str:
 
 
 def witness_text(answer: SafetyAnswer) -> str:
-    """Describe what a run of the witness does, as a verb phrase."""
-    if EXIT_CODES[answer.verdict] != FAILED:
-        return f"is {answer.verdict}"
-    return headline(answer).split(",")[0].replace("can lose", "loses").replace("can make", "makes")
+    """Describe the result of a run of the witness: ``up to 3 acknowledged records lost``."""
+    if answer.verdict == "loses":
+        return f"up to {counted(answer.spread_of('lost').worst, 'acknowledged record')} lost"
+    if answer.verdict == "violates":
+        return "a protocol guarantee is violated"
+    if answer.verdict == "skips":
+        return f"consumer groups skip up to {counted(answer.spread_of('skipped').worst, 'record')}"
+    if answer.verdict == "stalls":
+        what = "reads" if answer.by_reads else "writes"
+        return f"{what} stall for up to {short_seconds(_stalls(answer).worst)}"
+    return answer.verdict
+
+
+def _stalls(answer: SafetyAnswer) -> SeedSpread:
+    return answer.spread_of("read_stall_us" if answer.by_reads else "stall_us")
+
+
+def _seeds_of(answer: SafetyAnswer) -> int:
+    """Return the number of seeds with the effect that makes the action unsafe."""
+    if answer.verdict == "violates":
+        return sum(bool(each.violations) for each in answer.effects)
+    if answer.verdict == "stalls":
+        return _stalls(answer).seeds
+    return answer.spread_of("lost" if answer.verdict == "loses" else "skipped").seeds
 
 
 def _among(number: int, answer: SafetyAnswer) -> str:
@@ -268,7 +279,7 @@ def _among(number: int, answer: SafetyAnswer) -> str:
 
 
 def _spread(spread: SeedSpread) -> str:
-    return f"{short_seconds(spread.worst)} at worst, median {short_seconds(spread.median)}"
+    return f"up to {short_seconds(spread.worst)} (median {short_seconds(spread.median)})"
 
 
 def lines(asked: SafetyCheckResult) -> list[str]:
@@ -278,13 +289,13 @@ def lines(asked: SafetyCheckResult) -> list[str]:
     if answer.why:
         found.append(_line("why", answer.why))
     if answer.verdict != "stalls" and answer.spread_of("stall_us").worst:
-        found.append(_line("stalls", f"writes {_spread(answer.spread_of('stall_us'))}"))
-    found += [_line("acks=" + acks_text(acks), text) for acks, text in _by_acks(worst)]
+        found.append(_line("stalls", f"writes for {_spread(answer.spread_of('stall_us'))}"))
+    found += [_line(f"stalled (acks={acks_text(acks)})", text) for acks, text in _by_acks(worst)]
     found += _besides(answer)
-    found.append(_line("without it", _baseline(worst)))
-    found.append(_line("simulated", f"{duration_text(asked.question.plan.horizon_us)}: {asked.question.horizon_words}"))
+    found.append(_line("baseline", _baseline(worst)))
+    found.append(_line("horizon", f"{duration_text(asked.question.plan.horizon_us)}: {asked.question.horizon_words}"))
     reason = WHY_STALL if answer.stall_us == STALL_US else "as requested"
-    found.append(_line("a stall is", f"more than {duration_text(answer.stall_us)}: {reason}"))
+    found.append(_line("threshold", f"more than {duration_text(answer.stall_us)}: {reason}"))
     seeds = counted(len(answer.effects), "simulated seed")
     found.append(_line("note", f"based on {seeds}; other seeds may differ"))
     return found
@@ -312,7 +323,7 @@ def _besides(answer: SafetyAnswer) -> list[str]:
     leaderless = answer.spread_of("leaderless_us")
     if leaderless.worst:
         found.append(_line("reads", f"a partition without a leader for {_spread(leaderless)}"))
-    found += [_line("readers", text) for name, felt in answer.worst.readers.items() if (text := _felt(name, felt))]
+    found += [_line("groups", text) for name, felt in answer.worst.readers.items() if (text := _felt(name, felt))]
     under = max(sum(map(length, each.under_min.values())) for each in answer.effects)
     if under:
         found.append(_line("ISR", f"below min.insync.replicas for up to {short_seconds(under)}, over all partitions"))
@@ -353,7 +364,7 @@ def _baseline(effect: SafetyEffect) -> str:
     waiting = max(waits, key=lambda name: waits[name], default="")
     if waiting and waits[waiting] >= LEAST_STALL_US:
         lost += f", {waiting} receives nothing for up to {short_seconds(waits[waiting])}"
-    return f"{stalls}, {lost}" + (f", readers skip {counted(skipped, 'record')}" if skipped else "")
+    return f"{stalls}, {lost}" + (f", consumer groups skip {counted(skipped, 'record')}" if skipped else "")
 
 
 def title(asked: SafetyCheckResult, name: str) -> str:

@@ -465,7 +465,7 @@ def run_seeds(
     """Evaluate the question with every seed, in that many processes (0: one per core); in the order of the seeds.
 
     Raises:
-        AskingError: a seed has no answer.
+        SafetyCheckError: a seed has no answer.
         KeyboardInterrupt: it was stopped.
     """
     jobs = [SafetyCheckJob("", standing.path, standing=standing, plan=plan, fork=seed) for seed in seeds]

@@ -171,7 +171,7 @@ async def _stopped(process: asyncio.subprocess.Process) -> None:
 
 SEEDS: Final = 5
 """Number of seeds, fewer than on the command line as the user is waiting."""
-_LEFT_OUT: Final = ("  watched ", "  simulated ", "  a stall is ")
+_LEFT_OUT: Final = ("  watched ", "  horizon ", "  threshold ")
 """Prefixes of lines that are the same in every answer, which are left out."""
 _PROGRESS: Final = re.compile(r"note: |[a-z ]+: ([0-9]+ of [0-9]+ (seeds|events)|at [0-9])", re.ASCII)
 """Lines of stderr about progress: ``replaying: 3000 of 9000 events``."""

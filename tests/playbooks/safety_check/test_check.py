@@ -95,7 +95,7 @@ def test_a_rolling_restart_that_does_not_wait_stalls_writes() -> None:
     assert blind().spread_of("stall_us").seeds == len(SEEDS)
     assert blind().spread_of("lost").worst == 0
     assert "min.insync.replicas" in blind().why or "had no leader" in blind().why
-    assert headline(blind()).startswith("stalls writes ")
+    assert headline(blind()).startswith("not safe: writes stall")
 
 
 def test_a_rolling_restart_that_waits_for_the_isr_is_safe() -> None:
@@ -516,7 +516,7 @@ def test_actions_are_counted_as_they_were_typed(snapshot: SnapshotAssertion) -> 
 def test_a_chosen_stall_is_not_called_kafka_s(snapshot: SnapshotAssertion) -> None:
     found = broken()
     chosen = SafetyCheckResult(found.start_point, found.question, SafetyAnswer(found.answer.effects, 3_600 * S))
-    assert [line for line in lines(chosen) if line.startswith("  a stall is")] == snapshot
+    assert [line for line in lines(chosen) if line.startswith("  threshold")] == snapshot
     before = replace(found.start_point, at_us=26 * S - 1)
     assert masked_text(title(replace(found, start_point=before), "x"), executed=before.executed) == snapshot
 

@@ -41,7 +41,7 @@ async def test_the_answer_stands_below_it_and_time_goes_on_meanwhile(tmp_path, m
         asked.append((text, path, at_us))
         tell("1 of 10")
         await go.wait()
-        return QuestionReply(1, ("stalls writes", "  why         orders-0"))
+        return QuestionReply(1, ("not safe: writes stall", "  why         orders-0"))
 
     monkeypatch.setattr("tui.screens.autopsy.put_question", put)
     session = recorded(tmp_path)
@@ -56,7 +56,7 @@ async def test_the_answer_stands_below_it_and_time_goes_on_meanwhile(tmp_path, m
         await driver.seconds(1)
         assert session.cluster.now_us == 3_000_000
         go.set()
-        await driver.until(lambda: "stalls writes" in driver.text())
+        await driver.until(lambda: "not safe: writes stall" in driver.text())
         assert [meanwhile, driver.shown("#ask")] == snapshot
 
 

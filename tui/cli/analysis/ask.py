@@ -135,7 +135,9 @@ def _answer(request: AskRequest, name: str, result: SafetyCheckResult) -> None:
     if wrong:
         print_line(stderr_console(), f"no witness: {wrong}", "yellow")
     elif path is not None:
-        print_line(stderr_console(), f"witness  {path}: run it, and it {witness_text(result.answer)} again")
+        print_line(
+            stderr_console(), f"witness  {path}: run it to reproduce the worst seed: {witness_text(result.answer)}"
+        )
 
 
 def _witness(request: AskRequest, result: SafetyCheckResult) -> tuple[Path | None, str]:
