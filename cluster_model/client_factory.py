@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from cluster_model.checker.anomalies.definitions import ClientSettings, ProducerSettings, manner
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.consumer import Consumer, ReadProcessWrite
-from cluster_model.clients.consumer.record_handler import SUFFIX, DeadLetters, LetterProducer
+from cluster_model.clients.consumer.record_handler import SUFFIX, DeadLetterProducer, DeadLetters
 from cluster_model.clients.producer.application_producers import BATCH, DRIVEN, Output, PlainOutput, TransactionalOutput
 from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
 from cluster_model.clients.producer.config import ProducerConfig
@@ -38,7 +38,7 @@ from cluster_model.util.latency import SERVICE_BOUND_US
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000
 LETTERS: Final = 2_000
-"""Offset from the node id of a member to that of its own producer, for dead letters or output."""
+"""Offset from the node id of a member to that of its own producer, for dead-letter records or output."""
 
 
 ProducerNeeds = tuple[
@@ -73,7 +73,7 @@ class ClientContext(NamedTuple):
         """
         if not self.partitions_of(topic):
             topics = dict.fromkeys(name.rpartition("-")[0] for name in self.parts.committed.records)
-            raise ModelError(f"no topic {topic!r}; there are {', '.join(topics) or 'none'}", code="no_topic")
+            raise ModelError(f"no topic {topic!r}; known topics: {', '.join(topics) or 'none'}", code="no_topic")
 
 
 def make_producer(context: ClientContext, node: int, spec: ProducerSpec) -> Producer:
@@ -92,10 +92,10 @@ def _needs(context: ClientContext, node: int, spec: ProducerSpec) -> ProducerNee
     )  # fmt: skip
 
 
-def _make_letters(context: ClientContext, node: int, group: GroupSpec, consumer: Consumer) -> DeadLetters:
-    """Create a member's producer of dead letters: defaults of the version except ``acks=all``."""
+def _make_dead_letters(context: ClientContext, node: int, group: GroupSpec, consumer: Consumer) -> DeadLetters:
+    """Create a member's producer of dead-letter records: defaults of the version except ``acks=all``."""
     spec = ProducerSpec(consumer.name + SUFFIX, group.dead_letter, 0, config={"acks": "all"}, send="sync")
-    producer = LetterProducer(*_needs(context, node + LETTERS, spec))
+    producer = DeadLetterProducer(*_needs(context, node + LETTERS, spec))
     letters = DeadLetters(producer, (consumer.name, group.name), max(1, group.fails), context.emit)
     letters.on_done(consumer.delivered)
     return letters
@@ -112,7 +112,7 @@ def _make_output(context: ClientContext, node: int, group: GroupSpec, name: str)
     return TransactionalOutput(context.parts.profile, *_needs(context, node + LETTERS, spec))
 
 
-def own_producer(consumer: Consumer) -> LetterProducer | Output | None:
+def own_producer(consumer: Consumer) -> DeadLetterProducer | Output | None:
     """Return the producer that a member has besides its consumer, None if it has none."""
     if isinstance(consumer, ReadProcessWrite):
         return consumer.output
@@ -138,7 +138,7 @@ def make_consumer(context: ClientContext, node: int, group: GroupSpec, member: i
     if isinstance(consumer, ReadProcessWrite):
         consumer.write_with(_make_output(context, node, group, consumer.name))
     elif group.dead_letter:
-        consumer.letters = _make_letters(context, node, group, consumer)
+        consumer.letters = _make_dead_letters(context, node, group, consumer)
     if coordinated:
         settings = _settings(parts, group, instance or configured_instance(group, member))
         stream = context.streams.named(f"member:{consumer.name}") if settings.consumer_protocol else None

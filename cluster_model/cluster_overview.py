@@ -195,7 +195,7 @@ def overview(cluster: "Cluster") -> ClusterView:
         partitions=partitions,
         producers=(
             *[_producer_view(cluster.producers[spec.name], spec) for spec in cluster.spec.producers],
-            *[_producer_view(letters, letters.spec) for letters in cluster.clients.letter_producers],
+            *[_producer_view(each, each.spec) for each in cluster.clients.dead_letter_producers],
             *[_producer_view(duplicate, spec) for spec, duplicate in cluster.clients.duplicate_nodes.present],
         ),
         groups=tuple(_group_view(cluster, spec.name) for spec in cluster.spec.groups),

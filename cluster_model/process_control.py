@@ -24,7 +24,7 @@ from cluster_model.client_factory import (
 )
 from cluster_model.clients.consumer.consumer import Consumer
 from cluster_model.clients.consumer.offset_commits import CLOSE
-from cluster_model.clients.consumer.record_handler import LetterProducer
+from cluster_model.clients.consumer.record_handler import DeadLetterProducer
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.application_producers import Output
 from cluster_model.clients.producer.producer import Producer, Unconfirmed
@@ -220,22 +220,23 @@ class ClientProcesses:
             self._members[node] = (group, member)
             self._add(node, f"{group.name}/{member}", make_consumer(context, node, group, member))
         for node in self._members:
-            self._add_letters(node)
+            self._add_dead_letters(node)
 
     def _add(self, node: int, name: str, client: Producer | Consumer) -> None:
         self.names[node] = name
         self._context.network.add(node, name, client)
         self._register(name, client)
 
-    def _add_letters(self, node: int) -> None:
+    def _add_dead_letters(self, node: int) -> None:
+        """Add a member's own producer, for dead-letter records or output."""
         own = own_producer(self.consumers[self.names[node]])
         if own is not None:
             self._context.check_topic(own.spec.topic)
             self._context.network.add(node + LETTERS, own.spec.name, own)
 
     @property
-    def letter_producers(self) -> tuple[LetterProducer | Output, ...]:
-        """Producers with which members send dead letters or their output."""
+    def dead_letter_producers(self) -> tuple[DeadLetterProducer | Output, ...]:
+        """Producers with which members send dead-letter records or their output."""
         own = [own_producer(each) for each in self.consumers.values()]
         return tuple([each for each in own if each is not None])
 
@@ -257,8 +258,8 @@ class ClientProcesses:
         racks = {broker.id: broker.rack for broker in self._context.spec.brokers if broker.rack}
         for consumer in self.consumers.values():
             consumer.begin(states, racks)
-        for letters in self.letter_producers:
-            letters.begin(states)
+        for producer in self.dead_letter_producers:
+            producer.begin(states)
 
     def stop_producers(self) -> None:
         """Stop all applications from making records, in the current process and in later ones."""

@@ -328,7 +328,7 @@ def test_a_new_process_waits_for_metadata_before_it_can_say_what_became_of_a_let
     desk.run(5 * SECOND)
     cluster.crash(M0)
     cluster.restart(M0)
-    (producer,) = cluster.clients.letter_producers
+    (producer,) = cluster.clients.dead_letter_producers
     told: list[bool] = []
     producer.told = told.append
     producer.send()

@@ -4,7 +4,7 @@ consumer: the process and its poll loop, and a consume-process-produce applicati
 fetcher: fetches; subscription_state: positions and offset resets.
 coordinator and membership: the classic group protocol; consumer_protocol: KIP-848; config: settings of both.
 offset_commits: offset commits under either protocol.
-record_handler: processing of records by the application, its failures and dead letters.
+record_handler: processing of records by the application, its failures and dead-letter records.
 """
 
 from cluster_model.clients.consumer.config import GroupSettings

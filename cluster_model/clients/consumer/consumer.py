@@ -104,7 +104,7 @@ CLOSED: Final = 4
 STARTING: Final = 5
 """The process has just started and has no metadata yet."""
 DELIVERING: Final = 6
-"""The application waits for the outcome of a dead letter, or of its output."""
+"""The application waits for the outcome of a dead-letter record, or of its output."""
 
 NO_RACKS: Final[Mapping[int, str]] = MappingProxyType({})
 
@@ -168,7 +168,7 @@ class Consumer:
         self.leaving = False
         """The application is to end and calls no further poll; set by the cluster."""
         self.letters: DeadLetters | None = None
-        """Dead letters of an application with a dead-letter topic."""
+        """Dead-letter records of an application with a dead-letter topic."""
         self._unprocessed = PolledUnprocessed()
         self._refused: tuple[tuple[CommittedOffset, ...], ...] = ()
         """Failed commits that the application will retry once."""
@@ -380,7 +380,7 @@ class Consumer:
         self._unprocessed = PolledUnprocessed()
 
     def _processed(self, now: int) -> None:
-        """Finish the records of the last poll: dead letters first, then commits."""
+        """Finish the records of the last poll: dead-letter records first, then commits."""
         if self.handling.failing and self.letters is not None:
             self._phase = DELIVERING
             self.letters.deliver(self.handling.failing)
@@ -406,7 +406,8 @@ class Consumer:
         self.handling.ended_by, self.handling.left = "", ()
         self._unprocessed.keep(left)
         if then == RETRY:
-            # Unprocessed records are polled again (Spring's ``SeekUtils``); an unsent dead letter may be before them.
+            # Unprocessed records are polled again (Spring's ``SeekUtils``); one whose dead-letter send failed may be
+            # before them.
             for partition, first, _count in left:
                 if self._positions.offsets.get(partition, -1) > first:
                     self._positions.seek(partition, first)
@@ -420,7 +421,7 @@ class Consumer:
         return then == RETRY
 
     def delivered(self, left: tuple[Failing, ...]) -> None:
-        """Continue after the dead letters; partitions with records ``left`` without one are read again from there."""
+        """Continue after the dead-letter records; partitions with records ``left`` unsent are read again from there."""
         # In reverse order, so that the first record of each partition determines its position.
         for partition, first, _count in reversed(left):
             self._positions.seek(partition, first)

@@ -1,4 +1,4 @@
-"""An application's record handler: processing time, failures, dead letters and unprocessed records.
+"""An application's record handler: processing time, failures, dead-letter records and unprocessed records.
 
 A record that the application's own rule cannot process fails in every consumer. Faults add further failures: a *poison*
 record fails every time, otherwise each attempt fails at random. The application then applies its error policy
@@ -18,24 +18,25 @@ from cluster_model.protocol.events import Event, RecordDeadLettered, RecordsAban
 from cluster_model.spec.cluster_spec import Application, Failing, ProducerSpec
 from cluster_model.util.deterministic_math import mix64, number_of
 
-# Dead letters: records that a handler cannot process, sent to a dead-letter topic before their offsets are committed.
+# Dead-letter records: those that a handler cannot process, sent to a dead-letter topic before their offsets are
+# committed.
 #
-# The application has a producer for them in the same process as its consumer. It sends one letter after the other with
-# ``send().get()``, waiting for each outcome. If a letter fails or its outcome is unknown, the application goes back to
-# that record, polls it again, and has its handler try it again, as Spring's ``DefaultErrorHandler`` does when its
-# ``DeadLetterPublishingRecoverer`` throws. So no record is lost: offsets after it are committed only after its letter
-# was acknowledged. A letter that was written without an acknowledgement, or whose record was not committed before a
-# crash, is written again.
+# The application has a producer for them in the same process as its consumer. It sends one dead-letter record after the
+# other with ``send().get()``, waiting for each outcome. If a send fails or its outcome is unknown, the application goes
+# back to that record, polls it again, and has its handler try it again, as Spring's ``DefaultErrorHandler`` does when
+# its ``DeadLetterPublishingRecoverer`` throws. So no record is lost: offsets after it are committed only after its
+# dead-letter record was acknowledged. A dead-letter record that was written without an acknowledgement, or whose
+# original was not committed before a crash, is written again.
 
 
 SUFFIX: Final = ".dead-letter"
 """Suffix of the producer's name after the name of the group member."""
-NOT_SENT: Final = "dead letter not sent"
+NOT_SENT: Final = "dead-letter record not sent"
 """Reason for abandoning a record, to which the application then goes back."""
 
 
-class LetterProducer(DrivenProducer):
-    """Producer of dead letters: it sends one record per :meth:`send` and reports whether it was acknowledged."""
+class DeadLetterProducer(DrivenProducer):
+    """Producer of dead-letter records: it sends one record per :meth:`send` and reports whether it was acknowledged."""
 
     __slots__ = ("_acked_before", "_sending", "told")
 
@@ -86,12 +87,12 @@ class LetterProducer(DrivenProducer):
 
 
 class DeadLetters:
-    """Dead letters of one member's application, sent one after the other."""
+    """Dead-letter records of one member's application, sent one after the other."""
 
     __slots__ = ("_done", "_emit", "_every", "_left", "_named", "producer")
 
     def __init__(
-        self, producer: LetterProducer, named: tuple[str, str], every: int, emit: Callable[[Event], None]
+        self, producer: DeadLetterProducer, named: tuple[str, str], every: int, emit: Callable[[Event], None]
     ) -> None:
         """Make it; ``named`` is (member, group); the handler fails for one in ``every`` offsets."""
         self.producer = producer
@@ -100,15 +101,15 @@ class DeadLetters:
         self._every = every
         self._emit = emit
         self._left: tuple[Failing, ...] = ()
-        """Records without a letter yet, the one in flight first."""
+        """Records not yet in the dead-letter topic, the one in flight first."""
         self._done: Callable[[tuple[Failing, ...]], None] = lambda left: None
 
     def on_done(self, done: Callable[[tuple[Failing, ...]], None]) -> None:
-        """Call ``done`` at the end of every :meth:`deliver`, with the records without a letter."""
+        """Call ``done`` at the end of every :meth:`deliver`, with the records that are not in the topic."""
         self._done = done
 
     def deliver(self, failing: tuple[Failing, ...]) -> None:
-        """Send letters for ``failing`` (not empty) one after the other, until one fails."""
+        """Send dead-letter records for ``failing`` (not empty) one after the other, until one fails."""
         self._left = failing
         self.producer.send()
 

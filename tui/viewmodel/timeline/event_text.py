@@ -72,7 +72,7 @@ def describe_client(event: Any) -> ClientText:
         text = f"{event.client} failed to process {event.count} records of {event.partition} from {event.log_offset} on"
         return glyphs.BULLET, "warning", key, text
     if event.kind == "record_dead_lettered":
-        text = f"{event.client} sent {event.partition} offset {event.log_offset} to dead letter topic {event.detail}"
+        text = f"{event.client} sent {event.partition} offset {event.log_offset} to dead-letter topic {event.detail}"
         return glyphs.BULLET, "warning", (*key, event.partition, event.log_offset), text
     if event.kind == "records_abandoned":
         text = f"{event.client} skipped {event.count} records of {event.partition} from offset {event.log_offset}"
@@ -689,7 +689,7 @@ EVENT_NOUNS: Final[dict[str, EventNoun]] = {
         ("transaction_timed_out", "transaction timeout", "transaction timeouts"),
         ("transaction_left_open", "open transaction", "open transactions"),
         ("producer_fenced", "fenced producer", "fenced producers"),
-        ("record_dead_lettered", "dead letter", "dead letters"),
+        ("record_dead_lettered", "dead-letter record", "dead-letter records"),
     ),
     **_sorts(
         SAFETY,
