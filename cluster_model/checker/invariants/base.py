@@ -73,7 +73,7 @@ class Excuses:
         return leader is not None and not subtract([(start, end)], [each[:2] for each in leader.damages])
 
     def lossy(self, partition: str, epoch: int) -> bool:
-        """Return whether a lossy crash may explain an observation about records of a leader epoch.
+        """Return whether a crash that lost records may explain an observation about records of a leader epoch.
 
         It may if they are no newer than the last such crash, or a replica still lacks what it lost.
         """
@@ -251,7 +251,7 @@ KRAFT: Final = "kraft"
 
 _SOLE: Final = (EARLY_JOIN, LEADER_LACKS_EPOCH)
 CIRCUMSTANCES: Final = {
-    LOSSY: "after a lossy crash",
+    LOSSY: "after an unclean shutdown that loses records",
     EMPTY: "with unclean elections",
     ALONG_THE_LOG: "for the epochs along a log",
     HIGH_WATERMARK: "for the HW",
@@ -391,7 +391,7 @@ class InvariantContext:
         """Invariant → number of violations that are not known for this version."""
 
     def circumstances(self, partition: str, epoch: int) -> tuple[str, ...]:
-        """Return the circumstances that may have affected records of a leader epoch, such as a lossy crash."""
+        """Return the circumstances that may have affected records of a leader epoch, such as a crash with losses."""
         found = (
             (LOSSY, self.excuses.lossy(partition, epoch)),
             (EARLY_JOIN, self.excuses.joined_early(partition, epoch)),

@@ -42,8 +42,8 @@ DURABILITY: Final = InvariantDefinition(
         *LOSSY_CRASH_FIXES,
     ),
     "An unclean election since; a batch damaged on the leader's own disk; the last in-sync replica lost unflushed "
-    "records, or with eligible leader replicas as many replicas as min.insync.replicas did. A crashed process is no "
-    "excuse.",
+    "records, or with eligible leader replicas as many replicas as min.insync.replicas did. A process crash is "
+    "not an exception.",
 )
 
 
