@@ -35,6 +35,7 @@ from cluster_model.protocol.events import (
     Truncated,
     describe,
 )
+from cluster_model.spec.cluster_spec import producer_text
 from cluster_model.util.quantities import acks_text, offsets
 
 # Sentences for explanations.
@@ -79,9 +80,10 @@ def _of_partition(event: Event) -> str:
     if isinstance(event, BatchCorrupted):
         return f"a batch of {event.partition} was corrupted on the disk of broker {event.broker}"
     if isinstance(event, Appended):
-        return f"broker {event.broker} appended records of {event.client or 'a client'} at offset {event.log_offset}"
+        producer = producer_text(event.client) or "an unknown client"
+        return f"broker {event.broker} appended records of {producer} at offset {event.log_offset}"
     if isinstance(event, RecordsAcked):
-        return f"broker {event.broker} acknowledged the records of {event.client or 'a client'}"
+        return f"broker {event.broker} acknowledged the records of {producer_text(event.client) or 'an unknown client'}"
     return describe(event)
 
 

@@ -14,9 +14,6 @@ from cluster_model.protocol.messages import PartitionState
 NOW: Final = 0
 """Virtual time, which does not advance."""
 
-CLIENT: Final = "a client"
-"""Name of the producer and the consumer of the steps."""
-
 Params = dict[str, Any]
 Handler = Callable[[Params], KafkaError]
 

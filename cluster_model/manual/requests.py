@@ -9,7 +9,7 @@ from cluster_model.broker.partition.partition import AppendResult, PartitionLead
 from cluster_model.broker.partition.replication_rules import LONG_AGO
 from cluster_model.broker.request_handler import list_offset
 from cluster_model.log.leader_epoch_cache import UNDEFINED
-from cluster_model.manual.context import CLIENT, NOW, Handler, ManualContext, Params
+from cluster_model.manual.context import NOW, Handler, ManualContext, Params
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import (
     ConsumerReset,
@@ -33,6 +33,7 @@ from cluster_model.protocol.messages import (
     ProduceRequest,
 )
 from cluster_model.protocol.records import Slice
+from cluster_model.spec.cluster_spec import MANUAL_CLIENT
 
 RECORD_BYTES: Final = 100
 
@@ -93,11 +94,11 @@ class ManualProduces:
         sequence = self._sequences[partition]
         self._sequences[partition] += count
         size = count * RECORD_BYTES
-        request = ProduceRequest(self._count, partition, acks, 0, CLIENT, -1, sequence, count, size, names)
+        request = ProduceRequest(self._count, partition, acks, 0, MANUAL_CLIENT, -1, sequence, count, size, names)
         emit = self._context.emit
-        emit(RecordsSent(NOW, CLIENT, partition, sequence, count, acks))
+        emit(RecordsSent(NOW, MANUAL_CLIENT, partition, sequence, count, acks))
         if acks == 0:
-            emit(RecordsAcked(NOW, CLIENT, partition, sequence, count, 0, replica.broker, -1, -1, 0, -1))
+            emit(RecordsAcked(NOW, MANUAL_CLIENT, partition, sequence, count, 0, replica.broker, -1, -1, 0, -1))
         return ManualProduce(request, replica, whole)
 
     def _handle_request(self, produce: ManualProduce) -> KafkaError:
@@ -143,18 +144,26 @@ class ManualProduces:
         if error is KafkaError.NONE and produce.result is not None:
             broker, result = produce.replica.broker, produce.result
             acks = request.acks
-            emit(RecordsAcked(NOW, CLIENT, *where, acks, broker, produce.epoch, result.base, 0, result.epoch_branch))
+            emit(
+                RecordsAcked(
+                    NOW, MANUAL_CLIENT, *where, acks, broker, produce.epoch, result.base, 0, result.epoch_branch
+                )
+            )
         elif produce.result is not None and produce.result.base >= 0:
             self._unknown(produce, error)
         else:
-            emit(ProduceRefused(NOW, CLIENT, where[0], produce.replica.broker, request.acks, error.name, *where[1:]))
-            emit(RecordsFailed(NOW, CLIENT, *where, request.acks, error.name, 0))
+            emit(
+                ProduceRefused(
+                    NOW, MANUAL_CLIENT, where[0], produce.replica.broker, request.acks, error.name, *where[1:]
+                )
+            )
+            emit(RecordsFailed(NOW, MANUAL_CLIENT, *where, request.acks, error.name, 0))
 
     def _unknown(self, produce: ManualProduce, error: KafkaError) -> None:
         request = produce.request
         where = (request.partition, request.sequence, request.records)
         if request.acks:
-            self._context.emit(RecordsUnknown(NOW, CLIENT, *where, request.acks, error.name, 0))
+            self._context.emit(RecordsUnknown(NOW, MANUAL_CLIENT, *where, request.acks, error.name, 0))
 
     def _send(self, params: Params) -> KafkaError:
         replica = self._context.replica(params)
@@ -331,7 +340,7 @@ class ManualConsumer:
             start = max(first, records.start)
             end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
             read = (name, replica.broker, leader_epoch, start, end - start, 0, log_branch, end)
-            self._context.emit(RecordsRead(NOW, CLIENT, CLIENT, *read))
+            self._context.emit(RecordsRead(NOW, MANUAL_CLIENT, MANUAL_CLIENT, *read))
 
     def _validate(self, params: Params) -> KafkaError:
         """Validate the position (KIP-320): an epoch that ends before it means that records were truncated."""
@@ -359,7 +368,7 @@ class ManualConsumer:
     def _move(self, partition: str, offset: int) -> None:
         before, self.positions[partition] = self.positions[partition], offset
         if before != offset:
-            self._context.emit(ConsumerReset(NOW, CLIENT, CLIENT, partition, offset, before))
+            self._context.emit(ConsumerReset(NOW, MANUAL_CLIENT, MANUAL_CLIENT, partition, offset, before))
 
     def _list_offsets(self, params: Params) -> KafkaError:
         replica = self._context.replica(params)

@@ -216,6 +216,13 @@ class TopicSpec:
 
 DUPLICATE_SUFFIX: Final = ".rival"
 """Suffix of a producer's name for its duplicate instance."""
+MANUAL_CLIENT: Final = "client"
+"""Name of the producer and the consumer of manual steps."""
+
+
+def producer_text(client: str) -> str:
+    """Return a producer's name in a sentence: ``producer client`` for that of manual steps."""
+    return f"producer {client}" if client == MANUAL_CLIENT else client
 
 
 class TransactionPlan(NamedTuple):
@@ -319,7 +326,7 @@ class GroupSpec:
     retry_pause_us: int = 0
     """Pause before each retry in microseconds."""
     dead_letter: str = ""
-    """Topic of dead letters for unprocessed records; empty: none. Not with ``commit: handed_off``."""
+    """Dead-letter topic for unprocessed records; empty: none. Not with ``commit: handed_off``."""
     output_topic: str = ""
     """Output topic, with one record for each processed one; empty: none.
 

@@ -21,6 +21,7 @@ from cluster_model.checker.root_cause import (
     ChainEvent,
     Finding,
 )
+from cluster_model.spec.cluster_spec import producer_text
 from cluster_model.util.quantities import acks_text, alternatives, clock, compact_duration, counted, few_names
 from playbooks.model.record_contents import PeekedRecord
 from tui.terminal import glyphs
@@ -478,7 +479,7 @@ def _records(case: FindingPage) -> list[str]:
             end = place.log_offset + place.count - 1
             span = f"offset {place.log_offset}" if place.count == 1 else f"offsets {place.log_offset} to {end}"
         epoch = f", epoch {place.leader_epoch}" if place.leader_epoch >= 0 else ""
-        whose = f" of {place.client}" if place.client else ""
+        whose = f" of {producer_text(place.client)}" if place.client else ""
         where = f"{place.partition} {span}{epoch}" if span else f"{place.partition}, no offset"
         texts.append(f"{where}: {counted(place.count, 'record')}{whose}, acks={acks_text(place.acks)}")
         found = peeked.get((place.partition, place.log_offset, place.leader_epoch))

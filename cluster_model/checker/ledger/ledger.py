@@ -44,6 +44,7 @@ from cluster_model.protocol.events import (
     Truncated,
 )
 from cluster_model.protocol.records import CORRUPT_BATCH
+from cluster_model.spec.cluster_spec import producer_text
 from cluster_model.util.quantities import acks_text
 from cluster_model.util.ranges import Range, RangeSet, length, subtract, union
 
@@ -115,7 +116,7 @@ def _acknowledged_text(partition: str, epoch_branch: EpochBranch, run: MissingRu
     count = run.end - run.start
     offsets_text = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
     count_text = "1 record" if count == 1 else f"{count} records"
-    client_text = f" of {batch.client}" if batch.client else ""
+    client_text = f" of {producer_text(batch.client)}" if batch.client else ""
     names = f" ({batch.name[run.start - batch.base]})" if batch.name and count == 1 else ""
     return (
         f"{count_text}{client_text} at {offsets_text} of {partition}{names} had been acknowledged by broker "

@@ -93,7 +93,7 @@ class RepeatFindings:
         append = self._attempts.of(client, partition, sequence, again_us)
         refusal = None if append is None else append.refused_between(first_us, again_us)
         before, after = one.batch_at(first[1]), other.batch_at(again[1])
-        name = client or "a client"
+        name = client or "an unknown client"
         restart = self._restart_event(client, first_us, again_us)
         if before.producer_id < 0 or after.producer_id < 0:
             plain = findings.PRODUCER_RESTART if restart else findings.UNEXPLAINED
@@ -142,7 +142,7 @@ class RepeatFindings:
         append = self._attempts.of(client, partition, sequence, epoch_branch.appended_at(where[1]))
         refusal = None if append is None else append.last_refusal(epoch_branch.appended_at(where[1]))
         cause = findings.RETRY_IN_FLIGHT if refusal is not None else findings.UNEXPLAINED
-        name = client or "a client"
+        name = client or "an unknown client"
         links = [
             *self._failure_events(name, refusal),
             self._append_event(epoch_branch, partition, where[1], count, "appended", "after later ones"),

@@ -20,6 +20,7 @@ from cluster_model.checker.root_cause.findings import (
     Finding,
     RecordBlock,
 )
+from cluster_model.spec.cluster_spec import producer_text
 from cluster_model.util.quantities import acks_text, brokers, counted, offsets, seconds_to_the_millisecond, thousands
 
 # Phrases that the texts of all findings share.
@@ -97,7 +98,8 @@ def producers_text(blocks: Sequence[RecordBlock]) -> str:
     clients = [each for each in dict.fromkeys(block.client for block in blocks) if each]
     if len(clients) > 2:
         return f" of {thousands(len(clients))} producers"
-    return f" of {' and '.join(clients)}" if clients else ""
+    named = [producer_text(each) for each in clients]
+    return f" of {' and '.join(named)}" if named else ""
 
 
 def location_text(blocks: Sequence[RecordBlock]) -> str:

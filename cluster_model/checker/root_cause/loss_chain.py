@@ -725,7 +725,7 @@ class LostFindings:
     def explain_unplaced(self, lost: RecordsLost) -> RangeExplanation:
         """Explain records of acks=0 that reached no leader."""
         history = self._history
-        client = lost.client or "a client"
+        client = lost.client or "an unknown client"
         block = RecordBlock(lost.partition, lost.client, -1, lost.count, -1, -1, 0, committed=False)
         text = f"{client} counted {counted(lost.count, 'record')} for {lost.partition} as sent (acks=0 has no response)"
         links = [ChainEvent(0, ACKNOWLEDGED_KIND, lost.partition, -1, text)]
