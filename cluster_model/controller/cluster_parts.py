@@ -50,7 +50,8 @@ def assign_replicas(topic: TopicSpec, spec: ClusterSpec, streams: RandomStreams)
             for broker in replicas:
                 if broker not in known:
                     raise ModelError(
-                        f"topic {topic.name} is placed on broker {broker}; there are {known}", code="no_broker"
+                        f"topic {topic.name} is placed on broker {broker}; known brokers: {', '.join(map(str, known))}",
+                        code="no_broker",
                     )
         return topic.placement
     if topic.replication > len(known):

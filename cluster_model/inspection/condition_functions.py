@@ -127,7 +127,8 @@ class ConditionQuery:
     def _known_broker(self, broker: int) -> int:
         if broker not in self._cluster_state.brokers:
             raise ModelError(
-                f"no broker {broker}; there are {', '.join(map(str, self._cluster_state.brokers))}", code="no_broker"
+                f"no broker {broker}; known brokers: {', '.join(map(str, self._cluster_state.brokers))}",
+                code="no_broker",
             )
         return broker
 
@@ -203,7 +204,9 @@ class ConditionQuery:
         """Whether a broker's process is running or paused."""
         known = {member for record in self._cluster_state.records.values() for member in record.assignment}
         if broker not in known and not self._cluster_state.is_up(broker):
-            raise ModelError(f"no broker {broker}; there are {', '.join(map(str, sorted(known)))}", code="no_broker")
+            raise ModelError(
+                f"no broker {broker}; known brokers: {', '.join(map(str, sorted(known)))}", code="no_broker"
+            )
         return self._cluster_state.is_up(broker)
 
     def lag(self, group: str, partition: str | None = None) -> int:
@@ -255,7 +258,7 @@ class ConditionQuery:
             ModelError: no such anomaly.
         """
         if anomaly is not None and anomaly not in KINDS:
-            raise ModelError(f"no anomaly {anomaly!r}; there are {', '.join(KINDS)}", code="no_anomaly")
+            raise ModelError(f"no anomaly {anomaly!r}; known anomalies: {', '.join(KINDS)}", code="no_anomaly")
         return self._checker.anomalies.count(self._now(), anomaly or "")
 
     def read(self, group: str) -> int:
@@ -358,7 +361,7 @@ class ConditionQuery:
         groups = self._groups()
         if group not in groups:
             known = ", ".join(groups) or "none"
-            raise ModelError(f"no group {group!r}; there are {known}", code="no_group")
+            raise ModelError(f"no group {group!r}; known groups: {known}", code="no_group")
         return groups[group]
 
     def _record_count(self, column: int, producer: str | None) -> int:

@@ -49,7 +49,9 @@ class ClusterState:
         """
         record = self.records.get(partition)
         if record is None:
-            raise ModelError(f"no partition {partition!r}; there are {', '.join(self.records)}", code="no_partition")
+            raise ModelError(
+                f"no partition {partition!r}; known partitions: {', '.join(self.records)}", code="no_partition"
+            )
         return record
 
     def replica(self, partition: str, broker: int) -> Replica:

@@ -465,7 +465,9 @@ def draw_screens(arguments: Sequence[str]) -> int:
     directory, names = Path(arguments[0]), arguments[1:]
     for name in names:
         if name not in makers:
-            print(f"no picture {shown(name)}{nearest(name, makers)}; there are {', '.join(makers)}", file=sys.stderr)
+            print(
+                f"no picture {shown(name)}{nearest(name, makers)}; known pictures: {', '.join(makers)}", file=sys.stderr
+            )
             return BAD_INPUT
     directory.mkdir(parents=True, exist_ok=True)
     os.environ.pop("NO_COLOR", None)

@@ -6,7 +6,7 @@ their fault is injected.
 
 import difflib
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -387,11 +387,17 @@ def _broker(selector: Selector, cluster: Cluster) -> list[int]:
     return _one_of(int(selector.argument), list(cluster.brokers), "broker", selector)
 
 
+def _names(known: Iterable[object]) -> str:
+    return ", ".join(map(str, known)) or "none"
+
+
 def _rack(selector: Selector, cluster: Cluster) -> list[int]:
     found = [broker.id for broker in cluster.spec.brokers if broker.rack == selector.argument]
     if not found:
         racks = sorted({broker.rack for broker in cluster.spec.brokers if broker.rack})
-        raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column, code="no_rack")
+        raise SelectorError(
+            f"no rack {selector.argument!r}; known racks: {_names(racks)}", selector.column, code="no_rack"
+        )
     return found
 
 
@@ -401,7 +407,7 @@ def _client(selector: Selector, cluster: Cluster) -> list[int]:
         clients[NAME] = EXTERNAL_CLIENTS
     if selector.argument not in clients:
         raise SelectorError(
-            f"no client {selector.argument!r}; there are {list(clients)}", selector.column, code="no_client"
+            f"no client {selector.argument!r}; known clients: {_names(clients)}", selector.column, code="no_client"
         )
     return [clients[selector.argument]]
 
@@ -435,7 +441,9 @@ def _of_control_plane(selector: Selector, cluster: Cluster) -> list[int]:
 def _one_of(number: int, known: Sequence[int], what: str, selector: Selector) -> list[int]:
     if number not in known:
         raise SelectorError(
-            f"no {what} {number}; there are {list(known)}", selector.column, code=f"no_{what.lower().replace(' ', '_')}"
+            f"no {what} {number}; known {what}s: {_names(known)}",
+            selector.column,
+            code=f"no_{what.lower().replace(' ', '_')}",
         )
     return [number]
 
@@ -444,7 +452,7 @@ def _members(selector: Selector, cluster: Cluster) -> list[int]:
     group = selector.argument
     known = [spec.name for spec in cluster.spec.groups]
     if group not in known:
-        raise SelectorError(f"no group {group!r}; there are {known}", selector.column, code="no_group")
+        raise SelectorError(f"no group {group!r}; known groups: {_names(known)}", selector.column, code="no_group")
     consumers = cluster.consumers
     return [
         node for node, name in cluster.clients.names.items() if name in consumers and consumers[name].group == group
@@ -459,7 +467,7 @@ def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:
     if record is None:
         known = ", ".join(cluster.cluster_state.records)
         raise SelectorError(
-            f"no partition {selector.argument!r}; there are {known}", selector.column, code="no_partition"
+            f"no partition {selector.argument!r}; known partitions: {known}", selector.column, code="no_partition"
         )
     followers = [broker for broker in record.assignment if broker != record.leader]
     if selector.kind == "leader":
@@ -495,7 +503,7 @@ def _coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     group = selector.argument
     known = list(dict.fromkeys([*(spec.name for spec in cluster.spec.groups), *cluster.external_clients.groups]))
     if group not in known:
-        raise SelectorError(f"no group {group!r}; there are {known}", selector.column, code="no_group")
+        raise SelectorError(f"no group {group!r}; known groups: {_names(known)}", selector.column, code="no_group")
     leader = _leader_of(OFFSETS, group, cluster)
     if leader is None:
         reason = f"there is no topic {OFFSETS}, which needs offsets.topic.replication.factor brokers"
@@ -511,7 +519,7 @@ def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     if not ids.get(name):
         known = [producer for producer, transactional_id in ids.items() if transactional_id]
         raise SelectorError(
-            f"no producer {name!r} with a transactional.id; there are {known}",
+            f"no producer {name!r} with a transactional.id; known transactional producers: {_names(known)}",
             selector.column,
             code="no_transactional_producer",
         )

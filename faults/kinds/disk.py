@@ -93,7 +93,8 @@ def _partition(cluster: Cluster, nodes: tuple[int, ...], params: Mapping[str, An
     if named:
         if named not in cluster.cluster_state.records:
             raise FaultError(
-                f"no partition {named}; there are {', '.join(cluster.cluster_state.records)}", code="no_partition"
+                f"no partition {named!r}; known partitions: {', '.join(cluster.cluster_state.records)}",
+                code="no_partition",
             )
         return named
     for partition in cluster.cluster_state.records:

@@ -81,9 +81,9 @@ class OperationRunner:
         """
         operation = OPERATIONS.get(action.name)
         if operation is None:
-            known = ", ".join(OPERATIONS)
             raise FaultError(
-                f"no operation {action.name!r}{nearest_operation(action.name)}; there are {known}", code="no_operation"
+                f"no operation {action.name!r}{nearest_operation(action.name)}; see: floodmark faults",
+                code="no_operation",
             )
         params = parameters_of(operation, action, self.cluster.brokers)
         chosen = self._chosen(str(params["operation"])) if operation.name == "cancel" else []

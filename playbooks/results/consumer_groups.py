@@ -32,7 +32,9 @@ def describe_group(cluster: Cluster, group: str) -> DescribedGroup:
                 f"group {shown(group)} has no coordinator: its members are assigned their partitions manually",
                 code="no_coordinator",
             )
-        known_groups = f"; expected {listed(known)}{nearest(group, known)}" if known else "; there is none"
+        known_groups = (
+            f"; known groups: {listed(known, 'and')}{nearest(group, known)}" if known else "; known groups: none"
+        )
         raise ModelError(f"no group {shown(group)}{known_groups}", code="no_group")
     broker = cluster_overview.coordinator(cluster, group)
     if broker < 0:

@@ -37,7 +37,7 @@ def invariants(name: str | None, *, json: bool = False) -> int:
     from tui.output.command_end import to_text  # noqa: PLC0415
 
     if name is not None and name not in DEFINITIONS:
-        print_error(f"no invariant {shown(name)}{nearest(name, DEFINITIONS)}; there are {', '.join(DEFINITIONS)}")
+        print_error(f"no invariant {shown(name)}{nearest(name, DEFINITIONS)}; see: floodmark invariants")
         return BAD_INPUT
     chosen = [each for each in DEFINITIONS.values() if name in (None, each.name)]
     if json:

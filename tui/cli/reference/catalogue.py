@@ -46,7 +46,7 @@ def faults(name: str | None, *, family: str | None = None, json: bool = False) -
     if name is not None and canonical_name(name) not in (*CATALOGUE, *OPERATIONS):
         known = (*CATALOGUE, *OPERATIONS)
         hint = nearest(name, (*known, *FAULT_ALIASES, *OPERATION_ALIASES))
-        print_error(f"no fault {shown(name)}{hint}; there are {', '.join(known)}")
+        print_error(f"no fault {shown(name)}{hint}; see: floodmark faults")
         return BAD_INPUT
     name = None if name is None else canonical_name(name)
     if family is not None and family not in FAMILIES:
@@ -199,7 +199,7 @@ def is_modelled(version: str | None) -> bool:
         return True
     print_error(
         f"no Kafka version {shown(version)}{nearest(version, PROFILE_VERSIONS)}; "
-        f"there are {', '.join(PROFILE_VERSIONS)}"
+        f"known versions: {', '.join(PROFILE_VERSIONS)}"
     )
     return False
 
@@ -239,7 +239,7 @@ def _new_in(version: str) -> list[str]:
 def configs(scope: str | None) -> int:
     """List the Kafka configurations that the model supports, all or those of one scope; return the exit code."""
     if scope is not None and scope not in SCOPES:
-        print_error(f"no scope {shown(scope)}{nearest(scope, SCOPES)}; there are {', '.join(SCOPES)}")
+        print_error(f"no scope {shown(scope)}{nearest(scope, SCOPES)}; known scopes: {', '.join(SCOPES)}")
         return BAD_INPUT
     for each, keys in SCOPES.items():
         if scope in (None, each):
@@ -297,7 +297,7 @@ def keys(place: str | None, *, json: bool) -> int:
     if place is not None and known(place) not in pages:
         parts = [path for path in pages if path]
         hint = nearest(place, [*parts, *(path.rpartition(".")[2] for path in parts)])
-        print_error(f"no part {shown(place)} in a playbook{hint}; there are {listed(parts, 'and')}")
+        print_error(f"no part {shown(place)} in a playbook{hint}; known parts: {listed(parts, 'and')}")
         return BAD_INPUT
     chosen = pages[known(place or "")]
     if json:

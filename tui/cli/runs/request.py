@@ -381,7 +381,7 @@ def _tags_known(request: RunRequest, tags: Sequence[str]) -> bool:
     known = sorted(set(tags))
     unknown = [("--tag", tag) for tag in request.tags if tag not in known]
     unknown += [("--skip-tag", tag) for tag in request.skip_tags if tag not in known]
-    there = f"there are {listed(known, 'and')}" if known else "they have no tags"
+    there = f"known tags: {listed(known, 'and')}" if known else "known tags: none"
     for option, tag in unknown:
         print_error(f"{option}: found {shown(tag)}, which no playbook here has{nearest(tag, known)}; {there}")
     return not unknown

@@ -173,7 +173,7 @@ class TimeTravel:
         if letter.lower() not in found:
             names = [branch.letter for branch in self.branches]
             raise TypedError(
-                f"branch: found {shown(letter) if letter else 'nothing'}, there are {listed(names, 'and')}"
+                f"branch: found {shown(letter) if letter else 'nothing'}; known branches: {listed(names, 'and')}"
                 f"{nearest(letter, names)}"
             )
         self.branches.switch(found[letter.lower()])

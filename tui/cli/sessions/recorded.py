@@ -198,7 +198,7 @@ def _check_partition(session: Session | ManualSession, partition: str) -> None:
     if partition not in known:
         named = [name for name in known if name.rpartition("-")[0] not in INTERNAL]
         raise ModelError(
-            f"no partition {shown(partition)}; there are {listed(named, 'and')}{nearest(partition, known)}",
+            f"no partition {shown(partition)}; known partitions: {listed(named, 'and')}{nearest(partition, known)}",
             code="no_partition",
         )
 
