@@ -206,7 +206,7 @@ COLUMNS: Final[dict[str, Column]] = {
     **_columns(
         "int", _COUNT,
         acks="Acks level; -1 is all.",
-        sequence="Sequence number of the first record at its client and partition, -1 for none.",
+        sequence="Number of the first record, by its client and partition; -1 for none.",
         isr_size="Number of in-sync replicas.",
         replication="Number of assigned replicas.",
         min_isr="`min.insync.replicas` at that time, or for a whole partition at the start of the session; null if not "
