@@ -63,14 +63,14 @@ def print_losses(console: Console, books: Sequence[ClientPartitionStats]) -> Non
          lost_ranges(each))
         for each in lost[:ROWS_SHOWN]
     ]  # fmt: skip
-    heads = ("producer", "partition", "acked", *(title for _term, title in shown), "lost sequence numbers")
+    heads = ("producer", "partition", "acked", *(title for _term, title in shown), "lost record numbers")
     table(console, heads, rows)
     if len(lost) > ROWS_SHOWN:
         print_line(console, f"         and {counted(len(lost) - ROWS_SHOWN, 'more row')}")
 
 
 def lost_ranges(book: ClientPartitionStats) -> str:
-    """Return the sequence numbers of the lost records as ranges: ``120 to 131, 140``."""
+    """Return the numbers of the lost records, counted by client and partition, as ranges: ``120 to 131, 140``."""
     ranges = book.ranges.get("acked_lost", ())
     shown = [str(low) if high == low + 1 else f"{low} to {high - 1}" for low, high in ranges[:RANGES_SHOWN]]
     rest = len(ranges) - RANGES_SHOWN
@@ -555,7 +555,7 @@ def _where(seen: AnomalyReport) -> str:
 def allowed_anomalies_text(anomalies: Sequence[AnomalyReport]) -> str:
     """Return the anomalies that the settings allow, in one line; empty for none."""
     legal = [f"{each.name} {each.found} ({each.reason})" for each in anomalies if each.legal]
-    return f"{counted(len(legal), 'anomaly type')} under these settings: {', '.join(legal)}" if legal else ""
+    return f"anomalies under these settings: {', '.join(legal)}" if legal else ""
 
 
 # Findings: each a sentence, and the chain of events that led to it.

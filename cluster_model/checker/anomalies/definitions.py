@@ -346,7 +346,7 @@ _TABLE: Final = (
     Anomaly(rules.CONSUME_DUP, "a process of a group received a record more than once",
          "always: delivery is at least once", _always("delivery is at least once")),
     Anomaly(order_rules.REALTIME_LAG, "a poll returned less than was known to exist when it was called",
-         "always: a measure, not a fault", _always("a measure")),
+         "always: a metric, not a fault", _always("metric only")),
     Anomaly(order_rules.REALTIME_ORDER, "a record is before one that was acknowledged before it was sent",
          "a write may be lost", _losses_of_anybody, own=True),
     Anomaly(rules.COMMIT_REGRESSION, "a group's committed offset decreased",

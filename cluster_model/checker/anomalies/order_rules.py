@@ -381,7 +381,7 @@ class SendOrder:
 
 # realtime-lag: how long before a poll more was known to exist than it returned.
 #
-# It is a measure rather than an anomaly: a lagging reader has not yet received what other anomalies say it lacks.
+# It is a metric rather than an anomaly: a lagging reader has not yet received what other anomalies say it lacks.
 
 
 REALTIME_LAG: Final = "realtime-lag"
