@@ -132,8 +132,8 @@ def register_ask(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
             str | None,
             typer.Option(
                 metavar="TIME|EVENTS",
-                help="Fork at this virtual time, or after this many kernel events; by default before settling, or "
-                "before a playbook's first step.",
+                help="Fork at this virtual time, or after this many events of the model; by default before settling, "
+                "or before a playbook's first step.",
             ),
         ] = None,
         seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Number of seeds to simulate.")] = 20,
@@ -197,10 +197,12 @@ def register_explore(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
         ] = "",
         kafka: Annotated[str | None, typer.Option(metavar="VERSION", help="Kafka version whose rules apply.")] = None,
         replicas: Annotated[int | None, typer.Option(help="Number of replicas, 2 to 5.")] = None,
-        log_size: Annotated[int | None, typer.Option("--log-size", help="Most records in a log, 1 to 6.")] = None,
-        records: Annotated[int | None, typer.Option(help="Most records written in all, 0 to 6.")] = None,
-        epochs: Annotated[int | None, typer.Option(help="Most leader epochs, 1 to 6.")] = None,
-        restarts: Annotated[int | None, typer.Option(help="Most broker restarts, 0 to 4.")] = None,
+        log_size: Annotated[
+            int | None, typer.Option("--log-size", help="Maximum number of records in a log, 1 to 6.")
+        ] = None,
+        records: Annotated[int | None, typer.Option(help="Maximum number of records written in all, 0 to 6.")] = None,
+        epochs: Annotated[int | None, typer.Option(help="Maximum leader epoch, 1 to 6.")] = None,
+        restarts: Annotated[int | None, typer.Option(help="Maximum number of broker restarts, 0 to 4.")] = None,
         symmetry: Annotated[bool, typer.Option(help="Treat states that differ only in broker ids as one.")] = True,
         fingerprints: Annotated[
             bool, typer.Option(help="Keep 64-bit fingerprints of states: less memory, a small chance to miss one.")

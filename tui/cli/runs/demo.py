@@ -36,7 +36,7 @@ class Chapter:
     title: str
     point: str
     playbooks: tuple[str, ...]
-    moral: str
+    conclusion: str
     """Format string of the conclusion; its fields are the playbooks' lost and acknowledged records and downtimes."""
 
 
@@ -93,7 +93,7 @@ def demo(out: Path) -> int:
     if code != OK:
         return code
     _print_next(console, out, of)
-    _print_moral(console, chapters)
+    _print_conclusions(console, chapters)
     return worst(CODES[result.verdict] for result in of)
 
 
@@ -133,12 +133,12 @@ def _print_next(console: Console, out: Path, of: Sequence[SessionResult]) -> Non
         print_parts(console, [(f"{what:<12}", ""), (where, "bold")])
 
 
-def _print_moral(console: Console, chapters: Sequence[Sequence[SessionResult]]) -> None:
+def _print_conclusions(console: Console, chapters: Sequence[Sequence[SessionResult]]) -> None:
     """Print the conclusions with the numbers of this run, a line for each chapter."""
     print_line(console, "")
     print_line(console, "Conclusions", "bold")
     for chapter, of in zip(CHAPTERS, chapters, strict=True):
-        text = chapter.moral.format(
+        text = chapter.conclusion.format(
             lost=[each.ledger.acked_lost for each in of],
             acked=[each.ledger.acked for each in of],
             out=[short_seconds(each.unavailable.us) for each in of],
