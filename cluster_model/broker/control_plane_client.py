@@ -56,7 +56,7 @@ class ControlPlaneClient(Protocol):
         """State of the listener for clients, as far as the process has started; also while it is paused."""
 
     def known_controller(self) -> int:
-        """Return the node for administrators' requests, as this broker knows it; NOBODY while it is unknown."""
+        """Return the node for administrators' requests, as this broker knows it; NO_LEADER while it is unknown."""
 
     def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
         """Return the dynamic configs known for a broker id, or the cluster-wide ones for an empty name."""

@@ -257,7 +257,7 @@ def finder_of(request: Request) -> FindCoordinatorRequest | None:
 
 
 def target_of(request: Request, known: MetadataResponse) -> int:
-    """Return the target of a request by metadata, NOBODY if unknown.
+    """Return the target of a request by metadata, NO_LEADER if unknown.
 
     It does not apply to requests to coordinators, or to any broker.
     """
@@ -328,8 +328,8 @@ class _Call(NamedTuple):
     ready_at: int
     """Earliest time of the next attempt."""
     target: int = NO_LEADER
-    """Node that it was sent to; NOBODY between attempts."""
-    correlation_id: int = 0
+    """Node that it was sent to; NO_LEADER between attempts."""
+    correlation: int = 0
     sent_at: int = 0
     """Time at which it was sent; a request that waits for a connection has no timeout except the deadline."""
     coordinator: int = NO_LEADER

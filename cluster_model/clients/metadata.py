@@ -147,7 +147,7 @@ class Metadata:
         self._schedule(self._port.now + (self._age_us if states else 0))
 
     def leader(self, partition: str) -> int:
-        """Return the leader of a partition, NOBODY if unknown."""
+        """Return the leader of a partition, NO_LEADER if unknown."""
         state = self.states.get(partition)
         return NO_LEADER if state is None else state.leader
 

@@ -195,7 +195,7 @@ class ControlPlane(Protocol):
         """Nodes that are or can become the controller, including brokers."""
 
     def active(self) -> int:
-        """The node that acts as the controller, NOBODY if there is none; if several do, the one of the newest epoch."""
+        """The acting controller, NO_LEADER if there is none; of several the one of the newest epoch."""
 
     def controller_epoch(self) -> int:
         """Epoch of the newest controller."""
@@ -222,7 +222,7 @@ class ControlPlane(Protocol):
         """The newest controller epoch that a broker's process has seen."""
 
     def known_controller(self, broker: int) -> int:
-        """The node that a running broker believes to be the active controller, NOBODY while it knows none."""
+        """The node that a running broker believes to be the active controller, NO_LEADER while it knows none."""
 
     @property
     def session_us(self) -> int:

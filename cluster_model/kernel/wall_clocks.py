@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from cluster_model.kernel.process import Process, ProcessState
 
-_NOBODY: Final[tuple[tuple[int, int], ...]] = ()
+_NO_SKEWS: Final[tuple[tuple[int, int], ...]] = ()
 
 
 @runtime_checkable
@@ -32,7 +32,7 @@ class WallClock:
     def __init__(self) -> None:
         self.ahead_us = 0
         """How far it is ahead of virtual time in microseconds; negative if it is behind."""
-        self.skews = _NOBODY
+        self.skews = _NO_SKEWS
         """(fault, µs ahead) of every fault that sets it; they add up."""
         self.differ = False
         """Whether any clock has ever been set: timestamps of other machines may be in the future."""
@@ -79,7 +79,7 @@ class WallClocks:
         self.differ = bool(saved)
         skews = dict(saved)
         for node, clock in self._clocks.items():
-            clock.skews = skews.get(node, _NOBODY)
+            clock.skews = skews.get(node, _NO_SKEWS)
             clock.ahead_us = sum(ahead for _fault, ahead in clock.skews)
             clock.differ = self.differ
 

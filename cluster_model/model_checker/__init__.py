@@ -18,7 +18,7 @@ from cluster_model.model_checker.search import (
 )
 from cluster_model.model_checker.transitions import (
     ACTIONS,
-    NOBODY,
+    NO_NODE,
     Entry,
     ExplorationBounds,
     ReplicaState,
@@ -30,7 +30,7 @@ __all__ = [
     "ACTIONS",
     "LOG_BOUNDS",
     "LOG_MATCHING",
-    "NOBODY",
+    "NO_NODE",
     "STRONG_ISR",
     "STUCK",
     "WEAK_ISR",

@@ -8,7 +8,7 @@ from itertools import groupby, permutations, product
 
 from cluster_model.model_checker.transitions import (
     ACTIONS,
-    NOBODY,
+    NO_NODE,
     ControllerState,
     Interner,
     LeaderDecision,
@@ -65,7 +65,7 @@ class Properties:
                     true_isr = self._moves.held.items[state[len(self._brokers)]][1]
                     self._members(state, own, true_isr, STRONG_ISR, found)
                     self._members(state, own, local.isr, WEAK_ISR, found)
-            elif local.leader != NOBODY:
+            elif local.leader != NO_NODE:
                 leader_number = state[local.leader]
                 leader = things[leader_number]
                 follows = leader.leader == local.leader and leader.epoch == local.epoch
@@ -96,7 +96,7 @@ class Properties:
         if len(self._moves.bounds.actions) < len(ACTIONS):
             return False
         decisions, isr = self._moves.held.items[state[len(self._brokers)]]
-        if not decisions or decisions[-1].leader == NOBODY:
+        if not decisions or decisions[-1].leader == NO_NODE:
             return False
         leader = decisions[-1].leader
         lead: ReplicaState = self._moves.locals.items[state[leader]]

@@ -36,7 +36,7 @@ from cluster_model.protocol.versions import Profile
 # from its epoch and is left out.
 
 
-NOBODY: Final = -1
+NO_NODE: Final = -1
 
 ACTIONS: Final = ("elect", "drop", "lead", "follow", "write", "fetch", "hw", "shrink", "expand", "restart")
 """Kinds of steps: the controller's two first, then those of replicas."""
@@ -73,7 +73,7 @@ ControllerState = tuple[tuple[LeaderDecision, ...], tuple[int, ...]]
 """State of the controller: all its decisions, by epoch, and the current ISR."""
 
 
-FRESH: Final = ReplicaState((), 0, -1, NOBODY, ())
+FRESH: Final = ReplicaState((), 0, -1, NO_NODE, ())
 """A replica without any decision."""
 
 
@@ -306,7 +306,7 @@ class ReplicaSteps:
         replica.stopped()
         replica.recovered()
         left = local.log[: replica.log.leo]
-        return ReplicaState(left, replica.hw, newest - 1, NOBODY, (), epochs=self._actors.epochs(replica))
+        return ReplicaState(left, replica.hw, newest - 1, NO_NODE, (), epochs=self._actors.epochs(replica))
 
     def fetch(self, broker: int, local: ReplicaState, leader: ReplicaState) -> ReplicaState | None:
         """Fetch one record from the believed leader, or truncate to its shorter log."""
@@ -378,14 +378,14 @@ def next_decisions(
 
     It elects any member, and fences any; a fenced leader is not replaced, and the last member stays in the ISR.
     """
-    leader = decisions[-1].leader if decisions else NOBODY
+    leader = decisions[-1].leader if decisions else NO_NODE
     found = [(("elect", member), LeaderDecision(member, isr)) for member in isr if member != leader]
     for member in isr:
         rest = tuple(broker for broker in isr if broker != member)
         if member != leader:
             found.append((("drop", member), LeaderDecision(leader, rest)))
         else:
-            found.append((("drop", member), LeaderDecision(NOBODY, rest or isr)))
+            found.append((("drop", member), LeaderDecision(NO_NODE, rest or isr)))
     return found
 
 
@@ -538,7 +538,7 @@ class Transitions:
                 elif decision.leader >= 0:
                     found[1].append((epoch, decision.leader))
                 elif not self._as_module:
-                    found[0].append((("follow", broker, epoch), self._follow(broker, own, epoch, NOBODY, -1)))
+                    found[0].append((("follow", broker, epoch), self._follow(broker, own, epoch, NO_NODE, -1)))
         return found
 
     def _restarts(self, broker: int, own: int, held: int) -> list[tuple[Step, int]]:

@@ -19,7 +19,7 @@ class ControllerInfo(Protocol):
         """Return the nodes that are or may become the controller."""
 
     def active(self) -> int:
-        """Return the active controller's node, NOBODY if there is none."""
+        """Return the active controller's node, NO_LEADER if there is none."""
 
     def controller_epoch(self) -> int:
         """Return the epoch of the newest controller."""
@@ -65,7 +65,7 @@ def _cached_view(broker: int, state: PartitionState | None) -> CachedMetadataVie
 
 
 def believed_leader(cluster_state: ClusterState, partition: str, broker: int) -> int:
-    """Return the leader in a broker's metadata, NOBODY if unknown, or if the broker is down."""
+    """Return the leader in a broker's metadata, NO_LEADER if unknown, or if the broker is down."""
     cluster_state.record(partition)
     state = cluster_state.known(broker).get(partition) if cluster_state.is_up(broker) else None
     return NO_LEADER if state is None else state.leader

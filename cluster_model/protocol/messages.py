@@ -172,7 +172,7 @@ class FetchRequest(NamedTuple):
 class FetchData(NamedTuple):
     """One partition of a fetch response; ``diverging`` is (epoch, end offset) where the logs diverge (KIP-595).
 
-    ``preferred`` is the preferred read replica of a consumer, NOBODY for none (KIP-392); it comes without records.
+    ``preferred`` is the preferred read replica of a consumer, NO_LEADER for none (KIP-392); it comes without records.
     """
 
     partition: str
@@ -284,7 +284,7 @@ class MetadataRequest(NamedTuple):
 class MetadataResponse(NamedTuple):
     """The metadata cache of the broker: states of all partitions, and the brokers that it considers alive.
 
-    ``controller`` is the node for admin requests, NOBODY if the broker knows none. In KRaft mode it is the broker
+    ``controller`` is the node for admin requests, NO_LEADER if the broker knows none. In KRaft mode it is the broker
     itself, which forwards them. ``racks`` are those of the brokers, empty if no broker has one.
     """
 

@@ -33,7 +33,7 @@ from cluster_model.zookeeper.messages import (
     ZkError,
 )
 from cluster_model.zookeeper.request_processor import FROM_CLIENTS, RequestProcessor, Upstream
-from cluster_model.zookeeper.zab import NOBODY, LeaderRole, Learner
+from cluster_model.zookeeper.zab import NO_NODE, LeaderRole, Learner
 
 # One server process of the ensemble (``QuorumPeer``): it alternates between looking for a leader and leading or
 # following.
@@ -315,7 +315,7 @@ class Ensemble:
     def leader(self) -> int:
         """The server that leads with a majority's history; of two such the newer one, -1 for none."""
         leading = [(self.server(server).leader, server) for server in self.servers]
-        return max(((role.epoch, server) for role, server in leading if role.established), default=(0, NOBODY))[1]
+        return max(((role.epoch, server) for role, server in leading if role.established), default=(0, NO_NODE))[1]
 
     def session_of(self, client: int) -> int:
         """The newest session of a client, 0 for none."""
@@ -326,7 +326,7 @@ class Ensemble:
     def expire_session(self, client: int) -> bool:
         """Expire a client's newest session now; False if it has none, or if there is no running leader."""
         session, leader = self.session_of(client), self._running_leader()
-        if not session or leader == NOBODY:
+        if not session or leader == NO_NODE:
             return False
         self.server(leader).leader.expire(session)
         return True
@@ -334,15 +334,15 @@ class Ensemble:
     def delete(self, path: str) -> bool:
         """Delete a node as an operator does; False if it does not exist, or if there is no running leader."""
         leader = self._running_leader()
-        if path not in self._committed_tree.nodes or leader == NOBODY:
+        if path not in self._committed_tree.nodes or leader == NO_NODE:
             return False
         self.server(leader).leader.write_as_operator(Delete(path))
         return True
 
     def _running_leader(self) -> int:
         leader = self.leader()
-        runs = leader != NOBODY and self._network.processes[leader].state is ProcessState.RUNNING
-        return leader if runs else NOBODY
+        runs = leader != NO_NODE and self._network.processes[leader].state is ProcessState.RUNNING
+        return leader if runs else NO_NODE
 
     def _publish(self, txn: Txn) -> None:
         """Publish a transaction when the first server applies it: the leader, which committed it."""

@@ -493,7 +493,7 @@ class LeaderRole(Upstream):
 
 
 LEADER_TIMEOUT: Final = "leader's silence"
-NOBODY: Final = -1
+NO_NODE: Final = -1
 EPOCH_ALREADY_ACCEPTED: Final = -1
 """Sent in place of its epoch by a follower that had accepted the new epoch before, perhaps of another leader."""
 CONNECT_US: Final = 5_000_000
@@ -518,7 +518,7 @@ class Learner(Upstream):
         give_up: Callable[[], None],
     ) -> None:
         """``apply(zxid)`` applies the log up to that zxid."""
-        self.leader = NOBODY
+        self.leader = NO_NODE
         self._port = port
         self._settings = settings
         self._store = store
@@ -550,13 +550,13 @@ class Learner(Upstream):
 
     def stop(self) -> None:
         """Stop following, and notify the leader if there is one."""
-        if self.leader != NOBODY:
+        if self.leader != NO_NODE:
             self._port.send(self.leader, LearnerDisconnected(self._join))
         self.forget()
 
     def forget(self) -> None:
         """The process died, or the leader is lost."""
-        self.leader = NOBODY
+        self.leader = NO_NODE
         self._synced = False
         self._alarm.forget()
 
@@ -566,7 +566,7 @@ class Learner(Upstream):
 
     def on_timer(self, name: str) -> None:
         """Give up the leader if it has been silent for too long."""
-        if name == LEADER_TIMEOUT and self._alarm.take_expired() and self.leader != NOBODY:
+        if name == LEADER_TIMEOUT and self._alarm.rang() and self.leader != NO_NODE:
             if self._port.now >= self._deadline:
                 self._give_up()
             else:

@@ -110,7 +110,7 @@ def spare_members(cluster: Cluster, nodes: Iterable[int]) -> int:
 
 
 def quorum_leader(cluster: Cluster) -> int:
-    """Return the running leader of the group: the active controller or the ensemble's leader; else NOBODY."""
+    """Return the running leader of the group: the active controller or the ensemble's leader; else NO_LEADER."""
     role = "active" if cluster.profile.kraft else "leader"
     leaders = [view.node for view in cluster.plane.member_views() if view.role == role]
     return leaders[0] if leaders and is_running(cluster, leaders[0]) else NO_LEADER
@@ -145,7 +145,7 @@ class PredictedImpact:
     unreachable_clients: tuple[str, ...] = ()
     """Clients that cannot reach a leader they need."""
     controller: int = NO_LEADER
-    """The current controller if it would stay; NOBODY: another one, or none."""
+    """The current controller if it would stay; NO_LEADER: another one, or none."""
     has_majority: bool = True
     """Whether the control plane would have a majority."""
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -268,7 +268,7 @@ def _classify(
     found: dict[str, list[str]],
     sizes: dict[str, int],
 ) -> int:
-    """Classify a partition in ``found``; return its future leader, NOBODY if it has none."""
+    """Classify a partition in ``found``; return its future leader, NO_LEADER if it has none."""
     name, leader = record.name, record.leader
     if not decides:  # Nothing changes any more: a leader stays leader as long as it lives.
         if leader == NO_LEADER or not net.lives(leader):

@@ -252,7 +252,7 @@ class BatchProducer(NamedTuple):
     sequence: int = -1
 
 
-NOBODY: Final = BatchProducer()
+NO_PRODUCER: Final = BatchProducer()
 
 
 def encode_batch(
@@ -260,7 +260,7 @@ def encode_batch(
     leader_epoch: int,
     timestamp_ms: int,
     records: Sequence[tuple[bytes | None, bytes | None]],
-    origin: BatchProducer = NOBODY,
+    origin: BatchProducer = NO_PRODUCER,
     *,
     transactional: bool = False,
     control: bool = False,

@@ -17,7 +17,7 @@ from cluster_model.model_checker import (
     ACTIONS,
     LOG_BOUNDS,
     LOG_MATCHING,
-    NOBODY,
+    NO_NODE,
     STRONG_ISR,
     STUCK,
     WEAK_ISR,
@@ -72,7 +72,7 @@ def _expected(moves: Transitions, found: str, broken: Counterexample, short: int
     """Return the consequence as a condition: acknowledged records are lost, or records that consumers have read."""
     if found not in {STRONG_ISR, WEAK_ISR}:
         return EXPECTED[found]
-    if short == NOBODY:
+    if short == NO_NODE:
         return _NOTHING_LOST_YET
     lacked = set().union(*_lacked(moves, broken.at)[short])
     return EXPECTED[found] if lacked & _acknowledged(moves, broken.steps) else _READ_ONLY
@@ -108,7 +108,7 @@ def _ending(moves: Transitions, short: int, at: tuple[int, ...]) -> Iterator[_Li
     locals_ = [moves.locals.items[number] for number in at[: len(replicas)]]
     decisions, _isr = moves.held.items[at[len(replicas)]]
     leader, epoch = decisions[-1].leader, len(decisions)
-    if short != NOBODY:
+    if short != NO_NODE:
         leader = short
         epoch += 1
         yield {"elect": {"partition": PARTITION, "leader": leader + 1}}
@@ -122,12 +122,12 @@ def _ending(moves: Transitions, short: int, at: tuple[int, ...]) -> Iterator[_Li
 
 
 def _short(moves: Transitions, found: str, at: tuple[int, ...]) -> int:
-    """Return the member of the true ISR that lacks most of some leader's committed records; NOBODY if none does."""
+    """Return the member of the true ISR that lacks most of some leader's committed records; NO_NODE if none does."""
     if found not in {STRONG_ISR, WEAK_ISR}:
-        return NOBODY
+        return NO_NODE
     lacked = {member: max(map(len, sets)) for member, sets in _lacked(moves, at).items()}
     most = max(lacked, key=lacked.__getitem__)
-    return most if lacked[most] else NOBODY
+    return most if lacked[most] else NO_NODE
 
 
 def _lacked(moves: Transitions, at: tuple[int, ...]) -> dict[int, list[set[Entry]]]:
@@ -197,7 +197,7 @@ class _ExplorationStep:
             yield {"drop_from_isr": {"partition": PARTITION, "broker": broker + 1}}
         elif verb in {"lead", "follow"}:
             yield {"deliver": {**here, "epoch": more[0] + 1}}
-            if verb == "follow" and self._after[broker].leader != NOBODY:
+            if verb == "follow" and self._after[broker].leader != NO_NODE:
                 yield from self._truncates(broker)
         elif verb == "write":
             yield {"append": {**here, "records": 1, "acks": "all"}}

@@ -32,7 +32,7 @@ from playbooks.results.client_stats import ClientStats
 SPANS_KEPT: Final = 100
 """Maximum number of intervals kept individually for one key; later ones only count in the sums."""
 
-_NOBODY: Final = -1
+_NO_BROKER: Final = -1
 
 
 ClientKey = tuple[str, int, str]
@@ -271,7 +271,7 @@ class Availability:
         if event.leader_epoch < self._newest.get(name, 0):
             return
         self._newest[name] = event.leader_epoch
-        self._serving[name] = event.broker if event.kind == "became_leader" else _NOBODY
+        self._serving[name] = event.broker if event.kind == "became_leader" else _NO_BROKER
         self._judge(name, event.at_us)
 
     def deleted(self, event: Any) -> None:
@@ -294,7 +294,7 @@ class Availability:
             _mark(self._stopped, broker, kind in ("node_down", "node_paused"))
         for name in [name for name, leader in self._serving.items() if leader == broker]:
             if kind == "node_down":
-                self._serving[name] = _NOBODY
+                self._serving[name] = _NO_BROKER
             self._judge(name, event.at_us)
 
     def _client_went(self, event: Any) -> None:
@@ -305,7 +305,7 @@ class Availability:
 
     def _judge(self, name: str, now_us: int) -> None:
         broker = self._serving[name]
-        out = broker == _NOBODY or broker in self._stopped or broker in self._fenced
+        out = broker == _NO_BROKER or broker in self._stopped or broker in self._fenced
         outages = self.partitions.get(name)
         if outages is None:
             if not out:

@@ -636,8 +636,8 @@ def _elections(story: SessionModel) -> str:
     if not clean + unclean + offline:
         return ""
     bad = f"{unclean:,} unclean" if unclean else "none unclean"
-    nobody = f"; {counted(offline, 'election')} without an eligible replica" if offline else ""
-    return f"{_capital(counted(clean, 'clean election'))}, {bad}{nobody}."
+    without_leader = f"; {counted(offline, 'election')} without an eligible replica" if offline else ""
+    return f"{_capital(counted(clean, 'clean election'))}, {bad}{without_leader}."
 
 
 def _capital(text: str) -> str:

@@ -119,7 +119,7 @@ class QuorumRig:
         return self.network.processes[node].state is ProcessState.RUNNING
 
     def leader(self) -> int:
-        """The running node that leads in the newest epoch and has told its listener so, NOBODY if none does."""
+        """The running node that leads in the newest epoch and has told its listener so, NO_LEADER if none does."""
         leading = [
             (peer.epoch, node) for node in self.voters if self.runs(node) and (peer := self.peer(node)).is_leader
         ]

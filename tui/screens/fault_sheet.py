@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tui.screens.cluster import MainScreen
 
 
-NOBODY: Final = "there is no broker yet: let time run first"
+NO_BROKER: Final = "there is no broker yet: let time run first"
 
 
 UNCONTROLLED: Final = "there is no controller yet: let time run first"
@@ -134,7 +134,7 @@ class Sheets(Screen[None]):
     def _open_sheet(self, sheet: WhichKey) -> None:
         if self.main.toosmall.display:
             return
-        if why := self.no_target() or ("" if self.bridge.view.brokers else NOBODY):
+        if why := self.no_target() or ("" if self.bridge.view.brokers else NO_BROKER):
             self.main.toast(why, "warning")
             return
         self.go_to_selected_time()

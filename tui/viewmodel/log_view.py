@@ -796,7 +796,7 @@ def _cuts(cuts: tuple[ReplicaTruncation, ...]) -> LogTextRow:
 # Fetches of a partition as text: which replica fetches which offset since when, and the response.
 
 
-NOBODY: Final = "no followers, so no fetches"
+NO_FETCHES: Final = "no followers, so no fetches"
 _STANDING: Final = ("down", "starting", "paused")
 
 
@@ -804,7 +804,7 @@ def build_fetches(wires: Sequence[InflightFetch], partition: PartitionView, view
     """Return a line per follower."""
     states = {each.id: each.state for each in view.brokers}
     rows = [_fetch_row(wire, states.get(wire.follower, "up"), partition, view.now_us) for wire in wires]
-    return tuple(rows) or (Row(((NOBODY, "quiet"),)),)
+    return tuple(rows) or (Row(((NO_FETCHES, "quiet"),)),)
 
 
 def _fetch_row(wire: InflightFetch, state: BrokerState, partition: PartitionView, now_us: int) -> Row:

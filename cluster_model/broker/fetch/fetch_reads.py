@@ -133,7 +133,7 @@ def serve_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartitio
 
 
 def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int:
-    """Return the follower to which a leader redirects a consumer, NOBODY for none (``findPreferredReadReplica``).
+    """Return the follower to which a leader redirects a consumer, NO_LEADER for none (``findPreferredReadReplica``).
 
     Candidates are live members of the ISR whose log, as far as the leader knows, has ``offset``.
     """

@@ -373,7 +373,7 @@ class KraftControlPlane:
         return known is not None and known.in_controlled_shutdown
 
     def broker_epoch(self, broker: int) -> int:
-        """Offset of the record of a broker's registration, NOBODY if it has none."""
+        """Offset of the record of a broker's registration, -1 if it has none."""
         known = self._truth.image.brokers.get(broker)
         return NO_LEADER if known is None else known.epoch
 

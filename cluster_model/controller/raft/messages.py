@@ -1,7 +1,7 @@
 """Messages between voters and observers of a quorum (KIP-595, KIP-996), named after Kafka's.
 
-A request and its response have the same ``correlation_id``. ``error`` is a ``KafkaError``; ``epoch`` and ``leader`` of
-a response are those that the responding node knows, NOBODY for no leader.
+A request and its response have the same ``correlation``. ``error`` is a ``KafkaError``; ``epoch`` and ``leader`` of a
+response are those that the responding node knows, NO_LEADER for no leader.
 """
 
 from typing import NamedTuple

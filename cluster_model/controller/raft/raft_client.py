@@ -64,7 +64,7 @@ class MetadataLog(Protocol):
 
     @property
     def leader(self) -> int:
-        """The leader that the node knows, NOBODY for none."""
+        """The leader that the node knows, NO_LEADER for none."""
 
     @property
     def epoch(self) -> int:
@@ -601,7 +601,7 @@ class RaftClient:
 
     @property
     def leader(self) -> int:
-        """The leader that the node knows, NOBODY for none."""
+        """The leader that the node knows, NO_LEADER for none."""
         return self.node.leader
 
     @property

@@ -253,7 +253,7 @@ class ControlledShutdown:
         self._left = 0
         """Number of attempts left."""
         self._target = NO_LEADER
-        """The controller whose response or connection is awaited, NOBODY for none."""
+        """The controller whose response or connection is awaited, NO_LEADER for none."""
         self._correlation = 0
         self._looks = False
         """Whether the lookup of the controller in ZooKeeper is in progress."""
@@ -278,7 +278,7 @@ class ControlledShutdown:
             self._finish()
 
     def found(self, controller: int) -> None:
-        """Continue with the controller that ZooKeeper names, NOBODY if there is none."""
+        """Continue with the controller that ZooKeeper names, NO_LEADER if there is none."""
         if not self.in_progress:
             return
         self._looks = False

@@ -344,7 +344,7 @@ class ZooKeeperControlPlane:
         return newest is not None and broker in newest.controller.work.context.shutting_down
 
     def broker_epoch(self, broker: int) -> int:
-        """Czxid of the broker's znode (KIP-380), NOBODY if there is none."""
+        """Czxid of the broker's znode (KIP-380), -1 if there is none."""
         node = self.service.tree.nodes.get(broker_path(broker))
         return NO_LEADER if node is None else node.czxid
 

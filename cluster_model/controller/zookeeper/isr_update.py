@@ -191,7 +191,7 @@ class AlterIsrManager:
         self._propose_again = propose_again
         self._unsettled: dict[str, AlterPartitionRequest] = {}
         self._sent_to = NO_LEADER
-        """Target of the request in flight, NOBODY if there is none."""
+        """Target of the request in flight, NO_LEADER if there is none."""
         self._waits = False
         """Whether the next request has to wait for the end of a pause."""
         self._correlation = 0

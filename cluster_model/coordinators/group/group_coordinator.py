@@ -102,7 +102,7 @@ class AutoTopicCreationManager:
         partitions: Mapping[str, int],
         controller: Callable[[], int],
     ) -> None:
-        """``partitions``: partition count of each topic; ``controller`` returns the target of requests, or NOBODY."""
+        """``partitions``: partition count by topic; ``controller`` returns the target of requests, or NO_LEADER."""
         self._port = port
         self._profile = profile
         self._config = config

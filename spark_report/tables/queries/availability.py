@@ -22,7 +22,7 @@ from spark_report.tables.queries.timeline import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_NOBODY: Final = -1
+_NO_BROKER: Final = -1
 _GONE: Final = -2
 """Leader value of a deleted partition."""
 _GIVEN_UP: Final = ("records_failed", "records_unknown")
@@ -61,7 +61,7 @@ def partition_unavailability(events: "DataFrame", sessions: "DataFrame") -> "Dat
     does not count, because the partition is being created.
     """
     serving = leaders_serving(events, sessions)
-    leaderless = serving.filter(F.col("broker") == _NOBODY).select("session_id", "partition", *SPAN)
+    leaderless = serving.filter(F.col("broker") == _NO_BROKER).select("session_id", "partition", *SPAN)
     # The leader's outage and the time without a leader touch, so merged() makes them one interval.
     outages = overlaps(serving, broker_outages(events, sessions), on=["broker"], keep=["partition"])
     return merged(leaderless.unionByName(outages), ["partition"])
@@ -88,7 +88,7 @@ def leaders_serving(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
             "at_us",
             "seq",
             "partition",
-            F.when(deleted, _GONE).when(offline, _NOBODY).otherwise(F.col("broker")).alias("broker"),
+            F.when(deleted, _GONE).when(offline, _NO_BROKER).otherwise(F.col("broker")).alias("broker"),
             F.when(deleted, F.lit("partition deleted"))
             .when(offline, F.lit("no eligible leader"))
             .otherwise(F.concat_ws(" ", F.lit("broker"), "broker", F.lit("became leader in epoch"), "leader_epoch"))
@@ -116,7 +116,7 @@ def _ends_of_leaders(turns: "DataFrame", events: "DataFrame") -> "DataFrame":
     return (
         both.withColumn("_leader", leader)
         .filter(F.col("_down") == F.col("_leader"))
-        .select("session_id", "at_us", "seq", "partition", F.lit(_NOBODY).cast("long").alias("broker"), "label")
+        .select("session_id", "at_us", "seq", "partition", F.lit(_NO_BROKER).cast("long").alias("broker"), "label")
     )
 
 
@@ -288,13 +288,13 @@ def availability(
     Time counts from a partition's first leader to its deletion, and from a client's first response. ``answers`` must
     have the event kinds :data:`ANSWERS`.
     """
-    nobody, none = F.lit("").alias("client"), F.lit(None).cast("long").alias("acks")
+    no_client, none = F.lit("").alias("client"), F.lit(None).cast("long").alias("acks")
     ends = F.broadcast(sessions.select("session_id", "end_us"))
     clients = answers.groupBy("session_id", "partition", "client", "acks").agg(F.min("at_us").alias("first_us"))
     lasted = F.greatest(F.lit(0), F.col("end_us") - F.col("first_us")).alias("observed_us")
     known = (
         _led(events, ends)
-        .select("session_id", F.lit("partition").alias("scope"), "partition", nobody, none, "observed_us")
+        .select("session_id", F.lit("partition").alias("scope"), "partition", no_client, none, "observed_us")
         .unionByName(
             clients.join(ends, on="session_id", how="inner").select(
                 "session_id", F.lit("client").alias("scope"), "partition", "client", "acks", lasted

@@ -361,7 +361,7 @@ def test_a_follower_that_does_not_run_says_so_and_a_lonely_leader_too(snapshot):
     down = replace(down, brokers=(BrokerView(3, "", "down", True, 0, ()),))
     (row,) = log_view.build_fetches((InflightFetch(3, -1, "none"),), fake_views.partition(), down)
     assert text(row) == snapshot
-    assert text(log_view.build_fetches((), fake_views.partition(), down)[0]) == log_view.NOBODY
+    assert text(log_view.build_fetches((), fake_views.partition(), down)[0]) == log_view.NO_FETCHES
 
 
 # -- inspector ------------------------------------------------------------------------------------------------------
