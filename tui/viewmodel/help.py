@@ -24,6 +24,7 @@ class Term:
 _TEXT: Final = """
 acks: The acknowledgement that a producer requires: 0 none, 1 from the leader, all from every in-sync replica.
 broker: A server that stores replicas of partitions and serves clients.
+campaign: Many runs of one playbook or storm with other seeds or settings, for the probability of a result.
 committed: Below the high watermark: consumers may read it, and no clean election loses it.
 controlled shutdown: A stopping broker moves its leaderships to other brokers first, so clients see little downtime.
 controller: The node that elects leaders and maintains the ISR of every partition; each new controller has a new epoch.
@@ -32,6 +33,7 @@ diverged: A replica that has other records than its leader at the same offsets; 
 ELR: Eligible leader replicas: not in the ISR, but known to have all committed records, so they may lead (KIP-966).
 epoch: A number that increases with every new leader of a partition; each record carries the epoch it was written in.
 fencing: Rejecting a request with an old epoch, from a replaced leader, producer or group member.
+fleet: The runs of a campaign, or many sessions, in one report that ranks the settings by their losses.
 generation: A number that increases with every rebalance of a group; commits with an older one are rejected.
 group: Consumers that share the partitions of topics; each partition is assigned to one member at a time.
 HW: High watermark: the offset up to which every in-sync replica has the log. Followers learn it late, by fetching.
@@ -40,6 +42,7 @@ ISR: In-sync replicas: those that keep up with the leader. All of them must have
 lag: High watermark minus committed offset of a group; for a replica, how many records it is behind its leader.
 leader: The one replica of a partition that accepts writes and determines what is committed.
 LEO: Log end offset: the offset of the next record to be appended to a replica.
+log branch: The part of a log that one leader wrote in its leader epoch; replicas that diverged have different ones.
 LSO: Last stable offset: all transactions below it have ended; read_committed consumers read only up to it.
 metadata: The leaders and ISRs that a broker or client knows. It may be stale; it is used until the next update.
 min.insync.replicas: The minimum size of the ISR for a write with acks=all; below it the producer gets an error.
