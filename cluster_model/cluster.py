@@ -345,7 +345,7 @@ class Cluster:
             return StopReason.TIME
         remaining = max_events or -1
         while True:
-            # The limit is checked first: the clock's time after so many events must not depend on ``until_us``.
+            # The limit is checked first: the clock's time after ``max_events`` must not depend on ``until_us``.
             if remaining == 0:
                 return StopReason.EVENTS
             at = kernel.next_at()

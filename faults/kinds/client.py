@@ -245,7 +245,7 @@ MEMBERSHIP_FAULTS: Final = table(
         colour="alarm",
         cause="an autoscaler that flaps, a crash loop, a liveness probe that kills healthy pods, a deployment in many "
         "small steps",
-        may_break="a group that rebalances all the time: with eager protocols nobody reads during a rebalance; lag "
+        may_break="a group that rebalances all the time: with eager protocols no member reads during a rebalance; lag "
         "grows, and records are processed again",
         default_duration_us=30 * SECOND,
         example="members(billing)",

@@ -215,7 +215,7 @@ GIVEN: Final = "given"
 
 
 def neighbours(nodes: int) -> int:
-    """Return how many nodes on each side a node reaches on a ring of so many: the minimum for a majority.
+    """Return how many nodes on each side a node reaches on a ring of ``nodes``: the minimum for a majority.
 
     With five nodes that is one on each side, with six or seven two. With an even number a node reaches one more than a
     majority requires: links are cut in both directions, so reachable nodes come in pairs.

@@ -398,7 +398,7 @@ class _Driver:
         self._acts.append(StepExecution(self._here(exact=True), step))
 
     def _here(self, *, exact: bool) -> Trigger:
-        """Return the exact position: after so many events at this time, or after all events due by now."""
+        """Return the exact position: after a number of events at this time, or after all events due by now."""
         return Trigger("at", self._cluster.now_us, executed=self._cluster.executed if exact else -1)
 
     def run(self) -> StormResult:

@@ -144,7 +144,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Trigger of a step: ``at`` a virtual time, ``after`` the step before it by so much, or ``when`` a condition holds.
+    """Trigger of a step: ``at`` a virtual time, a time ``after`` the step before it, or ``when`` a condition holds.
 
     A step without any of the three acts right after the one before it (``after`` 0).
     """
@@ -157,7 +157,7 @@ class Trigger:
     since_round: int = 0
     """Start of the time of ``at``: 0 the session's beginning, else that of the round at this depth of groups."""
     executed: int = -1
-    """For ``at``: acts within this time after so many kernel events of the run; -1 after all events due."""
+    """For ``at``: acts within this time after this many kernel events of the run; -1 after all events due."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ from playbooks.version import VERSION
 
 
 def parts(number: int, least: int = 1) -> list[int]:
-    """Return the sizes of the parts to remove of so many steps: all, then powers of two down to ``least``."""
+    """Return the sizes of the parts to remove of ``number`` steps: all, then powers of two down to ``least``."""
     sizes = [number] if number > 1 else []
     size = 1
     while size * 2 < number:

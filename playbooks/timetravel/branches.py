@@ -106,7 +106,7 @@ class SessionForks:
         return [frame.executed for frame in self._frames]
 
     def at_event(self, executed: int) -> Session:
-        """Return the session right after so many kernel events, before any step or action that followed.
+        """Return the session right after this many kernel events, before any step or action that followed.
 
         It may be acted on and run, and is valid until the next call.
 
@@ -189,7 +189,7 @@ class SessionForks:
         self._acted += 1
 
     def _run_events(self, executed: int, until_us: int = FOREVER) -> None:
-        """Run to right after so many kernel events, or to the end of the session."""
+        """Run to right after this many kernel events, or to the end of the session."""
         while self._session.cluster.executed < executed:
             if not self._on(until_us, executed):
                 return
@@ -273,7 +273,7 @@ class WhatIfBranch:
         )
 
     def advance(self, events: int) -> bool:
-        """Continue by at most so many kernel events; return whether it is complete.
+        """Continue by at most ``events`` kernel events; return whether it is complete.
 
         Raises:
             FaultError: it cannot be recorded.
@@ -350,7 +350,7 @@ class Branch:
         return self.session.timeline.so_far(past=self.session.in_past)
 
     def untouched_at(self, place: SessionPosition, fault_records: int) -> bool:
-        """Return whether it is still at that position, after so many actions."""
+        """Return whether it is still at that position, after this many actions."""
         here, done = self.session.timeline.so_far()
         return here == place and len(done) == fault_records
 
@@ -381,7 +381,7 @@ class GrowingBranch:
         return self.branch.session.cluster.executed * 100 // max(1, self._place.executed)
 
     def advance(self, events: int) -> bool:
-        """Continue by at most so many kernel events; return whether it is complete.
+        """Continue by at most ``events`` kernel events; return whether it is complete.
 
         Raises:
             BranchError: the rerun differs, or cannot be recorded.

@@ -91,7 +91,7 @@ class ReopenedSession:
         raise FaultError(f"this is a recording: {action.name} is not possible; start a branch", code="recording")
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
-        """Continue, with the operator's actions, up to a virtual time or for so many kernel events.
+        """Continue, with the operator's actions, up to a virtual time or for ``max_events`` kernel events.
 
         Return whether the recording continues. A replay that differs from it stops there.
         """

@@ -4,8 +4,8 @@ The session itself is never moved. A past time is shown by a second session, its
 runs from there, with the operator's actions, up to the requested time. It reads the logs of the first session, so a
 keyframe needs no records, and what it writes again exists already.
 
-Keyframes are taken every so many events, since events are the cost of a rerun. Their memory is counted exactly; beyond
-the budget the least useful ones are dropped: gaps may be wider the older they are.
+Keyframes are taken after a number of events, not after a time, since events are the cost of a rerun. Their memory is
+counted exactly; beyond the budget the least useful ones are dropped: gaps may be wider the older they are.
 """
 
 import gc
@@ -290,7 +290,7 @@ class Timeline:
 
     @_no_collection()
     def seek_event(self, executed: int) -> Session:
-        """Return the session right after so many events, before any step or action that followed.
+        """Return the session right after this many events, before any step or action that followed.
 
         It is valid until the next seek.
 
@@ -308,7 +308,7 @@ class Timeline:
     def continue_past(self, until_us: int, max_events: int = 0) -> bool:
         """Continue from the last seek through the recorded history, repeating the operator's actions.
 
-        Run to a virtual time, or for so many events. Return False, and stop, at the present. No keyframe is taken on
+        Run to a virtual time, or for ``max_events``. Return False, and stop, at the present. No keyframe is taken on
         the way.
 
         Raises:
@@ -369,7 +369,7 @@ def position_of(session: Session) -> SessionPosition:
 
 
 def _run(past: Session, until_us: int, events: int) -> int:
-    """Run to a time, at most so many events; return the number of events handled."""
+    """Run to a time, at most ``events`` events; return the number of events handled."""
     before = past.cluster.executed
     past.advance(until_us, events)
     return past.cluster.executed - before

@@ -263,7 +263,7 @@ class Producer:
         self._used_at = 0
         """Time of the application's last ``send``."""
         self._forgotten = False
-        """The topic was idle for so long that it was dropped from metadata (``ProducerMetadata.retainTopic``)."""
+        """True if the idle topic was dropped from metadata (``ProducerMetadata.retainTopic``)."""
 
     @property
     def sent(self) -> int:

@@ -134,7 +134,7 @@ def _wrong(selector: Selector, facts: PlaybookNames) -> str:
 
 
 def _wrong_count(selector: Selector, facts: PlaybookNames) -> str:
-    """Return why so many nodes can never be selected at random."""
+    """Return why this number of nodes can never be selected at random."""
     if selector.kind not in DRAWING_SELECTORS:
         return ""
     most = _most_drawn_from(selector, facts)
