@@ -88,7 +88,7 @@ _GROUP_RETRIED: Final = (
 
 
 class DescribeMetadata(NamedTuple):
-    """A request for metadata no older than itself, the first step of tools; the answer is a MetadataResponse."""
+    """A request for metadata no older than itself, the first step of tools; the response is a MetadataResponse."""
 
     correlation_id: int
 
@@ -142,7 +142,7 @@ _TIMED_OUT: Final = KafkaError.REQUEST_TIMED_OUT
 
 
 class _Route(NamedTuple):
-    """The target of one kind of request, its retriable errors, and its answer after a timeout.
+    """The target of one kind of request, its retriable errors, and its response after a timeout.
 
     The target is a coordinator if ``finder`` is set, a leader if ``partition`` is, else the controller or the broker
     named by the request.
@@ -594,4 +594,4 @@ class AdminClient:
 
 
 def _ignore_answer(_token: int, _answer: Answer) -> None:
-    """Ignore an answer, before a receiver is set."""
+    """Ignore a response, before a receiver is set."""

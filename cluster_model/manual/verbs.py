@@ -176,12 +176,12 @@ _CONTROL: Final = (
 _ISR: Final = (
     ManualVerb(
         "shrink_isr",
-        "Request an ISR without some members, as if replica.lag.time.max.ms had passed, and deliver the answer.",
+        "Request an ISR without some members, as if replica.lag.time.max.ms had passed, and deliver the response.",
         {**_LEADER, "out": ManualParam("brokers", "Members to remove."), "answer": _ALTER_LATER},
     ),
     ManualVerb(
         "expand_isr",
-        "Request to add a replica to the ISR by the rule of the version, and deliver the answer.",
+        "Request to add a replica to the ISR by the rule of the version, and deliver the response.",
         {**_LEADER, "in": _broker("The replica to add."), "answer": _ALTER_LATER},
     ),
     ManualVerb(

@@ -3,7 +3,7 @@
 Every response has one entry for each requested resource, in the order requested. Its ``error`` is a number of
 :class:`~cluster_model.protocol.errors.KafkaError`, its ``message`` is one sentence for a person, or empty.
 In ZooKeeper mode a request goes to the controller, in KRaft mode to any broker, which forwards it to the active
-controller (KIP-590) and returns the answer. A node that is not the controller answers NOT_CONTROLLER.
+controller (KIP-590) and returns the response. A node that is not the controller answers NOT_CONTROLLER.
 """
 
 import re

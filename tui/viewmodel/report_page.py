@@ -208,7 +208,7 @@ def _seen(result: SessionResult, width: int) -> list[Row]:
         rows += _lines(f"{glyphs.DOWN} ", "alarm", line, "alarm", "", width)
     legal = allowed_anomalies_text(result.anomalies)
     if legal:
-        rows += _lines("", "text", legal, "quiet", "", width)
+        rows += _lines("", "text", f"allowed {legal}", "quiet", "", width)
     return rows if result.anomalies else [*rows, _quiet("none")]
 
 

@@ -375,7 +375,7 @@ class TransactionLoop:
         self.on_end(wanted)
 
     def abandon(self, error: str) -> None:
-        """End the open transaction without an answer: unknown if a commit was sent, else aborted."""
+        """End the open transaction without a response: unknown if a commit was sent, else aborted."""
         now = self._port.now
         if self._wanted == COMMIT and self._manager.end_sent:
             count = self._books.outcome_unknown(now, error)
