@@ -92,7 +92,7 @@ def _needs(context: ClientContext, node: int, spec: ProducerSpec) -> ProducerNee
     )  # fmt: skip
 
 
-def _make_dead_letters(context: ClientContext, node: int, group: GroupSpec, consumer: Consumer) -> DeadLetters:
+def _make_dead_letter_producers(context: ClientContext, node: int, group: GroupSpec, consumer: Consumer) -> DeadLetters:
     """Create a member's producer of dead-letter records: defaults of the version except ``acks=all``."""
     spec = ProducerSpec(consumer.name + SUFFIX, group.dead_letter, 0, config={"acks": "all"}, send="sync")
     producer = DeadLetterProducer(*_needs(context, node + LETTERS, spec))
@@ -138,7 +138,7 @@ def make_consumer(context: ClientContext, node: int, group: GroupSpec, member: i
     if isinstance(consumer, ReadProcessWrite):
         consumer.write_with(_make_output(context, node, group, consumer.name))
     elif group.dead_letter:
-        consumer.letters = _make_dead_letters(context, node, group, consumer)
+        consumer.letters = _make_dead_letter_producers(context, node, group, consumer)
     if coordinated:
         settings = _settings(parts, group, instance or configured_instance(group, member))
         stream = context.streams.named(f"member:{consumer.name}") if settings.consumer_protocol else None

@@ -179,9 +179,9 @@ without a name they count all invariants. A violation alone does not fail a run.
 
 - A violation has the time, partition, broker, offsets, leader epoch, and one sentence. It is reported once per partition, broker and leader epoch; for stable reads
   also once per reader.
-- A crash is *lossy* if it takes records that were not on disk: a power loss, a lost disk, a damaged batch. A killed process loses nothing, since the operating
+- An *unclean shutdown* loses records that were not on disk: by a power loss, a lost disk or a damaged batch. A killed process loses nothing, since the operating
   system keeps its pages.
-- A loss is *excused*, per partition and for leader epochs up to then, by an unclean election, by the last in-sync replica losing unflushed records or, with
+- A loss is *allowed*, per partition and for leader epochs up to then, by an unclean election, by the last in-sync replica losing unflushed records or, with
   eligible leader replicas, by as many replicas as `min.insync.replicas` losing them.
 - With [manual stepping](../run/manual-stepping.md), a loss that only a replica without its log explains is no violation under a version whose controller would
   have prevented it.

@@ -51,7 +51,7 @@ def manner(*, coordinated: bool, committed_only: bool) -> str:
 
 
 class AnomalyExcuses:
-    """Settings in force and events that excuse an anomaly: an unclean election does, a broker's crash does not."""
+    """Settings in force and events that allow an anomaly: an unclean election does, a broker's crash does not."""
 
     __slots__ = (
         "_clients",
@@ -85,10 +85,10 @@ class AnomalyExcuses:
         self._deleted: dict[str, None] = {}
         """Partitions with records deleted on purpose."""
         self._deleted_excuses: dict[str, str] = {}
-        """Deleted partition → the reason that excused its losses."""
+        """Deleted partition → the reason that allowed its losses."""
 
     def observe(self, event: TraceEvent) -> None:
-        """Record an event that may excuse an anomaly."""
+        """Record an event that may allow an anomaly."""
         if isinstance(event, LeaderElected):
             if not event.clean:
                 self._unclean[event.partition] = None
@@ -109,7 +109,7 @@ class AnomalyExcuses:
     def why_lost(self, client: str, key: str, *, written: bool = False) -> str:
         """Return why an acknowledged write may be lost; empty if it may not. An empty client stands for all senders.
 
-        Weak acks excuse a loss by themselves; other settings only if what they allow has happened to the partition.
+        Weak acks allow a loss by themselves; other settings only if what they allow has happened to the partition.
         ``written``: consider the client's unread values only, so it must have happened after they were written.
         """
         senders = (client,) if client else tuple(self._facts.key(key).sent)
@@ -128,7 +128,7 @@ class AnomalyExcuses:
         return self.why_wrong_outcome()
 
     def _loss_event(self, key: str) -> str:
-        """Return the event that excuses the loss of acks=all records of a partition; empty for none."""
+        """Return the event that allows the loss of acks=all records of a partition; empty for none."""
         if self._excuses.covered(key) < 0:
             return ""
         if key in self._unclean:
@@ -144,7 +144,7 @@ class AnomalyExcuses:
         return "a damaged disk" if found and all(self._excuses.damaged(key, *span) for span in found) else ""
 
     def _all_covered(self, client: str, key: str) -> bool:
-        """Return whether all unread values were written before the event that excuses their loss."""
+        """Return whether all unread values were written before the event that allows their loss."""
         facts = self._facts.key(key)
         missed = unread(facts).get(client)
         if missed is None:
@@ -245,7 +245,7 @@ def _losses(case: AnomalyCase, now: AnomalyExcuses) -> str:
 
 
 def _never_read(case: AnomalyCase, now: AnomalyExcuses) -> str:
-    """Excuse a lost write: readers may have started above it, so only the final read of an online partition counts."""
+    """Allow a lost write: readers may have started above it, so only the final read of an online partition counts."""
     return _losses(case, now) if now.had_leader(case.key) else "the partition had no leader at the end"
 
 

@@ -116,7 +116,7 @@ class OffsetJumps:
 # process went back (0: a repeat), above 1 it skipped values. A value at two offsets is compared by the offset at which
 # it was read; by its last one a duplicate would be reported again as a skip and a step back of every reader.
 #
-# A rebalance that moves the key during an operation excuses both within it. Across operations both are legal for a
+# A rebalance that moves the key during an operation makes both legal within it. Across operations both are legal for a
 # process whose group assigns partitions, because it uses the group's commits.
 
 

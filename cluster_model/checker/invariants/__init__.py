@@ -1,6 +1,6 @@
 """Invariants (safety properties) of the replication protocol.
 
-base: the definition of an invariant, the context that all share, and what excuses a loss.
+base: the definition of an invariant, the context that all share, and the allowed losses.
 durability, high_watermark, isr, epochs and log: the invariants, by subject.
 invariant_checker: the registry of all invariants, and the dispatch of events to them.
 

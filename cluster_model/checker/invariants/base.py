@@ -1,10 +1,10 @@
-"""Base of all invariants: their definition, the context that checks share, and what excuses a loss.
+"""Base of all invariants: their definition, the context that checks share, and the allowed losses.
 
-The loss of acknowledged records is excused by an unclean election; by the last in-sync replica losing its log; and with
-eligible leader replicas (KIP-966) by as many replicas as min.insync.replicas losing theirs. A killed process is no
-excuse, since the operating system keeps its pages. Records up to the leader epoch in which it happened are excused,
-never later ones. A corrupt batch stays until log recovery truncates it, which is a loss like others; before that only
-the leader's copy matters, and only the corrupt records are excused.
+The loss of acknowledged records is allowed after an unclean election; after the last in-sync replica lost its log; and
+with eligible leader replicas (KIP-966) after as many replicas as min.insync.replicas lost theirs. A killed process is
+not an exception, since the operating system keeps its pages. Only records up to the leader epoch in which it happened
+may be lost, never later ones. A corrupt batch stays until log recovery truncates it, which is a loss like others;
+before that only the leader's copy matters, and only the corrupt records may be lost.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,7 +37,7 @@ EXCUSING_EVENTS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Tr
 
 
 class Excuses:
-    """Excused losses by partition: up to which leader epoch, and which replicas have lost records."""
+    """Allowed losses by partition: up to which leader epoch, and which replicas have lost records."""
 
     __slots__ = (
         "_cluster_state",
@@ -64,7 +64,7 @@ class Excuses:
         """Partition → the newest epoch that its leader did not know when queried, so that a follower truncated."""
 
     def covers(self, partition: str, epoch: int) -> bool:
-        """Return whether the loss of records of a leader epoch is excused."""
+        """Return whether the loss of records of a leader epoch is allowed."""
         return epoch <= self._excused.get(partition, -1)
 
     def damaged(self, partition: str, start: int, end: int) -> bool:
@@ -105,7 +105,7 @@ class Excuses:
         return partition in self._lossy_epochs
 
     def covered(self, partition: str) -> int:
-        """Return the leader epoch up to which losses of a partition are excused, -1 for none."""
+        """Return the leader epoch up to which losses of a partition are allowed, -1 for none."""
         return self._excused.get(partition, -1)
 
     def lacks_lost_records(self, partition: str, broker: int) -> bool:
@@ -126,7 +126,7 @@ class Excuses:
         return bool(self._lossy_replicas)
 
     def before(self, event: TraceEvent) -> None:
-        """Update the excuses by an event, before the invariants check it."""
+        """Update the allowed losses by an event, before the invariants check it."""
         if isinstance(event, Truncated):
             if event.rule in LOSSY_CRASH_RECOVERY:
                 self._record_loss(event.partition, event.broker)
@@ -146,7 +146,7 @@ class Excuses:
                     self._early[event.partition, broker] = (event.leader_epoch, start)
 
     def after(self, event: TraceEvent) -> None:
-        """Update the excuses after the invariants checked an event: replicas may have caught up."""
+        """Update the allowed losses after the invariants checked an event: replicas may have caught up."""
         if self._lossy_replicas and isinstance(event, LeaderElected | IsrChanged | HwAdvanced | BecameLeader):
             self._drop_caught_up(event.partition)
 
@@ -169,7 +169,7 @@ class Excuses:
             self._excuse_if_none_left(partition, record.isr, record.leader_epoch)
 
     def _excuse_if_none_left(self, partition: str, isr: tuple[int, ...], epoch: int) -> None:
-        """Excuse losses if every replica that may lead has lost records and has not registered again before."""
+        """Allow losses if every replica that may lead has lost records and has not registered again before."""
         if not self._lossy_replicas or not isr:
             return
         record = self._cluster_state.records.get(partition)

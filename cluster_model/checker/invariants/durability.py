@@ -240,7 +240,7 @@ class Completeness(Invariant):
     __slots__ = ()
 
     def leaders(self, partition: str) -> list[Replica]:
-        """Return the replicas that consider themselves leader, except those whose losses are excused."""
+        """Return the replicas that consider themselves leader, except those whose losses are allowed."""
         topic_id = self.cluster_state.records[partition].topic_id
         excuses = self.context.excuses
         return [

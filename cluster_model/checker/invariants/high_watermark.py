@@ -144,7 +144,7 @@ class StableReads(Invariant):
     def _compare(
         self, partition: str, leader: Replica, event: LeaderElected | BecameLeader | HwAdvanced, end: int
     ) -> bool:
-        """Return whether a leader's log differs from the records exposed below ``end``; report it unless excused."""
+        """Return whether a leader's log differs from the records exposed below ``end``; report it unless allowed."""
         known = self._exposed.get(partition)
         if known is None:
             return False

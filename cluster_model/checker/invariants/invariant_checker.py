@@ -161,7 +161,7 @@ class InvariantChecker:
 
     @property
     def excuses(self) -> Excuses:
-        """Excused losses, by partition."""
+        """Allowed losses, by partition."""
         return self._context.excuses
 
     def appended(self, event: Appended) -> None:
