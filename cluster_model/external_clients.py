@@ -83,7 +83,7 @@ class ProduceTracker:
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
         self._next: dict[tuple[str, str], int] = {}
-        """(client, partition) → sequence number of its next record."""
+        """(client, partition) → number of its next record."""
         self._in_flight: dict[int, tuple[int, ProduceAttempt]] = {}
         """Correlation token of a request in flight → (broker, batch)."""
         self._retriable: dict[tuple[str, str, Mark], ProduceAttempt] = {}
@@ -96,7 +96,7 @@ class ProduceTracker:
         """Producer ids with an EndTxn (commit) request in flight."""
 
     def sent(self, now: int, token: int, broker: int, request: ProduceRequest) -> ProduceRequest:
-        """Record a produce request; returns it with the sequence number that the model uses."""
+        """Record a produce request; returns it with the record number that the model uses."""
         client, partition = key = request.client, request.partition
         idempotent = request.producer_id >= 0
         mark: Mark = (

@@ -167,7 +167,7 @@ class EpochBranch:
         return map(self.batch, range(self.index_at(start), self.index_at(end - 1) + 1))
 
     def runs(self, start: int, end: int) -> list[tuple[int, str, int, int]]:
-        """Return (first offset, client, first sequence number, count) of the numbered records of ``[start, end)``.
+        """Return (first offset, client, first record's number, count) of the numbered records of ``[start, end)``.
 
         Adjacent records with consecutive numbers form one run; markers and unnumbered records are left out.
         """

@@ -26,7 +26,7 @@ class EvidenceRecord:
     partition: str
     client: str
     sequence: int
-    """Sequence number of its producer; -1: it is identified by its offset alone."""
+    """Its number, by its producer; -1: it is identified by its offset alone."""
     log_offset: int
     leader_epoch: int
 

@@ -85,7 +85,7 @@ _RANGE: Final = (Parameter("min_value"), Parameter("max_value"))
 _PATTERN: Final = (Parameter("text", 1, 100, text=True),)
 
 OWN: Final[Mapping[str, Provider]] = {
-    "sequence": Provider("the record's sequence number in its producer and partition"),
+    "sequence": Provider("the record's number, by its producer and partition"),
     "timestamp": Provider("the record's time, in milliseconds since the session began"),
     "partition": Provider("the partition it was sent to"),
     "producer": Provider("the producer's name"),

@@ -73,10 +73,10 @@ class _ClientOutcomes:
 
     sent: RangeSet = field(default_factory=RangeSet)
     outcomes: dict[tuple[str, str, int], RangeSet] = field(default_factory=dict)
-    """(outcome, error, acks) → sequence numbers."""
+    """(outcome, error, acks) → record numbers."""
     acks: int = 0
     unnumbered: dict[tuple[str, str, int], int] = field(default_factory=dict)
-    """(outcome, error, acks) → number of records that ended without a sequence number."""
+    """(outcome, error, acks) → number of records that ended without a record number."""
     lost: list[Any] = field(default_factory=list)
     """Lines of kind ``records_lost``."""
 

@@ -1,6 +1,6 @@
 """Recount of client-side anomalies and the ledger from events, as one Spark query with a pass in plain Python.
 
-Records are compared as sorted arrays of numbers: a *value* encodes a client and the sequence number of its record, a
+Records are compared as sorted arrays of numbers: a *value* encodes a client and the number of its record, a
 *place* encodes a log branch (``log_branch``) and an offset.
 """
 
@@ -87,7 +87,7 @@ class PartitionObservations:
 
     def __init__(self) -> None:
         self.wrote: list[tuple[int, int, int, str, int]] = []
-        """(log branch, offset, end, client, sequence number of the first record), without records that have none."""
+        """(log branch, offset, end, client, number of the first record), without records that have none."""
         self.sent: list[tuple[str, int, int, int]] = []
         """(client, number, end, highest acknowledged offset at that time)."""
         self.acked: list[tuple[str, int, int, int, int]] = []
@@ -454,7 +454,7 @@ class AnomalyFinder:
                     self._steps([ReadJump("int-send-skip", client, last, other.offset, False, other.seq)])
 
     def _all_failed(self, client: str, start: int, end: int) -> bool:
-        """Return whether all records between two sequence numbers failed."""
+        """Return whether all records between two record numbers failed."""
         if not self._last or end - start > len(self._failed):
             return False
         between = np.arange(start, end) + (self._code(client) << _SHIFT)

@@ -210,7 +210,7 @@ class LogRecount:
 
     def __init__(self) -> None:
         self._wrote: dict[tuple[str, int], list[tuple[int, int, str, int]]] = {}
-        """Partition and log branch → (offset, end, client, sequence number of the first)."""
+        """Partition and log branch → (offset, end, client, record number of the first)."""
         self._logs: dict[str, list[tuple[int, int, int]]] = {}
         """Partition → (offset, end, log branch) of the final read."""
         self._starts: dict[str, int] = {}
@@ -268,7 +268,7 @@ class LogRecount:
 
 
 class RecordNumbers:
-    """Sequence numbers of one client's records in a log so far, as disjoint ascending ranges."""
+    """Numbers of one client's records in a log so far, as disjoint ascending ranges."""
 
     def __init__(self) -> None:
         self._ranges: list[tuple[int, int]] = []

@@ -42,7 +42,7 @@ def adds_up(session: Path) -> list[LedgerRow]:
 
 
 def overlap_nowhere(rows: list[LedgerRow]) -> None:
-    """Assert that no sequence number of a client and partition is in two rows; rows without one are negative."""
+    """Assert that no record number of a client and partition is in two rows; rows without one are negative."""
     held = sorted((row.sequence, row.records) for row in rows if row.sequence >= 0)
     assert all(records > 0 for _sequence, records in held)
     assert all(sequence + records <= after for (sequence, records), (after, _) in pairwise(held))

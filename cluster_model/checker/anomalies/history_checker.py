@@ -349,7 +349,7 @@ class HistoryBuilder:
     # -- producers
 
     def sent(self, event: RecordsSent) -> None:
-        """Record that an application sends records; without a sequence number they reached no partition."""
+        """Record that an application sends records; without a record number they reached no partition."""
         if event.sequence >= 0:
             anomalies, client, key = self.anomalies, event.client, event.partition
             anomalies.facts.key(key).sends(client, event.sequence, event.count)

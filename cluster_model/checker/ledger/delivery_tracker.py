@@ -1,6 +1,6 @@
 """Outcomes of records and transactions as clients received them, by client and partition.
 
-Records acknowledged in order take one range per outcome, however many. Every sequence number has at most one outcome:
+Records acknowledged in order take one range per outcome, however many. Every record number has at most one outcome:
 an acknowledgement replaces any earlier outcome, other later outcomes are ignored. A client should report an outcome
 once; further reports are counted as contradicted.
 """
@@ -23,7 +23,7 @@ COLUMNS: Final = ("sent", "acked", "failed", "unknown", "aborted")
 
 
 class PartitionDeliveries(NamedTuple):
-    """Outcomes of one client's records in one partition, each as ranges of sequence numbers."""
+    """Outcomes of one client's records in one partition, each as ranges of record numbers."""
 
     client: str
     partition: str
@@ -36,7 +36,7 @@ class PartitionDeliveries(NamedTuple):
     pending: list[Range]
     """Sent, without an outcome yet."""
     unnumbered: tuple[int, int, int, int, int]
-    """By column, number of records without a sequence number; they are in none of the ranges."""
+    """By column, number of records without a record number; they are in none of the ranges."""
 
 
 class ClientPartitionOutcomes:
@@ -48,14 +48,14 @@ class ClientPartitionOutcomes:
         self.totals = totals
         """Totals of the client over all partitions, by column."""
         self.ranges = (RangeSet(), RangeSet(), RangeSet(), RangeSet(), RangeSet())
-        """Sequence numbers, by column."""
+        """Record numbers, by column."""
         self.sent = self.ranges[SENT]
         self.decided = RangeSet()
-        """Sequence numbers with an outcome."""
+        """Record numbers with an outcome."""
         self.blind = RangeSet()
-        """Sequence numbers of acks=0 records that are not known to have reached a leader."""
+        """Numbers of acks=0 records that are not known to have reached a leader."""
         self.unnumbered = [0, 0, 0, 0, 0]
-        """Number of records without a sequence number, by column."""
+        """Number of records without a record number, by column."""
 
     @property
     def entries(self) -> int:
@@ -63,7 +63,7 @@ class ClientPartitionOutcomes:
         return self.decided.entries + self.blind.entries + sum(ranges.entries for ranges in self.ranges)
 
     def pending(self) -> list[Range]:
-        """Return the sequence numbers without an outcome."""
+        """Return the record numbers without an outcome."""
         return subtract(self.ranges[SENT].ranges(), self.decided.ranges())
 
     def save(self) -> tuple[Any, ...]:
@@ -84,7 +84,7 @@ class ClientPartitionOutcomes:
 class DeliveryTracker:
     """Outcomes of the records of all clients. ``totals``: client → [sent, acked, failed, unknown, aborted], in records.
 
-    Records that an application sends again with the same sequence numbers count again in the totals; by number only the
+    Records that an application sends again with the same record numbers count again in the totals; by number only the
     last outcome is kept.
     """
 
@@ -99,7 +99,7 @@ class DeliveryTracker:
         """(client, partition) → cached saved state, until it changes."""
 
     def sent(self, client: str, partition: str, sequence: int, count: int) -> None:
-        """Record sent records; ``sequence`` -1: they never got a sequence number."""
+        """Record sent records; ``sequence`` -1: they never got a record number."""
         account = self._account(client, partition)
         account.totals[SENT] += count
         ends, decided = account.sent.ends, account.decided.ends
@@ -205,7 +205,7 @@ class DeliveryTracker:
         return found
 
     def blind(self, client: str, partition: str) -> list[Range]:
-        """Return the sequence numbers of acks=0 records that reached no leader."""
+        """Return the numbers of acks=0 records that reached no leader."""
         account = self._accounts.get(client, {}).get(partition)
         return [] if account is None else account.blind.ranges()
 
@@ -250,7 +250,7 @@ class DeliveryTracker:
 
 
 class TransactionOutcomes:
-    """Records acknowledged as aborted, by sequence number; compared with the leader's log to find wrong outcomes."""
+    """Records acknowledged as aborted, by record number; compared with the leader's log to find wrong outcomes."""
 
     __slots__ = ("_aborted", "_acked_in", "_cluster_state", "changes")
 
@@ -259,7 +259,7 @@ class TransactionOutcomes:
         self._cluster_state = cluster_state
         self._acked_in = acked_in
         self._aborted: dict[tuple[str, str], RangeSet] = {}
-        """(client, partition) → sequence numbers."""
+        """(client, partition) → record numbers."""
         self.changes = 0
         """Counter that grows with every event that may change the results; it is not rewound."""
 

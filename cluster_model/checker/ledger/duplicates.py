@@ -1,6 +1,6 @@
 """Duplicate and reordered records of a client in a log, and the retries that caused them.
 
-A client numbers its records per partition without gaps, so an append that does not exceed its highest sequence number
+A client numbers its records per partition without gaps, so an append that does not exceed its highest record number
 so far is a duplicate or reordered; only then is the log searched. Adjacent duplicates are kept as one entry.
 """
 
@@ -134,7 +134,7 @@ class DuplicateTracker:
         return sum(length(self.reordered_in(*key)) for key in self._late if client in (None, key[0]))
 
     def duplicates_in(self, client: str, partition: str) -> list[Range]:
-        """Return the sequence numbers of a client's duplicates, once for every copy beyond the first."""
+        """Return the numbers of a client's duplicate records, once for every copy beyond the first."""
         log = self._leader(partition)
         if log is None:
             return []
@@ -147,7 +147,7 @@ class DuplicateTracker:
         ]
 
     def reordered_in(self, client: str, partition: str) -> list[Range]:
-        """Return the sequence numbers of a client's records after later ones."""
+        """Return the numbers of a client's records after later ones."""
         log = self._leader(partition)
         if log is None:
             return []
@@ -238,7 +238,7 @@ def _intersection(one: Range, other: Range) -> Iterator[Range]:
 
 # Retries of producers and their causes, kept where a retry duplicated or reordered records.
 #
-# An append that does not exceed its client's highest sequence number may be either. The errors that the client received
+# An append that does not exceed its client's highest record number may be either. The errors that the client received
 # for those records until then are kept with it. A run of such appends with equal errors is one entry with the times of
 # all of them; the times between the two writes of a record are its own. Attempts of one batch follow each other, so the
 # attempt that wrote it is the first that failed after the write; failures before and after are of attempts that wrote
@@ -351,7 +351,7 @@ class ProduceAttempts:
         )
 
     def written_again(self, key: _ClientPartition, event: Appended) -> None:
-        """Record an append that does not exceed the highest sequence number of its client."""
+        """Record an append that does not exceed the highest record number of its client."""
         end = event.sequence + event.count
         refused = [each for each in self._failures.get(key, ()) if each.sequence < end and each.end > event.sequence]
         fresh = LateAppends(
@@ -384,7 +384,7 @@ class ProduceAttempts:
         return None
 
     def bounds(self, client: str, partition: str) -> list[int]:
-        """Return the sequence numbers at which the explanation may change."""
+        """Return the record numbers at which the explanation may change."""
         return [
             bound for each in self._late_appends.get((client, partition), ()) for bound in (each.sequence, each.end)
         ]

@@ -193,7 +193,7 @@ class DeletedRecords:
         self.topics: dict[str, int] = {}
         """Partition → the newest deleted topic id of that name."""
         self._lost_before: dict[tuple[str, str], tuple[RangeSet, RangeSet]] = {}
-        """(client, partition) → sequence numbers lost before the deletion, and the committed ones among them."""
+        """(client, partition) → record numbers lost before the deletion, and the committed ones among them."""
 
     def purge(self, partition: str, log_branch: int, start: int, end: int, absent: Iterable[Range]) -> None:
         """Record that a replica deleted records of a log branch on purpose, except those ``absent`` before."""
@@ -231,7 +231,7 @@ class DeletedRecords:
         )
 
     def lost_in(self, client: str, partition: str, *, committed: bool) -> list[Range]:
-        """Return the sequence numbers of one client's lost records in a deleted partition."""
+        """Return the numbers of one client's lost records in a deleted partition."""
         found = self._lost_before.get((client, partition))
         return [] if found is None else found[committed].ranges()
 

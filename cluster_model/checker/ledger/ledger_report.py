@@ -30,7 +30,7 @@ class RecordRange(NamedTuple):
     partition: str
     client: str
     sequence: int
-    """Sequence number of the first, as the client numbers its records in this partition."""
+    """Number of the first record, by its client and partition."""
     records: int
     acks: int
     log_offset: int
@@ -132,7 +132,7 @@ class RecordLocations:
         ]
 
     def held_by_leader(self, partition: str) -> dict[str, list[Range]]:
-        """Return client → sequence numbers of its records in the leader's log, with any outcome."""
+        """Return client → numbers of its records in the leader's log, with any outcome."""
         if partition not in self._cluster_state.records:
             return {}
         leader = self._cluster_state.representative(partition)
@@ -146,7 +146,7 @@ class RecordLocations:
         return {client: union(ranges) for client, ranges in found.items()}
 
 
-# The ledger by client and partition: outcomes received and actual outcomes, in ranges of the client's sequence numbers.
+# The ledger by client and partition: outcomes received and actual outcomes, in ranges of the client's record numbers.
 #
 # It is computed on request, since it reads the leader's log if any outcome is unknown.
 

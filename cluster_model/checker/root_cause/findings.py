@@ -62,7 +62,7 @@ class RecordBlock:
     client: str
     """The producer of the records; the consumer group if they were skipped or abandoned."""
     sequence: int
-    """Sequence number of the first record, as its producer numbers its records in this partition; -1: unnumbered."""
+    """Number of the first record, by its producer and partition; -1: unnumbered."""
     count: int
     log_offset: int
     """Offset of the first record; -1: it never had one."""

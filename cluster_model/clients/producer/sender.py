@@ -63,7 +63,7 @@ class DeliveryStats:
         self._emit(RecordsSent(now, self._name, partition, sequence, count, self._acks))
 
     def send_failed(self, now: int, where: str, count: int, error: str, waited: int) -> None:
-        """Count records for which ``send`` failed before they were in a batch; they have no sequence number."""
+        """Count records for which ``send`` failed before they were in a batch; they have no record number."""
         self.sent_records(now, where, -1, count)
         self.failed += count
         self.last_error = error
