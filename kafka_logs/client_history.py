@@ -103,7 +103,7 @@ def _whole(value: object) -> int:
 def _partition(text: str) -> str:
     topic, dash, number = text.rpartition("-")
     if not (topic and dash and number.isdigit()):
-        raise ValueError(f"partition: found {text!r}, allowed is a name such as 'orders-0'")
+        raise ValueError(f"partition: found {text!r}, expected a name such as 'orders-0'")
     return text
 
 

@@ -109,13 +109,13 @@ def _runs(evidence: PartitionEvidence, log: ReplicaLogContents, start: int, end:
 
 def ledger_view(incident: Incident) -> LedgerView:
     """Return the counts of acknowledged records; without a history of clients only what is missing or lost."""
-    books = client_stats(incident)
+    clients = client_stats(incident)
     lost = [each.lost for each in incident.losses]
     return LedgerView(
-        sent=sum(each.sent for each in books), acked=sum(each.acked for each in books), failed=0, unknown=0,
+        sent=sum(each.sent for each in clients), acked=sum(each.acked for each in clients), failed=0, unknown=0,
         missing=0, acked_lost=sum(each.records for each in lost),
         committed_lost=sum(each.records for each in lost if each.committed),
-        duplicates=0, reordered=0, books=books,
+        duplicates=0, reordered=0, clients=clients,
     )  # fmt: skip
 
 

@@ -208,7 +208,7 @@ class _Survey:
             found += parts or [FinalReadRange(name, True, log.start)]
         return found
 
-    def standing(self, partition: str) -> dict[str, list[Range]]:
+    def held_by_leader(self, partition: str) -> dict[str, list[Range]]:
         """Return nothing: no record without an acknowledgement is known."""
         del partition
         return {}

@@ -329,7 +329,7 @@ class _Call(NamedTuple):
     """Earliest time of the next attempt."""
     target: int = NO_LEADER
     """Node that it was sent to; NO_LEADER between attempts."""
-    correlation: int = 0
+    correlation_id: int = 0
     sent_at: int = 0
     """Time at which it was sent; a request that waits for a connection has no timeout except the deadline."""
     coordinator: int = NO_LEADER

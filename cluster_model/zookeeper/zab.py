@@ -566,7 +566,7 @@ class Learner(Upstream):
 
     def on_timer(self, name: str) -> None:
         """Give up the leader if it has been silent for too long."""
-        if name == LEADER_TIMEOUT and self._alarm.rang() and self.leader != NO_NODE:
+        if name == LEADER_TIMEOUT and self._alarm.take_expired() and self.leader != NO_NODE:
             if self._port.now >= self._deadline:
                 self._give_up()
             else:

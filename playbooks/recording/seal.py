@@ -46,7 +46,7 @@ class RecordSurvey(Protocol):
     def last_read(self) -> Sequence[FinalReadRange]:
         """Return what a new client would read of every partition."""
 
-    def standing(self, partition: str) -> Mapping[str, Sequence[Range]]:
+    def held_by_leader(self, partition: str) -> Mapping[str, Sequence[Range]]:
         """Return client → sequence numbers of its records in the leader's log, with any outcome."""
 
 

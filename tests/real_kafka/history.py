@@ -125,7 +125,7 @@ def read_events(path: Path) -> Iterator[Event]:
             except ValueError:
                 event = None
             if not isinstance(event, dict):
-                raise ValueError(f"{path}:{number}: found {line.strip()[:80]!r}, allowed is a JSON object")
+                raise ValueError(f"{path}:{number}: found {line.strip()[:80]!r}, expected a JSON object")
             yield event
 
 

@@ -320,7 +320,7 @@ def _import(
         given = [option for option, value in options.items() if value]
         if kafka_logs is not None or not files or given:
             found = "FILE and --kafka-logs" if files and kafka_logs else given[0] if given else "neither"
-            print_error(f"found {found}, allowed is FILE..., or --kafka-logs DIR with its options")
+            print_error(f"found {found}, expected FILE..., or --kafka-logs DIR with its options")
             return BAD_INPUT
         from tui.cli.sessions.recorded import run_import  # noqa: PLC0415
 

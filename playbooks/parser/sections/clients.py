@@ -382,7 +382,7 @@ def _wrong_topic(fields: Fields, topic: str, commit: str) -> str:
     if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
         return f"found {topic!r}, which the group itself reads, expected another topic"
     if topic and fields.given("dead_letter"):
-        return "found a topic for output and a dead-letter topic, allowed is one of them"
+        return "found a topic for output and a dead-letter topic, expected one of them"
     if topic and commit == HANDED_OFF:
         return "found a topic for output with 'commit: handed_off', allowed only if the poll loop waits for its output"
     return ""

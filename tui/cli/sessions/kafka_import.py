@@ -56,7 +56,7 @@ class _SegmentProgress(Progress):
         """Show the number of segments so far, and the current one."""
         self._count += 1
         place = "/".join(segment.path.parts[-3:])
-        self._line.tell(lambda: f"reading segment {self._count}: {place}")
+        self._line.update(lambda: f"reading segment {self._count}: {place}")
 
 
 def run_kafka_import(request: KafkaImport) -> int:
@@ -67,7 +67,7 @@ def run_kafka_import(request: KafkaImport) -> int:
             incident = read_incident(
                 request.directory, topics=request.topics, clients=clients, progress=_SegmentProgress(line)
             )
-            line.tell(lambda: "writing the session")
+            line.update(lambda: "writing the session")
             name = request.name or f"kafka-{request.directory.resolve().name}"
             session = write_session(incident, request.out or sessions_root(), name=name)
     except KafkaLogsError as error:
