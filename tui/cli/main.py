@@ -293,13 +293,14 @@ Exit code 0: imported. 2: a file cannot be read; its session is not written.
 @app.command("import", help=IMPORT_HELP)
 def _import(
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE...]", help="Bundles written by export --bundle.")
+        list[Path] | None, typer.Argument(metavar="FILE", help="Bundles written by export --bundle.")
     ] = None,
     kafka_logs: Annotated[
         Path | None, typer.Option("--kafka-logs", metavar="DIR", help="Directory of copied log directories.")
     ] = None,
     topics: Annotated[
-        list[str] | None, typer.Option("--topic", help="With --kafka-logs: only this topic; repeatable.")
+        list[str] | None,
+        typer.Option("--topic", metavar="NAME", help="With --kafka-logs: only this topic; repeatable."),
     ] = None,
     clients: Annotated[
         Path | None,
