@@ -155,4 +155,4 @@ def test_the_command_line_tells_them(typed: Any, snapshot: SnapshotAssertion) ->
     assert (entry["name"], entry["aliases"]) == ("elect_leaders", ["leader_election"])
     bad = typed("faults", "kil_broker")
     assert bad.code == 2
-    assert {"also": also, "bad": bad.err.partition("; there are")[0]} == snapshot
+    assert {"also": also, "bad": bad.err.partition("; see: ")[0]} == snapshot
