@@ -35,7 +35,7 @@ from cluster_model.protocol.events import (
     Truncated,
     describe,
 )
-from cluster_model.spec.cluster_spec import producer_text
+from cluster_model.spec import producer_text
 from cluster_model.util.quantities import acks_text, offsets
 
 # Sentences for explanations.

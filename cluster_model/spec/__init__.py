@@ -44,6 +44,7 @@ from cluster_model.spec.cluster_spec import (
     ZipfKeys,
     constant,
     coordinator_partition,
+    producer_text,
 )
 
 __all__ = [
@@ -83,4 +84,5 @@ __all__ = [
     "ZipfKeys",
     "constant",
     "coordinator_partition",
+    "producer_text",
 ]

@@ -125,13 +125,13 @@ class FaultBoard:
         fault = RealFault(self._numbers, step.name, list(nodes), links, params)
         fault.script = _FAULTS[step.name](self, fault)
         fields = {"nodes": nodes, "links": [list(link) for link in links], "params": _plain(params)}
-        if declared.lasting:
+        if declared.is_lasting:
             self.faults[fault.number] = fault
             if step.for_us >= 0:
                 fault.until_us = self.cluster.now_us() + step.for_us
-        if next(fault.script, _OVER) is _OVER and declared.lasting:
+        if next(fault.script, _OVER) is _OVER and declared.is_lasting:
             self._end(fault, "end")
-        return {**fields, "fault": fault.number if declared.lasting else 0}
+        return {**fields, "fault": fault.number if declared.is_lasting else 0}
 
     def _refuse(self, name: str, nodes: list[str]) -> None:
         """Refuse what the model refuses: to stop a process that is down, or to start one that is up."""

@@ -118,7 +118,7 @@ class Scenario:
                 return "unmet"
             self._tick()
         self._take(step)
-        self.schedule.took(self.cluster.now_us())
+        self.schedule.step_taken(self.cluster.now_us())
         return step.verb if step.verb in ("settle", "stop") else ""
 
     def _take(self, step: Step) -> None:

@@ -237,7 +237,7 @@ def refused_group(spec: GroupSpec) -> Iterator[str]:
         f"commit: {spec.commit}": spec.commit not in _COMMITS,
         "records that cannot be processed": bool(spec.fails),
         "dead letters": bool(spec.dead_letter),
-        "an output topic": bool(spec.to),
+        "an output topic": bool(spec.output_topic),
         CLIENT_VERSION: CLIENT_VERSION in spec.config,
     }
     yield from (word for word, found in absent.items() if found)

@@ -124,7 +124,7 @@ def test_members_that_are_static() -> None:
 
 def test_clients_that_the_java_program_does_not_have() -> None:
     assert len(list(refused_producer(ProducerSpec("checkout", "orders", 5, skew=ZipfKeys(1_000), resends=True)))) == 2
-    assert len(list(refused_group(GroupSpec("billing", ("orders",), commit="handed_off", to="paid")))) == 2
+    assert len(list(refused_group(GroupSpec("billing", ("orders",), commit="handed_off", output_topic="paid")))) == 2
 
 
 def test_properties_survive_their_separators() -> None:

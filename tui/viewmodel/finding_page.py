@@ -21,7 +21,7 @@ from cluster_model.checker.root_cause import (
     ChainEvent,
     Finding,
 )
-from cluster_model.spec.cluster_spec import producer_text
+from cluster_model.spec import producer_text
 from cluster_model.util.quantities import acks_text, alternatives, clock, compact_duration, counted, few_names
 from playbooks.model.record_contents import PeekedRecord
 from tui.terminal import glyphs

@@ -71,7 +71,7 @@ def test_one_that_comes_farther_than_the_window_says_so_and_one_before_it_begins
         ({}, "calm"),
         ({"lost": 4, "missing": 4, "failed": 31}, "lost"),
         ({"missing": 3, "unknown": 2, "failed": 1}, "warning"),
-        ({"broken": 1}, "alarm"),
+        ({"violations": 1}, "alarm"),
     ],
     ids=["nothing", "lost", "missing", "broken"],
 )
