@@ -29,6 +29,8 @@ _POM: Final = """\
 _DEPENDENCY: Final = (
     "    <dependency><groupId>org.apache.kafka</groupId><artifactId>%s</artifactId><version>%s</version></dependency>"
 )
+_LOG4J_CORE: Final = "log4j-core-2.24.3.jar"
+"""What Kafka 4.0 is distributed with, though its artifacts do not ask for it."""
 _LOG4J_DEPENDENCY: Final = (
     "    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId>"
     "<version>%s</version></dependency>"
@@ -79,14 +81,15 @@ def logging_jars(release: str) -> list[Path]:
     Raises:
         KafkaUnavailableError: as :func:`fetch_jars`.
     """
-    log4j = next((jar for jar in fetch_jars(release, SERVER) if jar.name.startswith("log4j-core-")), None)
-    if log4j is None:
+    names = {jar.name for jar in fetch_jars(release, SERVER)}
+    if any(name.startswith(("slf4j-reload4j-", "slf4j-log4j12-")) for name in names):
         return []
-    version = log4j.stem.removeprefix("log4j-core-")
+    core = next((name for name in names if name.startswith("log4j-core-")), _LOG4J_CORE)
+    version = core.removeprefix("log4j-core-").removesuffix(".jar")
     directory = cache_directory() / f"log4j-slf4j-impl-{version}"
     if not directory.exists():
         _copy_dependencies(f"Log4j {version}", "its", directory, [_LOG4J_DEPENDENCY % version])
-    return sorted(directory.glob("log4j-slf4j-impl-*.jar"))
+    return sorted(jar for jar in directory.glob("log4j-*.jar") if jar.name not in names)
 
 
 def _download(release: str, kind: str, directory: Path) -> None:
