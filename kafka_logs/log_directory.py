@@ -228,12 +228,13 @@ def _epochs(path: Path) -> tuple[tuple[int, int], ...]:
 
 
 def _checkpoint(path: Path, width: int) -> list[list[str]]:
-    if not path.is_file():
+    """Read the rows of a checkpoint file; a broker that just started has empty ones (``CheckpointFile``)."""
+    lines = _lines(path) if path.is_file() else []
+    if not lines:
         return []
-    lines = _lines(path)
     rows = [line.split(" ") for line in lines[2:] if line]
     numbers = all(_INTEGER.fullmatch(word) for row in rows for word in row[width - 2 :])
-    if not lines or lines[0] != "0" or any(len(row) != width for row in rows) or not numbers:
+    if lines[0] != "0" or any(len(row) != width for row in rows) or not numbers:
         raise KafkaLogsError(
             f"{path}: expected a checkpoint file of version 0 with {width} columns", code="invalid_checkpoint"
         )

@@ -287,6 +287,14 @@ def test_bad_directories_are_refused(tmp_path: Path, change: Any, code: str) -> 
     assert refused.value.code == code
 
 
+def test_checkpoints_of_a_broker_that_was_killed_right_after_its_start_are_empty(tmp_path: Path) -> None:
+    logs = copy("4.1.2", tmp_path / "logs")
+    for name in ("replication-offset-checkpoint", "log-start-offset-checkpoint"):
+        (logs / "node-1" / name).write_bytes(b"")
+    replica = find_logs(logs).replicas()["orders-0"][1]
+    assert replica.high_watermark == -1
+
+
 @pytest.mark.parametrize(("version", "code"), [("0", "zookeeper_mode"), ("1", "no_metadata_log")])
 def test_without_metadata_log_nothing_is_read(tmp_path: Path, version: str, code: str) -> None:
     logs = copy("4.1.2", tmp_path / "logs")
