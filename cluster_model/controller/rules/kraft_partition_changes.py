@@ -167,6 +167,9 @@ def _changed(
     )  # fmt: skip
     if result == state and not sets_leader:
         return None
+    if sets_leader and result.leader != NO_LEADER:
+        # A record that sets a leader clears the last known one (maybeUpdateLastKnownLeader).
+        result = result._replace(last_known=NO_LEADER)
     epoch, partition_epoch = state.leader_epoch + sets_leader, state.partition_epoch + 1
     why = f"{by}, {LAST_KNOWN}" if target.is_last_known else by
     return PartitionChange(

@@ -137,6 +137,15 @@ def test_elr_takes_up_who_leaves_an_isr_below_its_minimum() -> None:
     assert (back.leader, back.isr, back.elr) == (2, (2,), ())
 
 
+def test_an_election_from_the_elr_clears_the_last_known_leader_below_the_minimum_too() -> None:
+    """Seen in the metadata log of a real 4.1.2 controller: lastKnownElr is empty in the very record of the election."""
+    leaderless = PLAIN._replace(leader=NO_LEADER, isr=(), elr=(1, 2), last_known=1)
+    elected = elr(leaderless, 1)
+    assert (elected.leader, elected.isr, elected.elr, elected.last_known) == (1, (1,), (2,), NO_LEADER)
+    waiting = elr(leaderless, 3, unclean_shutdown=(2,))
+    assert (waiting.leader, waiting.elr, waiting.last_known) == (NO_LEADER, (1,), 1)
+
+
 def test_who_never_was_in_sync_is_not_eligible() -> None:
     lost = elr(PLAIN._replace(isr=(1, 2)), 3, target_isr=(2,))
     assert (lost.leader, lost.isr, lost.elr) == (NO_LEADER, (2,), (1,))
