@@ -10,13 +10,14 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # Keep compiled bytecode: compiling program and tests again costs every process seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo docs test read-tests test-fast test-all test-evening test-spark goldens pages vectors mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
+.PHONY: help setup demo docs test read-tests test-fast test-all test-evening test-spark conformance goldens pages vectors mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two replayed incidents and a live crash, with their report (no setup needed)"
 	@echo "make test       lint, types, architecture and every test"
 	@echo "make test-fast  the tests that are not slow and need no JVM, terminal, browser or socket"
 	@echo "make test-evening  make test with every seed, schedule and version of the wide sweeps (hours)"
+	@echo "make conformance  run scenarios on real Kafka brokers and compare them with the model (40 minutes; Linux, root)"
 	@echo "make goldens    renew all golden files and snapshots of the tests, and print the changes"
 	@echo "make pages      renew the generated pages of the manual and the schema of playbooks"
 	@echo "make vectors    ask Kafka's own classes of every release, and record their answers for the tests (needs Maven and a JDK)"
@@ -61,6 +62,12 @@ test-all: $(READY)
 # In make test wide sweeps use a sample of their seeds, schedules and versions; this uses all of them and takes hours.
 test-evening: export FLOODMARK_TESTS = evening
 test-evening: test
+
+# Real brokers on two cores: what no longer fits into the minutes, or cannot run on this machine, is named. Renews the recordings
+# in tests/real_kafka/recorded and the page of results.
+MINUTES := 40
+conformance: $(READY)
+	@$(BIN)/python -m tests.real_kafka.conformance conform --minutes $(MINUTES)
 
 # Every test that compares with a golden file writes it. All files in tests that are not Python are golden files.
 goldens: $(READY)

@@ -17,4 +17,5 @@ operations     operations of an administrator
 scenario       steps at wall time, from the beginning to the end of settling
 evidence       collection of logs and histories
 run            one playbook from the command line to its evidence
+conformance    scenarios on real brokers and on the model, compared
 """

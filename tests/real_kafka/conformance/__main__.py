@@ -1,0 +1,94 @@
+"""Command line: compare evidence with the model, run scenarios on real brokers, write the page of results."""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from kafka_logs.segments import KafkaLogsError
+from playbooks.errors import PlaybookError
+from tests.real_kafka.conformance.results import (
+    SEEDS,
+    compare_evidence,
+    conform,
+    report_comparison,
+    write_page,
+    write_recording,
+)
+from tests.real_kafka.conformance.scenario_table import RELEASES, SCENARIOS, ConformanceScenario
+from tests.real_kafka.run import RunRefusedError, missing
+
+
+def main() -> int:
+    """Run a command; return its exit code: 0 agreed, 1 differences, 2 refused, 70 a run failed."""
+    given = _parser().parse_args()
+    if given.command == "compare":
+        return _compare(given.evidence, given.seeds, record=given.record)
+    if given.command == "page":
+        write_page()
+        return 0
+    return _conform(given.scenarios, given.kafka, given.out, given.minutes)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.real_kafka.conformance", description="Real Kafka brokers compared with the model."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    compared = commands.add_parser("compare", help="compare the evidence of real runs with the model")
+    compared.add_argument("evidence", nargs="+", type=Path, metavar="DIR", help="directory that `run` wrote")
+    compared.add_argument("--seeds", type=int, default=SEEDS, help="runs of the model")
+    compared.add_argument("--record", action="store_true", help="keep the facts of runs without new differences")
+    conformed = commands.add_parser("conform", help="run scenarios on real brokers and compare them with the model")
+    names = [scenario.name for scenario in SCENARIOS]
+    conformed.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"default: all; {', '.join(names)}")
+    conformed.add_argument("--kafka", action="append", choices=RELEASES, help="default: the releases of each scenario")
+    conformed.add_argument("--minutes", type=float, default=40, help="start no run that may take longer; default: 40")
+    conformed.add_argument("--out", type=Path, metavar="DIR", help="directory of the evidence")
+    commands.add_parser("page", help="write the page of results from the recordings")
+    return parser
+
+
+def _report(text: str) -> None:
+    print(text, flush=True)
+
+
+def _compare(directories: list[Path], seeds: int, *, record: bool) -> int:
+    code = 0
+    for directory in directories:
+        try:
+            real, found = compare_evidence(directory, seeds)
+        except (OSError, ValueError, KafkaLogsError, PlaybookError, RunRefusedError) as error:
+            print(f"failed: {error}", file=sys.stderr)
+            code = 70
+            continue
+        report_comparison(found, _report)
+        code = max(code, int(bool(found.unknown)))
+        if record and not found.unknown:
+            _report(f"recorded: {write_recording(real, found.release)}")
+    return code
+
+
+def _conform(names: list[str], releases: list[str] | None, output: Path | None, minutes: float) -> int:
+    unknown = [name for name in names if name not in [scenario.name for scenario in SCENARIOS]]
+    if unknown:
+        known = ", ".join(scenario.name for scenario in SCENARIOS)
+        print(f"refused: found scenario {unknown[0]!r}, expected {known}", file=sys.stderr)
+        return 2
+    if lacking := missing():
+        print(f"refused: real brokers need {', '.join(lacking)}; all scenarios are skipped", file=sys.stderr)
+        return 2
+    chosen: list[tuple[ConformanceScenario, str]] = [
+        (scenario, release)
+        for scenario in SCENARIOS
+        if not names or scenario.name in names
+        for release in releases or scenario.releases
+    ]
+    directory = output or Path("build/real-kafka") / f"conformance-{time.time_ns() // 10**9}"
+    code = conform(chosen, directory, minutes, _report)
+    write_page()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""Scenarios on real brokers and on the model: compare, keep the facts as recordings, and write the page of results."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from playbooks.model import Playbook
+from playbooks.text import table_text
+from tests.real_kafka import history
+from tests.real_kafka.conformance.comparison import Bounds, Difference, bounds_of, compare
+from tests.real_kafka.conformance.evidence_facts import observe_evidence
+from tests.real_kafka.conformance.known_differences import FIXED, KNOWN, known
+from tests.real_kafka.conformance.model_facts import observe_model
+from tests.real_kafka.conformance.observed import Observed, observed_from_json
+from tests.real_kafka.conformance.scenario_table import SCENARIOS, ConformanceScenario
+from tests.real_kafka.run import FAILURES, RunOptions, load, run
+
+RECORDED: Final = Path(__file__).parents[1] / "recorded"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "conformance.md"
+SEEDS: Final = 8
+"""Runs of the model that a real run is compared with."""
+RUN_S: Final = 150
+"""Time that one real run takes at most, with some to spare on two cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A real run and what contradicts the model in it."""
+
+    scenario: str
+    release: str
+    differences: tuple[Difference, ...]
+
+    @property
+    def unknown(self) -> list[Difference]:
+        """Differences that no entry of the table of known ones explains."""
+        return [each for each in self.differences if known(self.scenario, self.release, each.field) is None]
+
+
+def playbook_of(path: Path, release: str) -> Playbook:
+    """Return a playbook as it runs on real brokers of a release."""
+    return load(RunOptions(str(path), release, Path("unused")))
+
+
+def compare_evidence(directory: Path, seeds: int = SEEDS) -> tuple[Observed, Comparison]:
+    """Compare the evidence of a real run with the model.
+
+    Raises:
+        ValueError: the run did not complete, or a file is invalid.
+        OSError: a file is missing.
+    """
+    summary = json.loads((directory / history.RUN).read_text(encoding="utf-8"))
+    if summary["outcome"] != "completed":
+        raise ValueError(f"{directory}: found the outcome {summary['outcome']!r}, only completed runs are compared")
+    release = str(summary["release"])
+    settings = {str(name): str(value) for name, value in summary["settings"]}
+    playbook = load(RunOptions(str(directory / history.PLAYBOOK), release, directory, settings))
+    real = observe_evidence(directory)
+    found = compare_with_model(real, playbook, range(1, seeds + 1))
+    return real, Comparison(playbook.name, release, tuple(found))
+
+
+def compare_with_model(real: Observed, playbook: Playbook, seeds: Sequence[int]) -> list[Difference]:
+    """Compare a real run with the model's runs of these seeds, in processes of their own if there are several."""
+    bounds: Bounds = bounds_of(playbook.spec.config)
+    if len(seeds) == 1:
+        return compare(real, [observe_model(playbook, seeds[0])], bounds)
+    with ProcessPoolExecutor(2) as pool:
+        models = list(pool.map(observe_model, [playbook] * len(seeds), seeds))
+    return compare(real, models, bounds)
+
+
+# Recordings.
+
+
+def recording(scenario: str, release: str) -> Path:
+    """Return the file that has the facts of a scenario's real run."""
+    return RECORDED / f"{scenario}@{release}.json"
+
+
+def recorded() -> list[tuple[str, str]]:
+    """Return scenario and release of every recording, in the order of the table."""
+    order = [scenario.name for scenario in SCENARIOS]
+    found = [path.stem.split("@", 1) for path in RECORDED.glob("*.json")]
+    return sorted(((name, release) for name, release in found), key=lambda each: (order.index(each[0]), each[1]))
+
+
+def read_recording(scenario: str, release: str) -> Observed:
+    """Return the facts of a recorded real run."""
+    return observed_from_json(recording(scenario, release).read_text(encoding="utf-8"))
+
+
+def write_recording(real: Observed, release: str) -> Path:
+    """Write the facts of a real run."""
+    RECORDED.mkdir(exist_ok=True)
+    path = recording(real.scenario, release)
+    path.write_text(real.to_json(), encoding="utf-8")
+    return path
+
+
+# Real runs.
+
+
+def conform(
+    jobs: Iterable[tuple[ConformanceScenario, str]], output: Path, minutes: float, report: Callable[[str], None]
+) -> int:
+    """Run scenarios on real brokers, compare, and record those without new differences; return the exit code.
+
+    Scenarios that no longer fit into the time are named and left out. The code is 1 for new differences, 70 for runs
+    that failed, 0 otherwise.
+    """
+    end_s = time.monotonic() + minutes * 60
+    left_out, code = [], 0
+    for scenario, release in jobs:
+        if time.monotonic() + RUN_S > end_s:
+            left_out.append(f"{scenario.name} on {release}")
+            continue
+        report(f"== {scenario.name} on Kafka {release}")
+        code = max(code, _conform_one(scenario, release, output / f"{scenario.name}@{release}", report))
+    if left_out:
+        report(f"left out, as {minutes:g} minutes are over: {', '.join(left_out)}")
+    return code
+
+
+def _conform_one(scenario: ConformanceScenario, release: str, directory: Path, report: Callable[[str], None]) -> int:
+    try:
+        run(RunOptions(str(scenario.path), release, directory, report=report))
+        real, found = compare_evidence(directory)
+    except (*FAILURES, OSError, ValueError) as error:
+        report(f"failed: {error}")
+        return 70
+    report_comparison(found, report)
+    if found.unknown:
+        return 1
+    report(f"recorded: {write_recording(real, release)}")
+    return 0
+
+
+def report_comparison(found: Comparison, report: Callable[[str], None]) -> None:
+    """Print a comparison, one difference a line."""
+    report(f"{found.scenario} on Kafka {found.release}: {len(found.differences)} differences")
+    for difference in found.differences:
+        entry = known(found.scenario, found.release, difference.field)
+        report(f"  {difference.text()}" + (f"; known: {entry.reason}" if entry else ""))
+
+
+# The page of results.
+
+_INTRODUCTION: Final = f"""\
+# Conformance with real Kafka
+
+The playbooks on this page ran on real brokers and on the model, and the outcomes were compared. `make conformance` does
+it again: it needs Linux, root, Maven and Java 17, and takes up to 40 minutes.
+
+- **Decisions of the protocol**: leaders, leader epochs, in-sync and eligible leader replicas of every partition, clean
+  or unclean elections, fenced brokers, lost and duplicated records, errors of clients, rebalances, partitions of
+  members, committed offsets, and records read twice or skipped. A real run must have an outcome that the model has with
+  one of {SEEDS} seeds. If all seeds agree, it must have that one.
+- **Durations** must be within the bounds that settings give. A broker is fenced between `broker.session.timeout.ms` and
+  1.5 times that after its last heartbeat. A replica leaves the ISR between `replica.lag.time.max.ms` and 1.5 times that
+  after its last fetch. 4 s are added, since all servers shared two cores.
+- **Not compared**: throughput, latency, numbers of records in flight, the order in which replicas that return together
+  rejoin the ISR, and the internal topics.
+
+The real clusters had heaps of 384 MB and small thread pools, and one controller unless a scenario is about the quorum.
+`make test` compares the recorded outcomes with the model, without Java.
+"""
+
+
+def page_text() -> str:
+    """Return the page of results, as the recordings and the tables of differences have them."""
+    runs = recorded()
+    lines = [_INTRODUCTION, f"{_counts(runs)}\n"]
+    for area in dict.fromkeys(scenario.area for scenario in SCENARIOS):
+        lines.append(f"## {area}\n")
+        rows = [row for scenario in SCENARIOS if scenario.area == area for row in _rows(scenario, runs)]
+        lines.append(table_text(["Scenario", "Kafka", "Verdict"], rows) + "\n")
+    lines.append("## Model errors found\n")
+    lines.append(table_text(["Error", "Kafka", "Test"], [[each.error, each.kafka, each.test] for each in FIXED]))
+    lines.append("\n## Known differences\n")
+    differing = [[each.scenario, ", ".join(each.releases), each.field, each.reason] for each in KNOWN]
+    lines.append(table_text(["Scenario", "Kafka", "Fact", "Reason"], differing))
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _counts(runs: Sequence[tuple[str, str]]) -> str:
+    names = {name for name, _release in runs}
+    releases = ", ".join(sorted({release for _name, release in runs}))
+    return f"{len(runs)} real runs of {len(names)} scenarios, on Kafka {releases}. {len(SCENARIOS)} scenarios exist."
+
+
+def _rows(scenario: ConformanceScenario, runs: Sequence[tuple[str, str]]) -> list[list[str]]:
+    title = playbook_of(scenario.path, scenario.releases[0]).title
+    first = f"`{scenario.name}`: {title}"
+    releases = [release for name, release in runs if name == scenario.name]
+    differing = [f"{each.field} ({', '.join(each.releases)})" for each in KNOWN if each.scenario == scenario.name]
+    verdict = "agrees, except " + "; ".join(differing) if differing else "agrees"
+    return [[first, ", ".join(releases), verdict]] if releases else [[first, "-", "not run yet"]]
+
+
+def write_page() -> None:
+    """Write the page of results."""
+    PAGE.write_text(page_text(), encoding="utf-8")
