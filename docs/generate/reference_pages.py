@@ -135,8 +135,9 @@ Coverage of the model, by area: its Kafka versions, its sources, its tests, and 
 `floodmark profiles --card 2.8` what applies to one release. This page is generated from the card (`python -m docs.generate fidelity`).
 
 Most rules were read in Kafka's source, release by release, up to 4.0. The others, and the defaults of 4.1, come from the KIPs that are named here. The traces of these
-KIPs are [playbooks](library-traces.md) that reproduce their tables, and three client libraries [run against the model](../test/real-clients.md). The model has not
-been compared with a running Kafka broker. Where code and documents differ, the model follows the code. What has no single answer, such as the time of a
+KIPs are [playbooks](library-traces.md) that reproduce their tables, and three client libraries [run against the model](../test/real-clients.md). Its rules are
+compared with recorded answers of Kafka's own classes, and runs of playbooks with runs on real brokers of 3.9.2 and 4.1.2: [the results](conformance.md). Where
+code and documents differ, the model follows the code. What has no single answer, such as the time of a
 disk write, is [a choice of the model](model-choices.md#choices-where-kafka-has-no-single-answer).
 
 """
