@@ -159,7 +159,7 @@ def test_two_clients_of_one_process_have_one_network_card(loaded: bool) -> None:
     number = inject(board, "bandwidth", "client(billing/0)", 10 * SECOND, rate=5_000, shared=True)
     if loaded:
         cluster.load(cluster.save())
-    found = {pair: [*trouble.lines] for pair, trouble in troubled(cluster).items()}
+    found = {pair: [*trouble.queues] for pair, trouble in troubled(cluster).items()}
     assert {source for source, _target in found} >= {consumer, own}
     for (source, _target), lines in found.items():
         assert lines == [LinkQueueKey(1 if source in (consumer, own) else 2, consumer, -1, number)]
@@ -185,7 +185,7 @@ def test_two_faults_of_a_kind_heal_on_their_own() -> None:
     inject(board, "slow_responses", "broker(1)", delay=7 * MS, to="broker(2)")
     assert board.heal("loss") == 1
     assert link.fault_state is not None
-    assert (link.trouble.loss, link.trouble.answer_us) == (0, 7 * MS)
+    assert (link.fault_state.loss, link.fault_state.answer_us) == (0, 7 * MS)
 
 
 # --- resets ---------------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def test_committed_records_do_not_overtake_those_that_wait(monkeypatch: pytest.M
     monkeypatch.setattr(MetadataLoader, "replay", spy)
     board.heal("stale_metadata")
     assert taken == []
-    control.on_committed(control._committed.until, 1, ())
+    control.on_committed(control._committed.next_offset, 1, ())
     assert len(taken) == waits + 1 > 1
     assert taken == sorted(taken)
 
@@ -105,11 +105,11 @@ def test_committed_records_do_not_overtake_those_that_wait(monkeypatch: pytest.M
 def test_requests_do_not_overtake_those_that_wait(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, board = behind("2.8", "zookeeper", what=what)
     control: Any = cluster.brokers[3].control
-    obedience = control.controller_requests
-    held = obedience._requests if what == "all" else obedience._news
+    requests = control.controller_requests
+    held = requests._requests if what == "all" else requests._delayed_updates
     waits = [each[1] if what == "cache" else each[1][1] for each in held._waiting]
     taken: list[int] = []
-    name = "_handle" if what == "all" else "_take_up"
+    name = "_handle" if what == "all" else "_apply"
     handle: Any = getattr(ControllerRequestHandler, name)
 
     def spy(self: ControllerRequestHandler, *given: Any) -> None:
@@ -119,7 +119,7 @@ def test_requests_do_not_overtake_those_that_wait(what: str, monkeypatch: pytest
     monkeypatch.setattr(ControllerRequestHandler, name, spy)
     board.heal("stale_metadata")
     assert taken == []
-    obedience.receive(2, waits[-1]._replace(correlation_id=1 << 40))
+    requests.receive(2, waits[-1]._replace(correlation_id=1 << 40))
     assert taken == [*[each.correlation_id for each in waits], 1 << 40]
     assert len(taken) > 1
 
@@ -147,7 +147,11 @@ def test_a_pause_over_healed_metadata_goes_back_with_its_cluster(kafka: str, mod
     saved = cluster.save(), board.save()
     ends = []
     control: Any = cluster.brokers[3].control
-    held = [control._held] if mode == "kraft" else [control.controller_requests._requests, control.obedience._news]
+    held = (
+        [control._held]
+        if mode == "kraft"
+        else [control.controller_requests._requests, control.controller_requests._delayed_updates]
+    )
     waiting = [tuple(each._waiting) for each in held]
     for _ in range(2):
         assert [tuple(each._waiting) for each in held] == waiting != [()]
@@ -167,9 +171,9 @@ def test_an_alarm_that_is_set_goes_back_though_nothing_is_held() -> None:
     cluster, board = behind("3.9", "kraft", delay=4 * SECOND)
     control: Any = cluster.brokers[3].control
     board.heal("stale_metadata")
-    control.on_committed(control._committed.until, 1, ())
-    assert not control._held.holds
-    assert not control._held.waits
+    control.on_committed(control._committed.next_offset, 1, ())
+    assert not control._held.delaying
+    assert not control._held.nonempty
     at = control._alarm.at
     assert at >= cluster.now_us
     saved = cluster.save()

@@ -30,18 +30,18 @@ def taken(tmp_path_factory):
     """A crash by the playbook at two, the rest dropped at three, a crash by hand at four."""
     session = live(tmp_path_factory.mktemp("sessions"))
     session.advance(3 * SECOND)
-    assert session.instant.next_step.index == 1
+    assert session.viewed_session.next_step.index == 1
     told = session.take_over()
     session.advance(4 * SECOND)
     session.act(Action("inject", "gc_pause", "broker(3)", {}, SECOND))
     session.advance(9 * SECOND)
-    return session, session.instant.finish(), told
+    return session, session.viewed_session.finish(), told
 
 
 def test_what_is_left_of_the_steps_is_not_taken(taken, snapshot):
     session, result, told = taken
-    assert session.instant.steps_taken == 1
-    assert session.instant.next_step is None
+    assert session.viewed_session.steps_taken == 1
+    assert session.viewed_session.next_step is None
     assert result.violations == ()
     assert result.verdict == "inconclusive"
     assert {"told": told, "reason": result.reason} == snapshot
@@ -50,7 +50,7 @@ def test_what_is_left_of_the_steps_is_not_taken(taken, snapshot):
 def test_without_it_the_step_is_taken(tmp_path):
     session = live(tmp_path)
     session.advance(14 * SECOND)
-    assert session.instant.steps_taken == 2
+    assert session.viewed_session.steps_taken == 2
 
 
 def test_it_replays_bit_for_bit(taken):
@@ -73,15 +73,15 @@ def test_the_past_before_it_has_the_step_and_the_past_behind_it_has_not(tmp_path
     session.take_over()
     session.advance(6 * SECOND)
     session.to_time(2_500_000)
-    assert session.instant.next_step.index == 1
+    assert session.viewed_session.next_step.index == 1
     with pytest.raises(FaultError) as refused:
         session.take_over()
     assert str(refused.value) == snapshot
     session.advance(5 * SECOND)
     assert session.in_past
-    assert session.instant.next_step is None
+    assert session.viewed_session.next_step is None
     session.to_present()
-    assert session.instant.next_step is None
+    assert session.viewed_session.next_step is None
 
 
 def test_its_export_comes_to_the_same_digest(taken, snapshot):
@@ -101,7 +101,7 @@ def test_there_is_nothing_to_take_over_behind_the_last_step(tmp_path, snapshot):
     with pytest.raises(FaultError) as refused:
         session.take_over()
     assert str(refused.value) == snapshot
-    session.instant.finish()
+    session.viewed_session.finish()
     recorded = next(tmp_path.iterdir())
     assert [each.verb for each in read_session(recorded).actions] == ["take_over", "settle"]
 

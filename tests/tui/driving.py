@@ -123,7 +123,7 @@ class Driver:
 
     def happened(self, kind):
         """The events of a kind so far, of those that have a line in the feed."""
-        found = self.bridge.happened(0, self.bridge.view.now_us, 10_000)
+        found = self.bridge.notable_events(0, self.bridge.view.now_us, 10_000)
         return [each for each in found if each.kind == kind]
 
     def sheet(self):

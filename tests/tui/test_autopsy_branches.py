@@ -48,7 +48,7 @@ async def opened(tmp_path, monkeypatch, size=(120, 40)):
     async with driving(size, session=session) as driver:
         driver.app.recorder = session.recorder
         driver.bridge.session.advance(15 * SECOND)
-        driver.bridge.look()
+        driver.bridge.refresh_view()
         await driver.press("n")
         yield driver
 

@@ -45,7 +45,7 @@ def tail(recorder=None):
 def run_to(driver, at_us):
     """Without frames: the wall clock of a hundred of them is not what is looked at."""
     driver.bridge.session.advance(at_us)
-    driver.bridge.look()
+    driver.bridge.refresh_view()
 
 
 @asynccontextmanager

@@ -75,7 +75,7 @@ def test_a_branch_tells_what_happened_before_it_left_and_each_has_its_own_feed()
     assert simulation.chronicle is not chronicle
     simulation.act(LAG)
     simulation.session.advance(3 * SECOND)
-    simulation.look()
+    simulation.refresh_view()
     assert simulation.feed.lines(100) != lines
     simulation.switch(main)
     assert simulation.feed.lines(100) == lines
@@ -102,7 +102,12 @@ def test_what_is_compared_with_goes_to_the_same_instants_and_no_further_than_it_
     simulation.compare(main)
     before = main.live.cluster.digest()
     there = main.session
-    jumps = (lambda: simulation.to_time(SECOND), simulation.step, lambda: simulation.by(-SECOND // 4), simulation.back)
+    jumps = (
+        lambda: simulation.to_time(SECOND),
+        simulation.step,
+        lambda: simulation.move_time(-SECOND // 4),
+        simulation.back,
+    )
     for jump in jumps:
         jump()
         assert there.cluster.now_us == simulation.session.cluster.now_us

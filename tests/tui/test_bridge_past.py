@@ -146,22 +146,22 @@ def test_a_search_from_the_present_is_that_of_a_live_session():
 
 def test_a_second_on_runs_live_and_a_second_back_looks():
     simulation = lived()
-    assert simulation.by(SECOND)
+    assert simulation.move_time(SECOND)
     assert simulation.seeking
     while simulation.seeking:
         simulation.frame()
     assert (simulation.view.now_us, simulation.paused, simulation.ran_out) == (7 * SECOND, True, False)
     for expected in (6, 5, 4):
-        assert simulation.by(-SECOND)
+        assert simulation.move_time(-SECOND)
         assert (simulation.view.now_us, simulation.session.in_past) == (expected * SECOND, True)
-    assert simulation.by(SECOND)
+    assert simulation.move_time(SECOND)
     assert simulation.view.now_us == 5 * SECOND
     for _ in range(8):
-        simulation.by(-SECOND)
+        simulation.move_time(-SECOND)
     assert simulation.view.now_us == 0
-    assert not simulation.by(-SECOND)
+    assert not simulation.move_time(-SECOND)
     for _ in range(7):
-        simulation.by(SECOND)
+        simulation.move_time(SECOND)
     assert not simulation.session.in_past
 
 
@@ -220,7 +220,7 @@ def test_a_jump_repeats_no_more_than_the_widest_gap_and_takes_no_keyframe():
     kept = timeline.kept
     assert len(kept) > 10
     assert timeline.widest == NEAREST
-    jumps = [lambda: simulation.by(-SECOND // 3), simulation.previous, simulation.back]
+    jumps = [lambda: simulation.move_time(-SECOND // 3), simulation.previous, simulation.back]
     for jump in (simulation.back, *jumps * 4, lambda: simulation.to_time(0), lambda: simulation.to_time(SECOND)):
         timeline.replayed = 0
         jump()

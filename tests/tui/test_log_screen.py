@@ -77,7 +77,7 @@ async def test_records_lost_then_logs_that_differ_then_the_moment_of_writing(gol
         while screen.microscope.lanes[0].status != "diverged":
             await driver.frames(1)
         await at_every_size(driver, golden, "log-diverged")
-        while not driver.bridge.log_book.cuts("payments-0", driver.bridge.view.now_us):
+        while not driver.bridge.log_history.truncations("payments-0", driver.bridge.view.now_us):
             await driver.seconds(0.5)
         assert "↺ b1 truncated" in driver.text()
         gone = [line for line in driver.shown("#log-record-pane") if "†" in line]

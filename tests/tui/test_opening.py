@@ -157,9 +157,9 @@ def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, termin
     def fault_record(branches):
         branches.current.session.advance(2 * SECOND)
         branches.fork(Action("inject", "crash", "broker(2)", {}, SECOND))
-        while not branches.growing.on(100_000):
+        while not branches.growing.advance(100_000):
             pass
-        branches.arrive()
+        branches.adopt()
 
     monkeypatch.setattr(
         launcher, "recording_app", lambda _session, _screen, branches: FakeApp(lambda: fault_record(branches))

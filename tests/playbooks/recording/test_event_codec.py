@@ -41,7 +41,7 @@ def test_a_line_has_all_of_it(ingress: ExternalInput) -> None:
 
 
 def test_every_request_that_may_come_is_a_tuple_with_a_correlation() -> None:
-    assert all(kind._fields[0] == "correlation" for kind in REQUESTS.values())
+    assert all(kind._fields[0] == "correlation_id" for kind in REQUESTS.values())
 
 
 def test_every_request_that_the_gateway_makes_can_be_read_back() -> None:

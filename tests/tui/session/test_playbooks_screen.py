@@ -37,7 +37,7 @@ def sealed(tmp_path_factory):
 async def at(driver, seconds, *keys):
     """So far into the session, without frames; the mode is open then."""
     driver.bridge.session.advance(round(seconds * SECOND))
-    driver.bridge.look()
+    driver.bridge.refresh_view()
     await driver.press("P", *keys)
 
 
@@ -65,7 +65,7 @@ async def test_the_mark_goes_on_with_the_steps_and_back_with_time():
         assert "▶ 18   - when: leader(orders-0) == 2" in driver.text()
         await driver.press("{", "{")
         assert "▶ 14   - at: 2s" in driver.text()
-        instant = driver.bridge.session.instant
+        instant = driver.bridge.session.viewed_session
         assert instant.next_step.index == 0
         told = playbook_pages.progress_text(instant.playbook, driver.app.screen._progress())
         assert told in " ".join(driver.shown("#plays-about"))
@@ -124,7 +124,7 @@ async def test_what_is_on_the_screen_is_not_left_for_itself(snapshot):
         await driver.press("b")
         assert [already, said(driver)] == snapshot
         assert driver.app.request is None
-        driver.app.back = Destination(WELCOME)
+        driver.app.previous_destination = Destination(WELCOME)
         await driver.press("b")
         assert driver.app.request == Destination(WELCOME)
 
@@ -149,7 +149,7 @@ async def test_bad_input_is_one_line_and_nothing_is_lost(tmp_path, snapshot):
         await driver.press("enter")
         told.append(said(driver))
         assert [each.replace(str(tmp_path), "<tmp>") for each in told] == snapshot
-        assert (driver.app.request, driver.bridge.session.instant.phase) == (None, "steps")
+        assert (driver.app.request, driver.bridge.session.viewed_session.phase) == (None, "steps")
         bad.write_text(CRASH)
         driver.app.screen._prompt.value = str(bad)
         await driver.press("enter")

@@ -84,7 +84,7 @@ async def test_a_drag_over_a_long_way_costs_no_more_rewinds_than_keyframes_and_e
             await driver.pilot._post_mouse_events([MouseMove], screen.lanes, place, button=1)
             await driver.frames(1)
         assert driver.main.scrubbing.rewinds - before <= kept + 1
-        assert driver.bridge.rough
+        assert driver.bridge.is_approximate
         assert f"PAST{glyphs.ABOUT}" in driver.text()
         await driver.pilot._post_mouse_events([MouseUp], screen.lanes, places[-1], button=1)
         await driver.frames(1)

@@ -273,7 +273,7 @@ async def test_under_the_microscope_a_truncation_eats_cells():
         for _ in range(400):
             await driver.frames(1)
             lane = next(each for each in driver.app.screen.microscope.lanes if each.broker == 1)
-            if driver.bridge.log_book.cuts(name, driver.bridge.view.now_us):
+            if driver.bridge.log_history.truncations(name, driver.bridge.view.now_us):
                 left.append(sum(run.end - run.start for run in lane.runs if run.diverged))
             if len(left) > 8:
                 break

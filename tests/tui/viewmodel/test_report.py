@@ -91,7 +91,7 @@ def test_a_session_without_expectations_and_without_harm_says_so(snapshot):
 
 @pytest.mark.slow
 def test_the_books_add_up_to_the_ledger(told):
-    ledger, books = told.result.ledger, told.result.ledger.books
+    ledger, books = told.result.ledger, told.result.ledger.clients
     assert sum(each.sent for each in books) == ledger.sent
     records = section(told, "Records", width=120)
     assert records[0].startswith(f"{ledger.sent} sent, {ledger.acked} acked")
