@@ -226,8 +226,12 @@ def _cause_of_truncation(case: LossCase, history: ClusterHistory, profile: Profi
         return findings.UNREPLICATED_TAIL
     if case.truncation.epochs_differed and not profile.kip_320:
         return findings.UNFENCED_FOLLOWER
-    unknown = rule == EPOCH_UNKNOWN and not profile.epoch_on_elect
-    return findings.UNKNOWN_EPOCH if unknown else findings.UNEXPLAINED
+    if rule == EPOCH_UNKNOWN and not profile.epoch_on_elect:
+        return findings.UNKNOWN_EPOCH
+    if case.truncation.event.leader_epoch == case.epoch_branch.epoch and not profile.kip_320:
+        # It had led in an earlier epoch with these records in its log, and replaced their epoch with that (KAFKA-7415).
+        return findings.UNFENCED_FOLLOWER
+    return findings.UNEXPLAINED
 
 
 def _cause_of_missing_fetch(case: LossCase, witness: MissingRecords, profile: Profile) -> str:

@@ -127,7 +127,7 @@ async def test_the_screen_dims_what_is_not_for_the_node_aimed_at():
         for _node in range(4):
             shown = {cell.letter: cell.dim for row in main.whichkey.rows if isinstance(row, ItemRow)
                      for cell in row.items if isinstance(cell, Item)}  # fmt: skip
-            fits = board.fitting(main.target)
+            fits = board.applicable_faults(main.target)
             assert shown == {each.letter: each.name not in fits for each in CATALOGUE.values()}
             await driver.press("right")
         assert main.target not in driver.bridge.session.cluster.brokers
