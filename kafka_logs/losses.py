@@ -9,7 +9,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cluster_model.checker.root_cause import ChainEvent, Finding, RecordBlock
+from cluster_model.checker.root_cause import (
+    LAST_KNOWN_LEADER,
+    LOST,
+    MISSING,
+    UNCLEAN_ELECTION,
+    UNEXPLAINED,
+    UNREPLICATED_TAIL,
+    ChainEvent,
+    Finding,
+    RecordBlock,
+)
 from cluster_model.protocol.events import RecordsLost, RecordsMissing, TraceEvent, Truncated
 from cluster_model.util.quantities import counted, offsets
 from kafka_logs.client_history import AckedRecord, ClientHistory
@@ -17,12 +27,6 @@ from kafka_logs.metadata_history import LeaderTerm, MetadataHistory, PartitionLi
 from kafka_logs.replica_logs import Divergence, EpochSpan, ReplicaLogContents, records_at, reference_of
 
 UNKNOWN_CLIENT: Final = "unknown producer"
-UNCLEAN: Final = "unclean-election"
-LAST_KNOWN: Final = "last-known-leader"
-TAIL: Final = "unreplicated-tail"
-UNEXPLAINED: Final = "unexplained"
-MISSING: Final = "missing"
-LOST: Final = "lost"
 
 
 class LostRange(NamedTuple):
@@ -274,9 +278,11 @@ def explain(lost: LostRange, life: PartitionLife, reference: ReplicaLogContents 
     later = [each for each in life.terms if lost.epoch < each.epoch <= last and each.leader >= 0]
     unclean = [each for each in later if not each.clean]
     decided = unclean[0] if unclean else later[0] if later else None
-    cause = UNCLEAN if unclean else TAIL if decided is not None and lost.acks == 1 else UNEXPLAINED
+    cause = (
+        UNCLEAN_ELECTION if unclean else UNREPLICATED_TAIL if decided is not None and lost.acks == 1 else UNEXPLAINED
+    )
     if decided is not None and decided.last_known:
-        cause = LAST_KNOWN
+        cause = LAST_KNOWN_LEADER
     return ExplainedLoss(lost, writer, decided, cause, _sentence(lost, life, writer, decided))
 
 
