@@ -25,6 +25,11 @@ RELEASES: Final = (
 """Newest patch of each release line, oldest first."""
 
 
+def releases_since(*numbers: int) -> tuple[str, ...]:
+    """Return the recorded releases from a version on, such as ``3, 9, 0``."""
+    return tuple(release for release in RELEASES if parse_version(release) >= numbers)
+
+
 @dataclass(frozen=True, slots=True)
 class Exemption:
     """Items of some releases, with a reason: a known difference, or one that was fixed in the model."""

@@ -16,7 +16,7 @@ from cluster_model.protocol.messages import ALL, ProduceRequest
 from cluster_model.protocol.versions import Profile, parse_version
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import case_text, parse_fields
-from tests.real_kafka.vectors.subject import RELEASES, Answers, Exemption, Subject
+from tests.real_kafka.vectors.subject import Answers, Exemption, Subject, releases_since
 
 _CASES: Final = 300
 _CLOCK_MS: Final = 100_000
@@ -81,7 +81,7 @@ BATCH_VALIDATION: Final = Subject(
     "LogValidator: errors of a batch by its keys and timestamps",
     model_answers,
     SERVER,
-    tuple(release for release in RELEASES if parse_version(release) >= (3, 9, 0)),
+    releases_since(3, 9, 0),
     questions=cases,
     stated=(
         Exemption(

@@ -15,7 +15,7 @@ from cluster_model.protocol.versions import Profile, modes_of, parse_version
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import case_text, parse_fields
-from tests.real_kafka.vectors.subject import RELEASES, Answers, Exemption, Subject
+from tests.real_kafka.vectors.subject import Answers, Exemption, Subject, releases_since
 
 _SEQUENCES: Final = 160
 _CALLS: Final = 12
@@ -118,7 +118,7 @@ LEADER_EPOCH_CACHES: Final = Subject(
     "LeaderEpochFileCache: entries and end offsets after assignments and truncations",
     model_answers,
     SERVER,
-    tuple(release for release in RELEASES if parse_version(release) >= (0, 11, 0)),
+    releases_since(0, 11, 0),
     questions=cases,
     stated=(Exemption("*", "the model's 1.1 is branch 1.1 after 1.1.1, which has KAFKA-7415", "1.1.1", "1.1.1"),),
     fixed=(

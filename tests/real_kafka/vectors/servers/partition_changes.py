@@ -23,7 +23,7 @@ from tests.real_kafka.vectors.servers.case_text import (
     parse_fields,
     split_numbers,
 )
-from tests.real_kafka.vectors.subject import RELEASES, Answers, Exemption, Subject
+from tests.real_kafka.vectors.subject import Answers, Exemption, Subject, releases_since
 
 UNCHANGED: Final = "unchanged"
 _ELR_SINCE: Final = (4, 0, 0)
@@ -216,7 +216,7 @@ PARTITION_CHANGES: Final = Subject(
     "PartitionChangeBuilder: ISR, ELR, leader and epochs after an event, KRaft",
     model_answers,
     SERVER,
-    tuple(release for release in RELEASES if parse_version(release) >= (3, 3, 0)),
+    releases_since(3, 3, 0),
     questions=cases,
     stated=(
         Exemption(

@@ -21,7 +21,7 @@ from cluster_model.protocol.records import ABORT, COMMIT, PLAIN, TRANSACTIONAL, 
 from cluster_model.protocol.versions import Profile, parse_version
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import case_text, parse_fields
-from tests.real_kafka.vectors.subject import RELEASES, Answers, Exemption, Subject
+from tests.real_kafka.vectors.subject import Answers, Exemption, Subject, releases_since
 
 _SEQUENCES: Final = 240
 _CALLS: Final = 14
@@ -153,7 +153,7 @@ PRODUCER_STATES: Final = Subject(
     "ProducerStateManager: duplicates, sequences, epochs, markers, expiry, last stable offset",
     model_answers,
     SERVER,
-    tuple(release for release in RELEASES if parse_version(release) >= (0, 11, 0)),
+    releases_since(0, 11, 0),
     questions=cases,
     fixed=(
         Exemption("*", "0.11 knows the last batch only, and no producer begins above 0 (KAFKA-5494)", until="0.11.0.3"),

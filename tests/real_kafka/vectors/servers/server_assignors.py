@@ -13,7 +13,7 @@ from cluster_model.protocol.config_defaults import line_of
 from cluster_model.protocol.versions import Profile, parse_version
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import Fields, case_text, parse_fields
-from tests.real_kafka.vectors.subject import RELEASES, Answers, Exemption, Subject
+from tests.real_kafka.vectors.subject import Answers, Exemption, Subject, releases_since
 
 _GROUPS: Final = 70
 _REBALANCES: Final = 5
@@ -126,7 +126,7 @@ SERVER_ASSIGNMENTS: Final = Subject(
     "UniformAssignor, RangeAssignor of the group coordinator (KIP-848)",
     model_answers,
     SERVER,
-    tuple(release for release in RELEASES if parse_version(release) >= (3, 9, 0)),
+    releases_since(3, 9, 0),
     questions=cases,
     stated=(
         Exemption(
