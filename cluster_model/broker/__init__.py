@@ -3,6 +3,7 @@
 broker: puts the parts together; request_handler: produce, fetch and ListOffsets requests.
 replica_manager: the replicas that the broker hosts, and which of them changed; topic_configs: topic configuration.
 purgatory: delayed fetches, produces and deletions; append_queue: appends to a slow or failing disk.
+muted_connections: requests behind one that has no response yet.
 hosted_coordinators: the interface of coordinators to the broker that hosts them, and blocks of producer ids.
 control_plane_client: the interface between a broker and its control plane.
 

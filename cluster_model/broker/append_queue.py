@@ -199,6 +199,9 @@ class AppendQueue:
         return (source, -1 if self._hosted.takes(type(message)) else 0)
 
     def _handle(self, source: int, message: Message) -> None:
+        connections = self._service.connections
+        if source in connections.muted and connections.keep(source, message):
+            return
         self._handling = self._connection(source, message)
         if isinstance(message, ProduceRequest):
             self._produce(source, message)
@@ -213,7 +216,7 @@ class AppendQueue:
         if replica is None or leadership is None:
             self._service.produce(source, request)
         elif request.kind and gate is not None and gate(source, request.partition, request):
-            return
+            self._service.connections.mute(source, request)
         else:
             self.go_on(source, request)
 

@@ -15,6 +15,7 @@ from cluster_model.broker.fetch.fetch_reads import missing_replica_error
 from cluster_model.broker.fetch.replica_fetcher import ReplicaFetcherManager
 from cluster_model.broker.fetch.replication_quota import ReplicationQuota
 from cluster_model.broker.hosted_coordinators import CoordinatorHost, HostedCoordinator, ProducerIdManager
+from cluster_model.broker.muted_connections import MutedConnections
 from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.broker.purgatory import DelayedDeletions, Purgatory
@@ -63,8 +64,11 @@ class Broker:
         "_fetchers",
         "_handlers",
         "_hosting",
+        "_muted",
+        "_muted_connections",
         "_port",
         "_profile",
+        "_readable",
         "_service",
         "_touched",
         "append_queue",
@@ -129,10 +133,9 @@ class Broker:
         self.connections.add(self._fetchers)
         self.slowed = self._fetchers.busy
         """Fault number → delay of the replica fetchers."""
-        self._service = RequestHandler(
-            port, profile, self.replicas, self.purgatory, self.complete_delayed, self._touched.fresh, self.sessions,
-            self.leader_quota, self.states, config.fetch_max_bytes,
-        )  # fmt: skip
+        self._muted_connections = MutedConnections(port)
+        self._muted, self._readable = self._muted_connections.muted, self._muted_connections.readable
+        self._service = self._make_request_handler()
         self._hosting = ReplicaManager(
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
@@ -149,6 +152,12 @@ class Broker:
         self.append_queue = AppendQueue(
             port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.hosted),
             self._fetched, self.logs, lambda: self._config.io_threads,
+        )  # fmt: skip
+
+    def _make_request_handler(self) -> RequestHandler:
+        return RequestHandler(
+            self._port, self._profile, self.replicas, self.purgatory, self.complete_delayed, self._touched.fresh,
+            self.sessions, self.leader_quota, self.states, self._muted_connections, self._config.fetch_max_bytes,
         )  # fmt: skip
 
     def _make_fetchers(self) -> ReplicaFetcherManager:
@@ -201,6 +210,7 @@ class Broker:
             self.append_queue.go_on(source, request)
         else:
             self._service.produce(source, request, checked=True)
+        self._muted_connections.complete(source, request.request)
 
     def serve(self) -> None:
         """Start the periodic tasks of a process that has registered."""
@@ -217,6 +227,7 @@ class Broker:
         for replica in self.replicas.values():
             replica.stopped()
         self.purgatory.clear()
+        self._muted_connections.stopped()
         self._fetchers.stopped()
         self.connections.stopped()
         self.producer_ids.stopped()
@@ -251,7 +262,18 @@ class Broker:
         self._port.exit("shutdown")
 
     def receive(self, source: int, message: Message) -> None:
-        """Handle a message."""
+        """Handle a message, or keep it while its connection is muted."""
+        if source in self._muted and self._muted_connections.keep(source, message):
+            return
+        self._handlers[type(message)](source, message)
+        if self._readable:
+            self._read()
+
+    def _read(self) -> None:
+        """Handle the next requests of connections whose response has been sent."""
+        self._muted_connections.read(self._handle)
+
+    def _handle(self, source: int, message: Message) -> None:
         self._handlers[type(message)](source, message)
 
     def on_timer(self, timer: Payload) -> None:
@@ -276,12 +298,17 @@ class Broker:
             if changed:
                 self._touched.fresh.update(changed)
                 self._fetchers.report_log_starts(changed)
+        if self._readable:
+            self._read()
 
     def on_disconnect(self, peer: int) -> None:
         """Handle a broken connection: requests to ``peer`` get no response."""
+        self._muted_connections.closed(peer)
         self.connections.disconnected(peer)
         self.control.on_disconnect(peer)
         self.hosted.on_disconnect(peer)
+        if self._readable:
+            self._read()
 
     def _shrink(self) -> None:
         overdue_fetchers = self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)
@@ -442,13 +469,14 @@ class Broker:
             self._fetchers.save(), self._touched.save(), self.logs.save(), self.sessions.save(),
             self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
             self.hosted.save(), self.disk.save(), self.append_queue.save(), self.connections.save(),
+            self._muted_connections.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`; the partitions' batch stores are loaded first."""
         (
             hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, ids, *rates, hosted,
-            disk, writes, connections,
+            disk, writes, connections, muted,
         ) = saved  # fmt: skip
         self._touched.forget_all()
         self._reconfigured(self._hosting.load(hosting))
@@ -470,3 +498,4 @@ class Broker:
         self.disk.load(disk)
         self.append_queue.load(writes)
         self.connections.load(connections)
+        self._muted_connections.load(muted)

@@ -161,6 +161,8 @@ class DelayedProduce(NamedTuple):
     leader_epoch: int
     owner_index: int
     deadline: int
+    request: int = -1
+    """Number of the request that the batch is part of, see :attr:`ProduceRequest.request`."""
 
 
 class Purgatory:

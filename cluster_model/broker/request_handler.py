@@ -18,6 +18,7 @@ from cluster_model.broker.fetch.fetch_reads import (
 from cluster_model.broker.fetch.replica_fetcher import fetcher_of
 from cluster_model.broker.fetch.replication_quota import ReplicationQuota, slice_bytes
 from cluster_model.broker.hosted_coordinators import LOCAL
+from cluster_model.broker.muted_connections import MutedConnections
 from cluster_model.broker.partition.fetch_sessions import FULL, FetchSession, SessionCache
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.purgatory import DelayedFetch, DelayedProduce, Purgatory
@@ -211,7 +212,7 @@ class RequestHandler:
 
     __slots__ = (
         "_cache", "_fetch_max_bytes", "_hints", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle",
-        "_throttle", "_touched", "gate",
+        "_throttle", "_touched", "connections", "gate",
     )  # fmt: skip
 
     def __init__(
@@ -225,12 +226,15 @@ class RequestHandler:
         cache: SessionCache,
         throttle: ReplicationQuota,
         known: Mapping[str, PartitionState],
+        connections: MutedConnections,
         fetch_max_bytes: int = 0,
     ) -> None:
         """Keep the broker's parts; ``touched`` collects changed partitions, ``known``: see :func:`serve_fetch`."""
         self._fetch_max_bytes = fetch_max_bytes
         self.gate: Callable[[int, str, ProduceRequest], bool] | None = None
         """Holds back a transaction's first write for verification (KIP-890); it is produced again afterwards."""
+        self.connections = connections
+        """Connections whose next request waits for the response to one of these requests."""
         self._known = known
         self._hints = LeaderHints(profile, replicas, self._known)
         self._cache = cache
@@ -254,15 +258,17 @@ class RequestHandler:
             self._port.send(source, self._hints.refusal(request.correlation_id, partition, error))
             return
         if request.kind and not checked and self.gate is not None and self.gate(source, partition, request):
+            self.connections.mute(source, request)
             return
         now = self._port.clock.now
         error, base, branch, required, waits = leadership.append(now, request)
         if waits:
             deadline = now + request.timeout_us
             delayed = DelayedProduce(
-                source, request.correlation_id, partition, base, replica.leader_epoch, branch, deadline
+                source, request.correlation_id, partition, base, replica.leader_epoch, branch, deadline, request.request
             )
             leadership.wait(required, self._purgatory.delay_produce(delayed))
+            self.connections.mute(source, request)
         elif request.acks or error:
             epoch, begins = (replica.leader_epoch, -1) if base >= 0 else (-1, replica.log.log_start)
             self._port.send(
@@ -555,12 +561,13 @@ class RequestHandler:
     def _answer_produce(self, token: int, error: KafkaError) -> None:
         delayed = self._purgatory.produces.pop(token, None)
         if delayed is not None:
-            source, correlation_id, partition, base, epoch, branch, _deadline = delayed
+            source, correlation_id, partition, base, epoch, branch, _deadline, request = delayed
             if source == LOCAL:
                 self._purgatory.hosted.appended(branch, correlation_id, error, base)
                 return
             answer = ProduceResponse(correlation_id, partition, error, base, epoch, branch)
             self._port.send(source, self._hints.refusal(correlation_id, partition, error) if error else answer)
+            self.connections.complete(source, request)
 
     def expire(self) -> None:
         """Complete requests at their deadline: consumers' fetches with their data, others with REQUEST_TIMED_OUT."""

@@ -91,14 +91,14 @@ class EventLoop:
         self._laned += 1
         heappush(self._heap, (at, order, kind, target, payload))
 
-    def void(self, kind: int, meant: Callable[[int, int, Payload], bool], since: int = 0) -> None:
-        """Void the pending events, from ``since`` on, for which ``meant`` is True (by kind, target and payload).
+    def void(self, kind: int, meant: Callable[[int, int, Payload], bool]) -> None:
+        """Void the pending events for which ``meant`` is True (by kind, target and payload).
 
         Each becomes an empty event of ``kind``: it keeps its position, and counts as handled.
         """
         heap = self._heap
         for index, (at, order, event_kind, target, payload) in enumerate(heap):
-            if at >= since and meant(event_kind, target, payload):
+            if meant(event_kind, target, payload):
                 heap[index] = (at, order, kind, target, ())
 
     def next_at(self) -> int:

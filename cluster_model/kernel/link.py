@@ -5,8 +5,8 @@ A *wire* is one direction of one connection. Two processes share a wire for most
 of a direction: latency, jitter and the faults that add to them apply to each.
 
 A link can be *cut*: its packets are dropped. Messages sent then are held, as the sender's TCP keeps and retransmits
-them. All other effects of faults are its *link fault state* (:mod:`cluster_model.kernel.link_faults`), which then
-carries its messages.
+them: each connection at its own times, also after the cut is healed. All other effects of faults are its *link fault
+state* (:mod:`cluster_model.kernel.link_faults`), which then carries its messages.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol
 
 from cluster_model.kernel.event_loop import EventLoop, Payload
-from cluster_model.kernel.process import GIVE_UP, MESSAGE, Process
+from cluster_model.kernel.process import GIVE_UP, MESSAGE, RETRANSMIT, Process
 from cluster_model.kernel.rng import BLOCK, draws
 
 # Link conditions: what faults do to messages between two processes, one direction at a time.
@@ -85,9 +85,9 @@ class LinkQueueKey(NamedTuple):
 
 
 class MessageCarrier(Protocol):
-    """Carrier of a disturbed link's message: its wire, its order (0 for any), and its delay before sending."""
+    """Carrier of a disturbed link's message: its wire, and its order (0 for any)."""
 
-    def __call__(self, wire: int, order: int, payload: Payload, wait_us: int = 0) -> None:
+    def __call__(self, wire: int, order: int, payload: Payload) -> None:
         """Carry a message."""
 
 
@@ -177,10 +177,7 @@ def any_probability(shares: list[int]) -> int:
 
 
 RETRANSMIT_US: Final = 200_000
-"""Delay of retransmission after a cut is healed: Linux's shortest retransmission timeout (TCP_RTO_MIN).
-
-Real timeouts double with every attempt, so that connections may recover later from a long cut.
-"""
+"""First retransmission timeout of a connection: Linux's shortest one (TCP_RTO_MIN); each next is twice as long."""
 GIVEN_UP_US: Final = 30_000_000
 """Time without progress after which the sender's system closes the connection."""
 
@@ -276,13 +273,33 @@ class Channel:
         self._delays = []
 
 
+def next_retransmission(sent_at: int, now: int) -> int:
+    """Return when TCP sends a packet of ``sent_at`` again, now or later, if it was lost each time before."""
+    timeout, at = RETRANSMIT_US, sent_at + RETRANSMIT_US
+    while at < now:
+        timeout *= 2
+        at += timeout
+    return at
+
+
+ConnectionKey = tuple[int, int, int]
+"""(wire, sender's incarnation, number of the connection) of a held message."""
+
+
 class HeldMessage(NamedTuple):
-    """A message held by a cut link, with its wire and its order in the kernel, 0 for any."""
+    """A message held by a link, with its wire and its order in the kernel, 0 for any."""
 
     sent_at: int
     wire: int
     order: int
     payload: Payload
+    number: int
+    """How many connections the two had opened."""
+
+    @property
+    def connection(self) -> ConnectionKey:
+        """The connection that it was sent on."""
+        return (self.wire, self.sender_life, self.number)
 
     @property
     def sender_life(self) -> int:
@@ -298,12 +315,12 @@ class Link:
         "_jitter",
         "_latency",
         "_seed",
-        "again_us",
         "cuts",
         "fault_state",
         "held",
         "lag",
         "name",
+        "opened",
         "ready",
         "source",
         "target",
@@ -320,16 +337,16 @@ class Link:
         """(fault, latency, jitter) of each addition by a fault."""
         self.used = False
         """Whether a connection exists: a message has passed since the last reset."""
+        self.opened = 0
+        """Number of connections between the two that one has requested and the other accepted."""
         self.ready = False
-        """Whether it is used and neither cut nor disturbed: all that a sender must check."""
+        """Whether it is used, neither cut nor disturbed, and holds nothing: all that a sender must check."""
         self.fault_state: LinkFaultState | None = None
         """Other effects of faults, managed by :mod:`cluster_model.kernel.link_faults`."""
         self.cuts: tuple[int, ...] = ()
         """Faults that cut it; while there is one, nothing passes."""
         self.held: list[HeldMessage] = []
-        """Messages sent while it is cut, oldest first."""
-        self.again_us = 0
-        """Time of the last retransmission of held messages, past or future."""
+        """Messages sent while it is cut, and those behind them on their connections, oldest first."""
         self._seed = seed
         self._latency = latency
         self._jitter = jitter
@@ -354,9 +371,13 @@ class Link:
                 wire.spread(*self._spread())
 
     def use(self) -> bool:
-        """Mark the link as used by a message; returns whether it is neither cut nor disturbed."""
+        """Mark the link as used by a message; returns whether it is ready."""
         self.used = True
-        self.ready = not self.cuts and self.fault_state is None
+        return self.update_ready()
+
+    def update_ready(self) -> bool:
+        """Set and return :attr:`ready` after a change."""
+        self.ready = self.used and not self.cuts and self.fault_state is None and not self.held
         return self.ready
 
     def close(self) -> None:
@@ -370,30 +391,54 @@ class Link:
         self.ready = False
 
     def heal(self, fault: int, kernel: EventLoop) -> None:
-        """Undo :meth:`cut` by that fault; after the last fault held messages are retransmitted, in order."""
+        """Undo :meth:`cut` by that fault; after the last fault held messages pass when TCP retransmits them."""
         self.cuts = tuple(other for other in self.cuts if other != fault)
         if self.cuts:
             return
-        self.ready = self.used and self.fault_state is None
-        held, self.held = self.held, []
-        if held:
-            self.again_us = kernel.now + RETRANSMIT_US
-        for message in held:
-            if self.fault_state is not None:
-                self.fault_state.carry(message.wire, message.order, message.payload, RETRANSMIT_US)
-                continue
-            at = self.wires[message.wire].arrival(kernel.now + RETRANSMIT_US)
-            if message.order:
-                kernel.schedule_in_lane(at, message.order, MESSAGE, self.target.id, message.payload)
-            else:
-                kernel.schedule(at, MESSAGE, self.target.id, message.payload)
+        self.update_ready()
+        seen: dict[ConnectionKey, None] = {}
+        for message in self.held:
+            if message.connection not in seen:
+                seen[message.connection] = None
+                at = next_retransmission(message.sent_at, kernel.now)
+                kernel.schedule(at, RETRANSMIT, self.target.id, (self.source.id, message.connection))
+
+    def retransmit(self, connection: ConnectionKey, kernel: EventLoop) -> None:
+        """Send the held messages of a connection, in order, unless the link is cut again."""
+        if self.cuts:
+            return
+        passing = [message for message in self.held if message.connection == connection]
+        if not passing:
+            return
+        first = self.held[0]
+        self.held = [message for message in self.held if message.connection != connection]
+        if self.held and self.held[0] is not first:
+            self._schedule_give_up(kernel)
+        self.update_ready()
+        for message in passing:
+            self._pass(kernel, message.wire, message.order, message.payload)
+
+    def _pass(self, kernel: EventLoop, wire: int, order: int, payload: Payload) -> None:
+        if self.fault_state is not None:
+            self.fault_state.carry(wire, order, payload)
+            return
+        at = self.wires[wire].arrival(kernel.now)
+        if order:
+            kernel.schedule_in_lane(at, order, MESSAGE, self.target.id, payload)
+        else:
+            kernel.schedule(at, MESSAGE, self.target.id, payload)
 
     def hold(self, kernel: EventLoop, wire: Channel, order: int, payload: Payload) -> None:
-        """Hold a message until the cut is healed, or for :data:`GIVEN_UP_US`; on a disturbed link, carry it."""
-        if self.fault_state is not None and not self.cuts:
-            self.fault_state.carry(self.wires.index(wire), order, payload)
+        """Hold a message while the link is cut or older ones of its connection are held; else let it pass.
+
+        After :data:`GIVEN_UP_US` the connection breaks.
+        """
+        message = HeldMessage(kernel.now, self.wires.index(wire), order, payload, self.opened)
+        if not self.cuts and all(other.connection != message.connection for other in self.held):
+            self._pass(kernel, message.wire, order, payload)
             return
-        self.held.append(HeldMessage(kernel.now, self.wires.index(wire), order, payload))
+        self.held.append(message)
+        self.ready = False
         if len(self.held) == 1:
             self._schedule_give_up(kernel)
 
@@ -414,19 +459,19 @@ class Link:
         if self.held:
             self.used = True
             self._schedule_give_up(kernel)
+        self.update_ready()
         return incarnation
 
     def save(self) -> tuple[Any, ...]:
         """Return all state except that of exchanges' wires."""
-        cut = (self.cuts, tuple(self.held), self.again_us) if self.cuts or self.again_us else ()
-        return (self.lag, self.used, self.wire.save(), cut)
+        cut = (self.cuts, tuple(self.held)) if self.cuts or self.held else ()
+        return (self.lag, self.used, self.wire.save(), cut, self.opened)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        lag, self.used, wire, cut = saved
+        lag, self.used, wire, cut, self.opened = saved
         self.slow_down(lag)
         self.wire.load(wire)
-        cuts, held, self.again_us = cut or ((), (), 0)
-        self.cuts = cuts
+        self.cuts, held = cut or ((), ())
         self.held = list(held)
-        self.ready = self.used and not cuts and self.fault_state is None
+        self.update_ready()

@@ -49,8 +49,6 @@ class QueuedMessage(NamedTuple):
     order: int
     payload: Payload
     size: int
-    wait_us: int
-    """Delay between leaving the queue and being sent."""
 
 
 class BandwidthQueue:
@@ -204,8 +202,8 @@ class LinkFaults:
     def _trouble(self, link: Link) -> LinkFaultState:
         if link.fault_state is None:
 
-            def carry(wire: int, order: int, payload: Payload, wait_us: int = 0) -> None:
-                self._carry(link, wire, order, payload, wait_us)
+            def carry(wire: int, order: int, payload: Payload) -> None:
+                self._carry(link, wire, order, payload)
 
             link.fault_state = LinkFaultState(carry)
             link.ready = False
@@ -240,17 +238,17 @@ class LinkFaults:
         if not trouble.over(self._net.kernel.now):
             return False
         link.fault_state = None
-        link.ready = link.used and not link.cuts
+        link.update_ready()
         del self._links[link.source.id, link.target.id]
         return True
 
     # -- messages -----------------------------------------------------------------------------------------------------
 
-    def _carry(self, link: Link, wire: int, order: int, payload: Payload, wait_us: int) -> None:
+    def _carry(self, link: Link, wire: int, order: int, payload: Payload) -> None:
         size = self.measures.size(payload[3])
-        message = QueuedMessage(link.source.id, link.target.id, wire, order, payload, size, wait_us)
+        message = QueuedMessage(link.source.id, link.target.id, wire, order, payload, size)
         if self._forget(link):
-            self._put(link.wires[wire].arrival(self._net.kernel.now + wait_us), message)
+            self._put(link.wires[wire].arrival(self._net.kernel.now), message)
         else:
             self._forward(message, None)
 
@@ -271,7 +269,7 @@ class LinkFaults:
 
     def _leave(self, link: Link, message: QueuedMessage) -> None:
         """Send a message: apply loss, delay and duplication."""
-        trouble, now = link.fault_state, self._net.kernel.now + message.wait_us
+        trouble, now = link.fault_state, self._net.kernel.now
         wire = link.wires[message.wire]
         if trouble is None:
             self._put(wire.arrival(now), message)
@@ -357,22 +355,14 @@ class LinkFaults:
         for serial in trouble.breaking.values():
             kernel.schedule(kernel.now + RETRANSMIT_US, TROUBLE, source, (BREAK, target, serial))
 
-    def never_sent_again(self, link: Link) -> None:
-        """Drop held messages that were to be retransmitted: the sender's machine has lost power."""
-        if link.again_us > self._net.kernel.now:
-            self._drop_in_flight(((link.source.id, link.target.id),), link.again_us)
-            for wire in link.wires:
-                wire.arrives = 0
-
-    def _drop_in_flight(self, pairs: tuple[tuple[int, int], ...], since: int = 0) -> None:
-        """Drop the messages in flight between these processes that would arrive from ``since`` on."""
+    def _drop_in_flight(self, pairs: tuple[tuple[int, int], ...]) -> None:
+        """Drop the messages in flight between these processes."""
         self._net.kernel.void(
             TROUBLE,
             lambda kind, target, payload: (
                 (kind == MESSAGE and (payload[0], target) in pairs and not isinstance(payload[3], HANDSHAKES))
                 or (kind == TROUBLE and payload[:1] == (REPEAT,) and (payload[1], target) in pairs)
             ),
-            since,
         )
 
     def sever(self, one: int, other: int) -> bool:

@@ -211,6 +211,8 @@ class LongPoll:
         if (
             self._forward_link.cuts
             or self._reverse_link.cuts
+            or self._forward_link.held
+            or self._reverse_link.held
             or self._forward_link.fault_state
             or self._reverse_link.fault_state
         ):

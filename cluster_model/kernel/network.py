@@ -12,8 +12,9 @@ A connection is a pair of incarnations: a message to a process that has since re
 connection's direction is first-in first-out, as TCP is.
 
 A *cut* does what dropped packets do to TCP, one direction at a time. Connections stay open and silent. Messages in
-flight arrive; later ones wait with the sender's system, and arrive in order after the cut is healed
-(:data:`~cluster_model.kernel.link.RETRANSMIT_US`), if its machine still has power then. If the oldest has waited for
+flight arrive; later ones wait with the sender's system, which sends them again after 200 ms, 400 ms, 800 ms and so on.
+They arrive in order with the first retransmission after the cut is healed, if its machine still has power then
+(:func:`~cluster_model.kernel.link.next_retransmission`). If the oldest has waited for
 :data:`~cluster_model.kernel.link.GIVEN_UP_US`, that connection breaks: everything sent on it vanishes, and the sender
 is notified. Resets do not pass either, and are not repeated. The system still retransmits messages of a killed process;
 with the machine they are gone. It is not modelled that the sender of the open direction of a half cut would miss TCP's
@@ -90,7 +91,10 @@ class Network:
 
         ``naive``: nothing is skipped, not even what changes nothing (:mod:`cluster_model.kernel.long_poll`).
         """
-        handlers = (self._deliver, self._fire, control, self._give_up, self._work, self._trouble, self._handshake)
+        handlers = (
+            self._deliver, self._fire, control, self._give_up, self._work, self._trouble, self._handshake,
+            self._retransmit,
+        )  # fmt: skip
         self.kernel = EventLoop(handlers)
         self.processes: dict[int, Process] = {}
         self.clocks = WallClocks(self.processes)
@@ -218,6 +222,10 @@ class Network:
         if incarnation >= 0:
             self.notify_disconnect(source, target, incarnation)
 
+    def _retransmit(self, target: int, payload: Payload) -> None:
+        source, connection = payload
+        self.link(source, target).retransmit(connection, self.kernel)
+
     def _deliver(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
         source, source_incarnation, target_incarnation, message = payload
@@ -294,7 +302,10 @@ class Network:
         del self._attempts[attempt]
         accepted = process.state is not ProcessState.DOWN
         if accepted:
-            self.link(peer, node).use()
+            link = self.link(peer, node)
+            link.use()
+            for direction in (link, back):
+                direction.opened += 1
         result = Connected(attempt) if accepted else ConnectionRefused(attempt)
         payload = (node, process.incarnation, self.processes[peer].incarnation, result)
         self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
@@ -345,7 +356,6 @@ class Network:
                 link.close()
                 if state is ProcessState.OFF:
                     link.held.clear()
-                    self.link_faults.never_sent_again(link)
 
     def restart(self, node: int) -> None:
         """Start a new incarnation; timers and messages of the old one are gone."""

@@ -65,6 +65,10 @@ class NodeContext:
         """Open a new connection: messages on the old one still arrive, perhaps after later ones."""
         self._network.link(self.node_id, target).wire.arrives = 0
 
+    def connections_from(self, source: int) -> int:
+        """Return how many connections with a node were opened, apart from those at the start of the session."""
+        return self._network.link(source, self.node_id).opened
+
     def connect(self, target: int) -> int:
         """Request a connection; :class:`Connected` or :class:`ConnectionRefused` comes with the returned number."""
         return self._network.connect(self.node_id, target)

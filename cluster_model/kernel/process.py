@@ -105,6 +105,7 @@ CONTROL: Final = 2
 GIVE_UP: Final = 3
 TROUBLE: Final = 5
 HANDSHAKE: Final = 6
+RETRANSMIT: Final = 7
 """Kinds of kernel events; the missing number is a slow CPU's."""
 
 

@@ -76,6 +76,11 @@ class ProduceRequest(NamedTuple):
     codec: int = 0
     producer_epoch: int = -1
     origin: int = 0
+    request: int = -1
+    """Number of Kafka's request, which has a batch for each of several partitions: that of its first message.
+
+    -1 for a request whose connection keeps the order itself.
+    """
     kind: int = 0
     """Kind of the batch, see :mod:`cluster_model.protocol.records`; markers come from coordinators only."""
     coordinator_epoch: int = -1

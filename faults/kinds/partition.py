@@ -28,7 +28,7 @@ from faults.declarations.targets import DIRECTION, TARGET_STREAM, between, with_
 # Cut links.
 
 
-HEALED: Final = "queued messages arrive, in order, after a retransmission timeout of 200 ms"
+HEALED: Final = "queued messages arrive, in order, when TCP sends them again: its timeout doubles from 200 ms"
 """Effect of restoring cut links."""
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from cluster_model.broker.fetch.replica_fetcher import ReplicaFetcherThread
 from cluster_model.broker.fetch.replication_quota import ReplicationQuota
+from cluster_model.broker.muted_connections import MutedConnections
 from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.broker.purgatory import DelayedDeletions, Purgatory
@@ -136,8 +137,9 @@ class LeaderRig:
         self.purgatory.deletions = DelayedDeletions(self.wire, self.replicas, metadata, self.touched)
         self.throttle = ReplicationQuota(config.leader_rate, exists=profile.throttles)
         self.service = RequestHandler(
-            self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache, self.throttle, {}
-        )
+            self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache, self.throttle, {},
+            MutedConnections(self.wire),
+        )  # fmt: skip
         self.replica.apply(PartitionState(P, leader, 1, isr, 1, (1, 2, 3)), 0)
         self._asked: dict[int, int] = {}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.link import GIVEN_UP_US, RETRANSMIT_US
+from cluster_model.kernel.link import GIVEN_UP_US, next_retransmission
 from cluster_model.protocol.events import IsrChanged, ProduceRefused, TraceEvent
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -16,8 +16,6 @@ from tests.support.breadth import spread_sample
 MS = 1_000
 SECOND = 1_000_000
 PRODUCER = 2_000
-AGAIN = RETRANSMIT_US + LATENCY
-"""From the mending of a link until what it held arrives."""
 
 
 @pytest.fixture
@@ -38,14 +36,64 @@ def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(cluste
     cluster_state.run(5 * SECOND)
     cluster_state.network.heal_cut(A, B, 1)
     cluster_state.send(A, B, "four")
-    cluster_state.run(6 * SECOND)
+    cluster_state.run(7 * SECOND)
     assert cluster_state.seen(B) == [
-        (5 * SECOND + AGAIN, "message", (A, word)) for word in ("one", "two", "three", "four")
+        (6_200 * MS + LATENCY, "message", (A, word)) for word in ("one", "two", "three", "four")
     ]
     assert cluster_state.seen(A) == []
     cluster_state.send(A, B, "five")
+    cluster_state.run(8 * SECOND)
+    assert cluster_state.seen(B)[-1] == (7 * SECOND + LATENCY, "message", (A, "five"))
+
+
+@pytest.mark.parametrize(
+    ("healed", "again"),
+    [(0, 200), (200, 200), (201, 600), (1_400, 1_400), (2_000, 3_000), (6_201, 12_600), (12_601, 25_400)],
+)
+def test_each_retransmission_timeout_is_twice_the_one_before(healed: int, again: int) -> None:
+    assert next_retransmission(7 * SECOND, 7 * SECOND + healed * MS) == 7 * SECOND + again * MS
+
+
+def test_a_retransmission_into_the_next_cut_is_lost_too(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.send(A, B, "held")
+    for healed, cut_again in ((700, 1_300), (1_500, 2_900)):
+        cluster_state.run(healed * MS)
+        cluster_state.network.heal_cut(A, B, 1)
+        cluster_state.run(cut_again * MS)
+        cluster_state.network.cut(A, B, 1)
+    cluster_state.run(5 * SECOND)
+    cluster_state.network.heal_cut(A, B, 1)
+    cluster_state.run(10 * SECOND)
+    assert cluster_state.seen(B) == [(6_200 * MS + LATENCY, "message", (A, "held"))]
+
+
+def test_a_new_connection_does_not_wait_for_the_retransmissions_of_the_old_one(cluster_state: World) -> None:
+    cluster_state.network.cut(A, B, 1)
+    cluster_state.send(A, B, "old connection")
     cluster_state.run(7 * SECOND)
-    assert cluster_state.seen(B)[-1] == (6 * SECOND + LATENCY, "message", (A, "five"))
+    cluster_state.network.heal_cut(A, B, 1)
+    cluster_state.network.connect(A, B)
+    cluster_state.run(8 * SECOND)
+    cluster_state.send(A, B, "new connection")
+    cluster_state.run(20 * SECOND)
+    assert [(at, detail[1]) for at, _what, detail in cluster_state.seen(B)] == [
+        (8 * SECOND + LATENCY, "new connection"), (12_600 * MS + LATENCY, "old connection"),
+    ]  # fmt: skip
+
+
+def test_responses_on_a_new_connection_do_not_wait_for_those_on_the_old_one(cluster_state: World) -> None:
+    cluster_state.network.cut(B, A, 1)
+    cluster_state.send(B, A, "old response")
+    cluster_state.run(7 * SECOND)
+    cluster_state.network.heal_cut(B, A, 1)
+    cluster_state.network.connect(A, B)
+    cluster_state.run(8 * SECOND)
+    cluster_state.send(B, A, "new response")
+    cluster_state.run(20 * SECOND)
+    assert [(at, detail[1]) for at, _what, detail in cluster_state.seen(A) if isinstance(detail[1], str)] == [
+        (8 * SECOND + LATENCY, "new response"), (12_600 * MS + LATENCY, "old response"),
+    ]  # fmt: skip
 
 
 def test_what_was_on_its_way_when_the_link_was_cut_arrives(cluster_state: World) -> None:
@@ -79,7 +127,7 @@ def test_a_link_stays_cut_until_the_last_fault_mends_it(cluster_state: World) ->
     assert cluster_state.seen(B) == []
     cluster_state.network.heal_cut(A, B, 2)
     cluster_state.run(2 * SECOND)
-    assert cluster_state.seen(B) == [(SECOND + AGAIN, "message", (A, "x"))]
+    assert cluster_state.seen(B) == [(1_400 * MS + LATENCY, "message", (A, "x"))]
 
 
 def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(cluster_state: World) -> None:
@@ -139,9 +187,9 @@ def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
 @pytest.mark.parametrize(
     ("after", "dark", "arrives"),
     [
-        (RETRANSMIT_US - 1, True, ["of the next life"]),
-        (RETRANSMIT_US - 1, False, ["held", "behind it", "of the next life"]),
-        (RETRANSMIT_US, True, ["held", "behind it", "of the next life"]),
+        (400 * MS - 1, True, ["of the next life"]),
+        (400 * MS - 1, False, ["of the next life", "held", "behind it"]),
+        (400 * MS, True, ["held", "behind it", "of the next life"]),
     ],
 )
 def test_what_is_to_be_sent_again_dies_with_its_machine_until_it_is(
@@ -177,9 +225,9 @@ def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_
     assert cluster_state.seen(A) == []
     for source, target in ((A, B), (B, A)):
         cluster_state.network.heal_cut(source, target, 1)
-    cluster_state.run(11 * SECOND)
+    cluster_state.run(15 * SECOND)
     assert words(cluster_state, B) == ["hello"]
-    assert cluster_state.seen(A) == [(10 * SECOND + AGAIN + LATENCY, "reset", B)]
+    assert cluster_state.seen(A) == [(13_600 * MS + 2 * LATENCY, "reset", B)]
 
 
 def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(cluster_state: World) -> None:
@@ -265,7 +313,7 @@ def test_a_follower_cut_from_its_leader_leaves_the_isr_after_the_lag_time_and_co
     cluster.run(25 * SECOND)
     assert cluster.query.acked() > acked + 100
     repair(cluster, 3, 1)
-    cluster.run(27 * SECOND)
+    cluster.run(32 * SECOND)
     assert cluster.query.isr("t-0") == [1, 2, 3]
     changes = [event.isr for event in cluster.drain() if isinstance(event, IsrChanged)]
     assert changes == [(1, 2), (1, 2, 3)]

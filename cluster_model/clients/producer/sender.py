@@ -435,7 +435,7 @@ class Sender:
 
     def _send_one(self, leader: int, line: PartitionQueue, now: int) -> None:
         """Send a request with the first batch of one partition."""
-        batch = self._depart(leader, line)
+        batch = self._depart(leader, line, self._correlation + 1)
         if self.acks:
             flight, number = self._flight, self._correlation
             flight.counts[leader] = flight.counts.get(leader, 0) + 1
@@ -444,7 +444,8 @@ class Sender:
             self._accumulator.complete(batch)
             self._books.acknowledged(now, batch, leader, -1, -1, -1)
 
-    def _depart(self, leader: int, line: PartitionQueue) -> ProducerBatch:
+    def _depart(self, leader: int, line: PartitionQueue, first: int) -> ProducerBatch:
+        """Send the first batch of a partition, in the request whose first message is numbered ``first``."""
         config = self._config
         accumulator = self._accumulator
         waiting = line.waiting
@@ -464,7 +465,7 @@ class Sender:
         request = ProduceRequest(
             self._correlation, line.name, self.acks, config.request_timeout_us, self._name, batch.producer_id,
             batch.sequence, batch.records, size, (), batch.newest_us - batch.aged_us + self._expiry.wall.ahead_us,
-            codec.code, batch.epoch, batch.sequence - batch.first, *self._extra_fields,
+            codec.code, batch.epoch, batch.sequence - batch.first, first, *self._extra_fields,
         )  # fmt: skip
         self._port.send(leader, request)
         if batch.attempts > 1:
@@ -475,7 +476,7 @@ class Sender:
     def _send(self, leader: int, lines: list[PartitionQueue], now: int) -> None:
         """Send a request with the first batches of several partitions."""
         first = self._correlation + 1
-        batches = [self._depart(leader, line) for line in lines]
+        batches = [self._depart(leader, line, first) for line in lines]
         if self.acks:
             self._flight.sent(leader, now, first, batches)
             return

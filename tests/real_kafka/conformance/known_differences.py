@@ -22,6 +22,18 @@ FIXED: Final = (
         "3.9 to 4.1, `PartitionChangeBuilder`",
         "`tests/cluster_model/controller/rules/test_rules_kraft.py`",
     ),
+    FixedError(
+        "A broker handled all requests that a producer had in flight at once. Kafka reads the next request of a "
+        "connection after it has answered the one before, also while a write waits for its replicas.",
+        "all, `SocketServer`",
+        "`tests/cluster_model/broker/test_muted_connections.py`",
+    ),
+    FixedError(
+        "Messages held by a cut arrived 200 ms after its end. TCP doubles the time before each retransmission, so that "
+        "they arrive up to as long after the end as the cut had lasted.",
+        "TCP of Linux",
+        "`tests/cluster_model/test_cuts.py`",
+    ),
 )
 
 
@@ -35,21 +47,7 @@ class KnownDifference:
     reason: str
 
 
-_ONE_AT_A_TIME: Final = (
-    "A broker handles one request of a connection at a time (`SocketServer` mutes the channel), also while a write "
-    "waits for replicas. The model handles the writes in flight together: it appends up to five batches here, real "
-    "brokers appended one. After a restart the producer state has only the last batch (`ProducerStateManager`), so the "
-    "model's earlier ones are written twice."
-)
-_BACKOFF: Final = (
-    "TCP waits twice as long before each retransmission: the writes held by the cut arrived 10 s after it had ended, "
-    "when the old leader had received the new leader epoch. The model retransmits 200 ms after the end of a cut."
-)
-
-KNOWN: Final[tuple[KnownDifference, ...]] = (
-    KnownDifference("elr-last-member", ("4.1.2",), "orders-0 records written twice", _ONE_AT_A_TIME),
-    KnownDifference("leader-isolated", ("4.1.2",), "orders-0 acknowledged records lost", _BACKOFF),
-)
+KNOWN: Final[tuple[KnownDifference, ...]] = ()
 
 
 def known(scenario: str, release: str, field: str) -> KnownDifference | None:

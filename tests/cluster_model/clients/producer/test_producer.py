@@ -325,7 +325,7 @@ def test_a_retry_carries_the_identity_and_sequence_of_the_first_attempt() -> Non
     rig.run(SECOND)
     first, second = rig.produced()
     assert first.producer_id >= 0
-    assert second == first._replace(correlation_id=second.correlation_id)
+    assert second == first._replace(correlation_id=second.correlation_id, request=second.correlation_id)
 
 
 def test_the_retry_of_the_lowest_sequence_does_not_wait_for_answers_to_later_ones() -> None:
