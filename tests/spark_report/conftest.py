@@ -11,12 +11,15 @@ import pytest
 
 from benchmarks.spark_servers import cluster
 from cluster_model.protocol.events import COLUMNS
+from kafka_logs.incident import read_incident
+from kafka_logs.session_writer import write_session as import_session
 from playbooks.session_format import session_files
 from spark_report.input import frames
 from spark_report.input.sessions import ARROW_TYPES, SessionInput, check_session
 from spark_report.job import run
 from spark_report.tables import collect, compute
 from spark_report.tables.collect import Tables
+from tests.kafka_logs import recorded
 from tests.spark_report import played
 from tests.spark_report.random_histories import random_history, write_all
 from tests.spark_report.twins_common import History
@@ -81,10 +84,18 @@ def computed_together(spark: "SparkSession", tmp_path_factory: pytest.TempPathFa
     parent = tmp_path_factory.mktemp("played")
     histories = write_all(parent)
     random_ones = {name: check_session(session_files.directory_of(parent, name)) for name in histories}
-    sessions = {**played.played(parent), **random_ones}
+    sessions = {**played.played(parent), **random_ones, **imported_sessions(parent)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(collect, "LITTLE_EVENTS", 1_000_000)  # the path for much data is compared with this one
         return Computed(sessions, histories, compute.compute(spark, list(sessions.values()), lambda _stage: None))
+
+
+def imported_sessions(parent: Path) -> dict[str, SessionInput]:
+    """Sessions of the logs of real brokers: ``missing`` without acknowledgements of clients, ``lost`` with them."""
+    acked = read_incident(recorded.DATA / "4.1.2-rejoined", clients=recorded.acknowledged("4.1.2"))
+    incidents = {"missing": read_incident(recorded.lost("4.1.2")), "lost": acked}
+    found = {name: check_session(import_session(incident, parent, name=name)) for name, incident in incidents.items()}
+    return {name: session for name, session in found.items() if isinstance(session, SessionInput)}
 
 
 def tables_of(out: Path, *roots: Path | str) -> Any:

@@ -1,32 +1,30 @@
 """A report of imported sessions: the recorded logs of a real cluster, with and without a history of clients."""
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from kafka_logs.incident import read_incident
-from kafka_logs.session_writer import write_session
-from spark_report.job import run
-from tests.kafka_logs.recorded import DATA, acknowledged, lost
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from spark_report.model.comparison import all_tables
+from spark_report.model.report import build_story
+from tests.spark_report.conftest import Computed
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def tables(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """Tables of a report of two sessions: the first without acknowledgements, the second with them."""
-    parent, out = tmp_path_factory.mktemp("sessions"), tmp_path_factory.mktemp("report")
-    one = write_session(read_incident(lost("4.1.2")), parent, name="missing")
-    incident = read_incident(DATA / "4.1.2-rejoined", clients=acknowledged("4.1.2"))
-    other = write_session(incident, parent, name="lost")
-    run([one, other], out=out, formats=["json"], spark=spark)
-    found: dict[str, list[dict[str, Any]]] = json.loads((out / "report.json").read_text(encoding="utf-8"))["tables"]
-    return found
+def tables(computed_together: Computed) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the two imported sessions in the tables of a report, ``missing`` first."""
+    sessions = [computed_together.sessions[name] for name in ("missing", "lost")]
+    story = build_story(sessions, [], computed_together.tables, "")
+    ids = [session.session_id for session in sessions]
+    return {
+        name: sorted(
+            (row for row in table.to_pylist() if row.get("session_id") in ids),
+            key=lambda row: ids.index(row["session_id"]),
+        )
+        for name, table in all_tables(story).items()
+    }
 
 
 def test_no_number_of_the_result_differs_from_the_events(tables: dict[str, list[dict[str, Any]]]) -> None:
