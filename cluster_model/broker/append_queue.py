@@ -212,12 +212,9 @@ class AppendQueue:
     def _produce(self, source: int, request: ProduceRequest) -> None:
         replica = self._replicas.get(request.partition)
         leadership = None if replica is None else replica.leadership
-        gate = self._service.gate
         if replica is None or leadership is None:
             self._service.produce(source, request)
-        elif request.kind and gate is not None and gate(source, request.partition, request):
-            self._service.connections.mute(source, request)
-        else:
+        elif not self._service.is_verified_first(source, request):
             self.go_on(source, request)
 
     def go_on(self, source: int, request: ProduceRequest) -> None:

@@ -257,8 +257,7 @@ class RequestHandler:
             )
             self._port.send(source, self._hints.refusal(request.correlation_id, partition, error))
             return
-        if request.kind and not checked and self.gate is not None and self.gate(source, partition, request):
-            self.connections.mute(source, request)
+        if not checked and self.is_verified_first(source, request):
             return
         now = self._port.clock.now
         error, base, branch, required, waits = leadership.append(now, request)
@@ -275,6 +274,16 @@ class RequestHandler:
                 source, ProduceResponse(request.correlation_id, partition, error, base, epoch, branch, begins)
             )
         self._settle(replica)
+
+    def is_verified_first(self, source: int, request: ProduceRequest) -> bool:
+        """Whether a write waits until its transaction is verified; its connection is muted until then."""
+        if not request.kind or self.gate is None:
+            return False
+        self.connections.mute(source, request)  # before, as the verification may be over at once
+        if self.gate(source, request.partition, request):
+            return True
+        self.connections.complete(source, request.request)
+        return False
 
     def fetch(self, source: int, request: FetchRequest) -> None:
         """Respond at once if there is data or an error, else delay the fetch (``ReplicaManager.fetchMessages``)."""

@@ -104,8 +104,8 @@ def test_before_kip_74_there_is_no_such_bound(answers: list[dict[str, int]]) -> 
 
 @pytest.mark.parametrize(("least", "slow"), [(1, False), (BATCH, False), (BATCH + 1, True), (1 << 20, True)])
 def test_a_fetch_waits_for_as_many_bytes(least: int, slow: bool) -> None:
-    """With one batch every 300 ms, a fetch for more bytes waits for the next batch, or for its full 500 ms."""
-    found = cluster({"replica.fetch.min.bytes": least}, partitions=1, acks="all", interval_us=300_000)
+    """With one batch every 700 ms, a fetch for more bytes waits for its full 500 ms."""
+    found = cluster({"replica.fetch.min.bytes": least}, partitions=1, acks="all", interval_us=700_000)
     found.run(10 * SECOND)
     latencies = [event.latency_us for event in found.drain() if isinstance(event, RecordsAcked)]
     assert (max(latencies) > 200_000) is slow

@@ -87,9 +87,9 @@ FLOODS: dict[str, tuple[Callable[[Patch], None], dict[str, int]]] = {
     "epoch-falls-every-time": (
         broken.commits(lambda state: state._replace(leader_epoch=state.leader_epoch % 2)), {"epoch-monotonicity": 1},
     ),
-    # A HW that decreases within its leadership is below the exposed HW.
+    # A HW that decreases within its leadership is below the exposed HW, and once below a record just acknowledged.
     "hw-falls-every-few-records": (
-        hw_falls_every_few_records, {"hw-within-leadership": EPOCHS, "true-hw-monotone": EPOCHS},
+        hw_falls_every_few_records, {"hw-within-leadership": EPOCHS, "true-hw-monotone": EPOCHS, "min-isr": 1},
     ),
     "reader-above-the-hw": (broken.consumers_read_to_the_end, {"stable-reads": READERS * EPOCHS}),
     # A new leader that starts an empty log loses all records: in one epoch those of the two epochs before it.
