@@ -10,7 +10,7 @@ from cluster_model.protocol.events import TraceEvent
 from kafka_logs.log_directory import find_logs, segments_in
 from kafka_logs.metadata_history import MetadataHistory, history_of
 from kafka_logs.metadata_log import read_metadata_log
-from kafka_logs.segments import records_of
+from kafka_logs.segments import ABORT, records_of
 from tests.real_kafka import history
 from tests.real_kafka.conformance.observed import (
     SHUT_DOWN,
@@ -33,6 +33,8 @@ class RealLog:
     end: int = 0
     records: dict[int, str] = field(default_factory=dict)
     """Offset → name of the record."""
+    aborted: set[int] = field(default_factory=set)
+    """Offsets of records in aborted transactions."""
 
 
 def observe_evidence(directory: Path) -> Observed:
@@ -69,6 +71,7 @@ def observe_evidence(directory: Path) -> Observed:
     for name, group in observed.groups.items():
         own = [event for event in clients if str(event["client"]).rpartition("/")[0] == name]
         _add_group(group, own, logs, first_us)
+        group.skipped += _deleted_unread(own, clients, logs)
     return observed
 
 
@@ -132,13 +135,22 @@ def _read_log(directory: Path, partition: str, leader: int) -> RealLog:
     log_directory = directory / history.NODES / str(leader) / "log"
     if leader < 0 or not (log_directory / partition).is_dir():
         return found
-    for segment in segments_in(log_directory / partition):
+    segments = segments_in(log_directory / partition)
+    found.start = min((segment.base_offset for segment in segments), default=0)
+    found.end = max((segment.base_offset for segment in segments), default=0)  # the last one may be empty
+    open_offsets: dict[int, list[int]] = {}  # by producer id
+    for segment in segments:
         for batch, raw in segment.batches():
-            found.start = found.start if found.end else batch.base_offset
             found.end = batch.end_offset
-            if not batch.control:
-                for record in records_of(batch, raw):
-                    found.records[record.offset] = (record.value or b"").partition(b" ")[0].decode(errors="replace")
+            records = records_of(batch, raw)
+            if batch.control:
+                ended = open_offsets.pop(batch.producer_id, [])
+                found.aborted.update(ended if records[0].control_type == ABORT else ())
+                continue
+            if batch.transactional:
+                open_offsets.setdefault(batch.producer_id, []).extend(record.offset for record in records)
+            for record in records:
+                found.records[record.offset] = (record.value or b"").partition(b" ")[0].decode(errors="replace")
     starts = log_directory / "log-start-offset-checkpoint"
     if starts.is_file():
         for line in starts.read_text(encoding="utf-8").splitlines()[2:]:
@@ -192,6 +204,7 @@ def _add_error(errors: list[str], error: str) -> None:
 def _add_group(group: ObservedGroup, events: list[Event], logs: Mapping[str, RealLog], first_us: int) -> None:
     committed: dict[str, int] = {}
     seen: dict[tuple[str, int, str], int] = {}
+    committed_alone = False
     earlier: set[int] = set()
     later: set[int] = set()
     for event in events:
@@ -212,13 +225,14 @@ def _add_group(group: ObservedGroup, events: list[Event], logs: Mapping[str, Rea
         elif kind == "started":
             group.owners[member] = []
             group.coordinated = "group.id" in event["config"]
+            committed_alone = event["config"].get("isolation.level") == "read_committed"
     group.rebalances = len(later - earlier)
     group.reread = sum(times - 1 for times in seen.values())
     group.lag = sum(log.end - max(committed.get(name, 0), log.start) for name, log in logs.items())
-    group.skipped = _skipped(seen, logs)
+    group.skipped = _skipped(seen, logs, without_aborted=committed_alone)
 
 
-def _skipped(seen: Mapping[tuple[str, int, str], int], logs: Mapping[str, RealLog]) -> int:
+def _skipped(seen: Mapping[tuple[str, int, str], int], logs: Mapping[str, RealLog], *, without_aborted: bool) -> int:
     """Return how many records below the group's positions it never received."""
     positions: dict[str, int] = {}
     for partition, offset, _name in seen:
@@ -227,5 +241,16 @@ def _skipped(seen: Mapping[tuple[str, int, str], int], logs: Mapping[str, RealLo
         (partition, offset, name) not in seen
         for partition, log in logs.items()
         for offset, name in log.records.items()
-        if offset < positions.get(partition, 0)
+        if offset < positions.get(partition, 0) and not (without_aborted and offset in log.aborted)
     )
+
+
+def _deleted_unread(own: Iterable[Event], clients: Iterable[Event], logs: Mapping[str, RealLog]) -> int:
+    """Return how many acknowledged records below the group's positions were deleted before it received them."""
+    read: dict[str, set[int]] = {}
+    for event in own:
+        for partition, offset, *_rest in event["records"] if event["event"] == "polled" else ():
+            read.setdefault(partition, set()).add(offset)
+    bounds = {partition: min(logs[partition].start, max(offsets)) for partition, offsets in read.items()}
+    acked = {(event["partition"], int(event["offset"])) for event in clients if event["event"] == "acked"}
+    return sum(0 <= offset < bounds.get(partition, 0) and offset not in read[partition] for partition, offset in acked)
