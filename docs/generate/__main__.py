@@ -15,6 +15,7 @@ PAGES: Final[Mapping[str, str]] = {
     "commands": "docs.generate.command_pages:command_page",
     "conditions": "docs.generate.playbook_pages:conditions_page",
     "configs": "docs.generate.command_pages:config_page",
+    "conformance": "tests.real_kafka.conformance.results:page_text",
     "defaults": "docs.generate.command_pages:defaults_page",
     "faults": "docs.generate.catalogue_pages:fault_page",
     "faults-clients": "docs.generate.catalogue_pages:fault_family_page:clients",

@@ -28,6 +28,7 @@ from gateway.handlers.registry import HANDLERS
 from gateway.protocol.api_versions import ADVERTISED_FROM_ZERO, KRAFT_ONLY, OLDEST, offered
 from playbooks.reference_text import changes, fixes_text, guaranteed_versions_text, stricter_guarantees, versions
 from playbooks.text import safe, table_text
+from tests.real_kafka.conformance.results import equal_runs, recorded
 
 # ruff: noqa: E501 - pages of prose and tables
 
@@ -136,9 +137,9 @@ Coverage of the model, by area: its Kafka versions, its sources, its tests, and 
 
 Most rules were read in Kafka's source, release by release, up to 4.0. The others, and the defaults of 4.1, come from the KIPs that are named here. The traces of these
 KIPs are [playbooks](library-traces.md) that reproduce their tables, and three client libraries [run against the model](../test/real-clients.md). Its rules are
-compared with recorded answers of Kafka's own classes, and runs of playbooks with runs on real brokers of 3.9.2 and 4.1.2: [the results](conformance.md). Where
-code and documents differ, the model follows the code. What has no single answer, such as the time of a
-disk write, is [a choice of the model](model-choices.md#choices-where-kafka-has-no-single-answer).
+compared with recorded answers of Kafka's own classes, and runs of playbooks with runs on real brokers of %s: [the results](conformance.md). Each
+area names the runs that decided as the model does, with the releases of the brokers. Where code and documents differ, the model follows the code. What has no single
+answer, such as the time of a disk write, is [a choice of the model](model-choices.md#choices-where-kafka-has-no-single-answer).
 
 """
 
@@ -148,12 +149,16 @@ def fidelity_page() -> str:
     index = "| area | Kafka | rules that changed |\n|---|---|---|\n" + "".join(
         f"| [{area.name}](#{_area_anchor(area)}) | {versions(area)} | {len(area.flags) or ''} |\n" for area in AREAS
     )
-    return _FIDELITY_HEAD + index + "".join(_area_section(area) for area in AREAS)
+    releases = sorted({release for _scenario, release in recorded()})
+    head = _FIDELITY_HEAD % ", ".join(releases)
+    return head + index + "".join(_area_section(area) for area in AREAS)
 
 
 def _area_section(area: Area) -> str:
     lines = ["", f"## {area.name}", "", area.what, "", f"- **Kafka** {versions(area)}", f"- **sources** {area.sources}"]
     lines.append(f"- **tests** {', '.join(f'`{each}`' for each in area.test_ids)}")
+    runs = ", ".join(f"`{name}` ({', '.join(releases)})" for name, releases in equal_runs(area.name))
+    lines.append(f"- **runs on real brokers** {runs or 'none'}")
     if area.left_out:
         lines += ["- **not modelled**", *(f"    - {each}" for each in area.left_out)]
     if area.flags:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,9 @@ from docs.generate.reference_pages import fidelity_page
 from playbooks.reference_text import areas_of, changes, document
 from tests.cli.conftest import here, typed
 from tests.cli.running import Typed
+from tests.real_kafka.conformance.known_differences import KNOWN
+from tests.real_kafka.conformance.results import recorded
+from tests.real_kafka.conformance.scenario_table import SCENARIOS, scenario_named
 
 __all__ = ["here", "typed"]
 ROOT = Path(__file__).parents[2]
@@ -55,6 +59,23 @@ def test_a_release_has_the_areas_that_were_there() -> None:
     assert "ZooKeeper controller" not in [area.name for area in areas_of("4.0")]
     assert "consumer protocol" not in [area.name for area in areas_of("3.6")]
     assert all(areas_of(version) for version in PROFILE_VERSIONS)
+
+
+def test_an_area_names_the_real_runs_that_decided_as_the_model_does() -> None:
+    named = {name for scenario in SCENARIOS for name in scenario.rules}
+    assert named <= {area.name for area in AREAS}
+    sections = {text.partition("\n")[0]: text for text in fidelity_page().split("\n## ")}
+    for area in AREAS:
+        shown = re.search(r"- \*\*runs on real brokers\*\* (.*)", sections[area.name])
+        assert shown is not None
+        found = [(name, release) for name, releases in re.findall(r"`(.+?)` \((.+?)\)", shown[1])
+                 for release in releases.split(", ")]  # fmt: skip
+        differing = {(each.scenario, release) for each in KNOWN for release in each.releases}
+        assert found == [
+            (name, release) for name, release in recorded()
+            if area.name in scenario_named(name).rules and (name, release) not in differing
+        ]  # fmt: skip
+        assert bool(found) == (shown[1] != "none")
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -119,7 +119,7 @@ def run(options: RunOptions) -> str:
     )
     outcome = "interrupted"
     try:
-        with _terminable():
+        with terminable():
             cluster.form()
             outcome = Scenario(playbook, cluster, options.output, options.report).run()
     except FAILURES as error:
@@ -139,7 +139,7 @@ def run(options: RunOptions) -> str:
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """Turn SIGTERM, and SIGINT where a shell has it ignored, into KeyboardInterrupt: everything is cleaned up."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:

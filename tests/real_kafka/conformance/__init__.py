@@ -6,5 +6,6 @@ evidence_facts     facts of a real run, from its evidence
 model_facts        facts of a session on the model
 comparison         rules of comparison, and differences
 known_differences  errors of the model that were found, and differences that stay
-results            real runs, recordings in `recorded/`, and the page of results
+results            comparisons, recordings in `recorded/`, and the page of results
+run_queue          real runs of many scenarios, within a time
 """

@@ -10,13 +10,13 @@ from playbooks.errors import PlaybookError
 from tests.real_kafka.conformance.results import (
     SEEDS,
     compare_evidence,
-    conform,
     report_comparison,
     write_page,
     write_recording,
 )
-from tests.real_kafka.conformance.scenario_table import RELEASES, SCENARIOS, ConformanceScenario
-from tests.real_kafka.run import RunRefusedError, missing
+from tests.real_kafka.conformance.run_queue import RunJob, RunQueue
+from tests.real_kafka.conformance.scenario_table import RELEASES, SCENARIOS
+from tests.real_kafka.run import RunRefusedError, missing, terminable
 
 
 def main() -> int:
@@ -27,7 +27,7 @@ def main() -> int:
     if given.command == "page":
         write_page()
         return 0
-    return _conform(given.scenarios, given.kafka, given.out, given.minutes)
+    return _conform(given)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     conformed.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"default: all; {', '.join(names)}")
     conformed.add_argument("--kafka", action="append", choices=RELEASES, help="default: the releases of each scenario")
     conformed.add_argument("--minutes", type=float, default=40, help="start no run that may take longer; default: 40")
+    conformed.add_argument("--parallel", type=int, default=2, choices=(1, 2, 3, 4), help="runs at a time; default: 2")
     conformed.add_argument("--out", type=Path, metavar="DIR", help="directory of the evidence")
     commands.add_parser("page", help="write the page of results from the recordings")
     return parser
@@ -69,25 +70,31 @@ def _compare(directories: list[Path], seeds: int, *, record: bool) -> int:
     return code
 
 
-def _conform(names: list[str], releases: list[str] | None, output: Path | None, minutes: float) -> int:
+def _conform(given: argparse.Namespace) -> int:
+    names: list[str] = given.scenarios
     unknown = [name for name in names if name not in [scenario.name for scenario in SCENARIOS]]
     if unknown:
         known = ", ".join(scenario.name for scenario in SCENARIOS)
         print(f"refused: found scenario {unknown[0]!r}, expected {known}", file=sys.stderr)
         return 2
-    if lacking := missing():
-        print(f"refused: real brokers need {', '.join(lacking)}; all scenarios are skipped", file=sys.stderr)
-        return 2
-    chosen: list[tuple[ConformanceScenario, str]] = [
-        (scenario, release)
+    jobs = [
+        RunJob(scenario, release)
         for scenario in SCENARIOS
         if not names or scenario.name in names
-        for release in releases or scenario.releases
+        for release in given.kafka or scenario.releases
     ]
-    directory = output or Path("build/real-kafka") / f"conformance-{time.time_ns() // 10**9}"
-    code = conform(chosen, directory, minutes, _report)
-    write_page()
-    return code
+    if lacking := missing():
+        print(f"refused: all {len(jobs)} runs are skipped: real brokers need {', '.join(lacking)}", file=sys.stderr)
+        return 2
+    directory = given.out or Path("build/real-kafka") / f"conformance-{time.time_ns() // 10**9}"
+    try:
+        with terminable():
+            return RunQueue(directory, given.minutes, given.parallel, _report).run(jobs)
+    except KeyboardInterrupt:
+        print(f"interrupted; evidence so far: {directory}", file=sys.stderr)
+        return 130
+    finally:
+        write_page()
 
 
 if __name__ == "__main__":

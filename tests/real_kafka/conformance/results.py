@@ -1,8 +1,8 @@
-"""Scenarios on real brokers and on the model: compare, keep the facts as recordings, and write the page of results."""
+"""Evidence of real runs compared with the model, recordings of their facts, and the page of results."""
 
 import json
-import time
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,14 @@ from tests.real_kafka.conformance.known_differences import FIXED, KNOWN, known
 from tests.real_kafka.conformance.model_facts import observe_model
 from tests.real_kafka.conformance.observed import Observed, observed_from_json
 from tests.real_kafka.conformance.scenario_table import SCENARIOS, ConformanceScenario
-from tests.real_kafka.run import FAILURES, RunOptions, load, run
+from tests.real_kafka.run import RunOptions, load
 
 RECORDED: Final = Path(__file__).parents[1] / "recorded"
 PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "conformance.md"
+_NICE: Final = 10
+"""Niceness of the model beside real brokers."""
 SEEDS: Final = 8
 """Runs of the model that a real run is compared with."""
-RUN_S: Final = 150
-"""Time that one real run takes at most, with some to spare on two cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def compare_with_model(real: Observed, playbook: Playbook, seeds: Sequence[int])
     bounds: Bounds = bounds_of(playbook.spec.config)
     if len(seeds) == 1:
         return compare(real, [observe_model(playbook, seeds[0])], bounds)
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(2, initializer=os.nice, initargs=(_NICE,)) as pool:
         models = list(pool.map(observe_model, [playbook] * len(seeds), seeds))
     return compare(real, models, bounds)
 
@@ -100,44 +100,6 @@ def write_recording(real: Observed, release: str) -> Path:
     path = recording(real.scenario, release)
     path.write_text(real.to_json(), encoding="utf-8")
     return path
-
-
-# Real runs.
-
-
-def conform(
-    jobs: Iterable[tuple[ConformanceScenario, str]], output: Path, minutes: float, report: Callable[[str], None]
-) -> int:
-    """Run scenarios on real brokers, compare, and record those without new differences; return the exit code.
-
-    Scenarios that no longer fit into the time are named and left out. The code is 1 for new differences, 70 for runs
-    that failed, 0 otherwise.
-    """
-    end_s = time.monotonic() + minutes * 60
-    left_out, code = [], 0
-    for scenario, release in jobs:
-        if time.monotonic() + RUN_S > end_s:
-            left_out.append(f"{scenario.name} on {release}")
-            continue
-        report(f"== {scenario.name} on Kafka {release}")
-        code = max(code, _conform_one(scenario, release, output / f"{scenario.name}@{release}", report))
-    if left_out:
-        report(f"left out, as {minutes:g} minutes are over: {', '.join(left_out)}")
-    return code
-
-
-def _conform_one(scenario: ConformanceScenario, release: str, directory: Path, report: Callable[[str], None]) -> int:
-    try:
-        run(RunOptions(str(scenario.path), release, directory, report=report))
-        real, found = compare_evidence(directory)
-    except (*FAILURES, OSError, ValueError) as error:
-        report(f"failed: {error}")
-        return 70
-    report_comparison(found, report)
-    if found.unknown:
-        return 1
-    report(f"recorded: {write_recording(real, release)}")
-    return 0
 
 
 def report_comparison(found: Comparison, report: Callable[[str], None]) -> None:
@@ -200,6 +162,17 @@ def _rows(scenario: ConformanceScenario, runs: Sequence[tuple[str, str]]) -> lis
     differing = [f"{each.field} ({', '.join(each.releases)})" for each in KNOWN if each.scenario == scenario.name]
     verdict = "agrees, except " + "; ".join(differing) if differing else "agrees"
     return [[first, ", ".join(releases), verdict]] if releases else [[first, "-", "not run yet"]]
+
+
+def equal_runs(area: str) -> list[tuple[str, list[str]]]:
+    """Return the scenarios of an area of the fidelity card, each with the releases on which all facts were equal."""
+    found = []
+    for scenario in SCENARIOS:
+        differing = {release for each in KNOWN if each.scenario == scenario.name for release in each.releases}
+        releases = [release for name, release in recorded() if name == scenario.name and release not in differing]
+        if area in scenario.rules and releases:
+            found.append((scenario.name, releases))
+    return found
 
 
 def write_page() -> None:

@@ -19,6 +19,8 @@ class ConformanceScenario:
     """File name of the playbook in ``scenarios/`` without its ending, or its name in the library."""
     area: str
     """Heading of the table that it belongs to."""
+    rules: tuple[str, ...]
+    """Areas of the fidelity card whose rules decide what is compared."""
     releases: tuple[str, ...] = ("4.1.2",)
     """Releases that ``make conformance`` runs it on."""
 
@@ -37,51 +39,71 @@ _GROUPS: Final = "Consumer groups"
 _TRANSACTIONS: Final = "Transactions"
 
 SCENARIOS: Final = (
-    ConformanceScenario("acks-0-leader-crash", _LOSS),
-    ConformanceScenario("acks-1-leader-crash", _LOSS, ("3.9.2",)),
-    ConformanceScenario("acks-all-leader-crash", _LOSS, ("3.9.2",)),
-    ConformanceScenario("acks-1-slow-followers", _LOSS),
-    ConformanceScenario("acks-1-lost-tail", _LOSS, ("3.9.2", "4.1.2")),
-    ConformanceScenario("acks-all-slow-followers", _LOSS),
-    ConformanceScenario("gc-pause-acks-1", _LOSS),
-    ConformanceScenario("gc-pause-acks-all", _LOSS),
-    ConformanceScenario("leader-isolated", _LOSS),
-    ConformanceScenario("unclean-election", _LOSS, ("3.9.2", "4.1.2")),
-    ConformanceScenario("consumer-truncation", _LOSS),
-    ConformanceScenario("min-isr-matrix", _LOSS),
-    ConformanceScenario("min-isr-not-enough", _LOSS),
-    ConformanceScenario("min-isr-after-append", _LOSS),
-    ConformanceScenario("gc-pause-short", _ISR, ("4.1.2",)),
-    ConformanceScenario("follower-cut", _ISR, ("3.9.2",)),
-    ConformanceScenario("follower-partitioned", _ISR),
-    ConformanceScenario("follower-crash", _ISR),
-    ConformanceScenario("isr-shrink-rejoin", _ISR),
-    ConformanceScenario("unclean-election-off", _ISR, ("3.9.2",)),
-    ConformanceScenario("elr-last-member", _ISR),
-    ConformanceScenario("two-failures", _ISR, ("4.1.2",)),
-    ConformanceScenario("leader-flapping", _ISR),
-    ConformanceScenario("leader-shutdown", _OPERATIONS),
-    ConformanceScenario("rolling-restart", _OPERATIONS),
-    ConformanceScenario("rolling-restart-waiting", _OPERATIONS),
-    ConformanceScenario("reassignment-throttled", _OPERATIONS),
-    ConformanceScenario("preferred-election", _OPERATIONS),
-    ConformanceScenario("partition-added", _OPERATIONS),
-    ConformanceScenario("controller-crash", _CONTROLLER),
-    ConformanceScenario("controller-and-leader-crash", _CONTROLLER),
-    ConformanceScenario("quorum-lost", _CONTROLLER),
-    ConformanceScenario("coordinator-crash", _GROUPS),
-    ConformanceScenario("consumer-crash-classic", _GROUPS),
-    ConformanceScenario("consumer-leave-eager", _GROUPS, ("3.9.2",)),
-    ConformanceScenario("consumer-leave-cooperative", _GROUPS),
-    ConformanceScenario("consumer-leave-static", _GROUPS),
-    ConformanceScenario("consumer-leave-kip-848", _GROUPS),
-    ConformanceScenario("poll-interval", _GROUPS),
-    ConformanceScenario("retention-overtakes-reader", _GROUPS),
-    ConformanceScenario("offsets-expiry", _GROUPS),
-    ConformanceScenario("transaction-producer-crash", _TRANSACTIONS),
-    ConformanceScenario("transaction-fenced", _TRANSACTIONS),
-    ConformanceScenario("transaction-leader-crash", _TRANSACTIONS, ("3.9.2",)),
-    ConformanceScenario("delayed-commit", _TRANSACTIONS),
+    ConformanceScenario("acks-0-leader-crash", _LOSS, ("producer", "recovery", "KRaft controller")),
+    ConformanceScenario(
+        "acks-1-leader-crash", _LOSS, ("producer", "recovery", "truncation", "KRaft controller", "consumer"), ("3.9.2",)
+    ),
+    ConformanceScenario(
+        "acks-all-leader-crash",
+        _LOSS,
+        ("producer", "idempotence", "high watermark", "recovery", "KRaft controller", "consumer"),
+        ("3.9.2",),
+    ),
+    ConformanceScenario("acks-1-slow-followers", _LOSS, ("high watermark", "truncation", "KRaft controller")),
+    ConformanceScenario(
+        "acks-1-lost-tail", _LOSS, ("high watermark", "truncation", "ISR changes and elections"), ("3.9.2", "4.1.2")
+    ),
+    ConformanceScenario("acks-all-slow-followers", _LOSS, ("high watermark", "idempotence", "KRaft controller")),
+    ConformanceScenario("gc-pause-acks-1", _LOSS, ("truncation", "KRaft controller", "network and machines")),
+    ConformanceScenario(
+        "gc-pause-acks-all", _LOSS, ("high watermark", "idempotence", "KRaft controller", "network and machines")
+    ),
+    ConformanceScenario("leader-isolated", _LOSS, ("connections", "network and machines", "KRaft controller")),
+    ConformanceScenario(
+        "unclean-election",
+        _LOSS,
+        ("truncation", "in-sync replicas", "KRaft controller", "ISR changes and elections"),
+        ("3.9.2", "4.1.2"),
+    ),
+    ConformanceScenario("consumer-truncation", _LOSS, ("consumer", "truncation")),
+    ConformanceScenario("min-isr-matrix", _LOSS, ("in-sync replicas", "high watermark", "ISR changes and elections")),
+    ConformanceScenario("min-isr-not-enough", _LOSS, ("producer", "ISR changes and elections")),
+    ConformanceScenario("min-isr-after-append", _LOSS, ("in-sync replicas", "high watermark", "producer")),
+    ConformanceScenario(
+        "gc-pause-short", _ISR, ("in-sync replicas", "KRaft controller", "network and machines"), ("4.1.2",)
+    ),
+    ConformanceScenario("follower-cut", _ISR, ("in-sync replicas", "fetching", "network and machines"), ("3.9.2",)),
+    ConformanceScenario("follower-partitioned", _ISR, ("in-sync replicas", "high watermark", "fetching")),
+    ConformanceScenario("follower-crash", _ISR, ("ISR changes and elections", "KRaft controller", "recovery")),
+    ConformanceScenario("isr-shrink-rejoin", _ISR, ("in-sync replicas", "fetching")),
+    ConformanceScenario("unclean-election-off", _ISR, ("in-sync replicas", "KRaft controller"), ("3.9.2",)),
+    ConformanceScenario("elr-last-member", _ISR, ("KRaft controller", "ISR changes and elections")),
+    ConformanceScenario(
+        "two-failures", _ISR, ("KRaft controller", "ISR changes and elections", "idempotence"), ("4.1.2",)
+    ),
+    ConformanceScenario("leader-flapping", _ISR, ("KRaft controller", "truncation", "idempotence", "recovery")),
+    ConformanceScenario("leader-shutdown", _OPERATIONS, ("KRaft controller", "producer")),
+    ConformanceScenario("rolling-restart", _OPERATIONS, ("KRaft controller", "idempotence", "consumer")),
+    ConformanceScenario("rolling-restart-waiting", _OPERATIONS, ("KRaft controller", "ISR changes and elections")),
+    ConformanceScenario("reassignment-throttled", _OPERATIONS, ("fetching", "ISR changes and elections")),
+    ConformanceScenario("preferred-election", _OPERATIONS, ("KRaft controller",)),
+    ConformanceScenario("partition-added", _OPERATIONS, ("topics and settings", "groups")),
+    ConformanceScenario("controller-crash", _CONTROLLER, ("KRaft quorum",)),
+    ConformanceScenario("controller-and-leader-crash", _CONTROLLER, ("KRaft quorum", "KRaft controller")),
+    ConformanceScenario("quorum-lost", _CONTROLLER, ("KRaft quorum", "KRaft controller")),
+    ConformanceScenario("coordinator-crash", _GROUPS, ("groups", "consumer")),
+    ConformanceScenario("consumer-crash-classic", _GROUPS, ("groups", "consumer")),
+    ConformanceScenario("consumer-leave-eager", _GROUPS, ("groups",), ("3.9.2",)),
+    ConformanceScenario("consumer-leave-cooperative", _GROUPS, ("groups",)),
+    ConformanceScenario("consumer-leave-static", _GROUPS, ("groups",)),
+    ConformanceScenario("consumer-leave-kip-848", _GROUPS, ("consumer protocol",)),
+    ConformanceScenario("poll-interval", _GROUPS, ("groups", "consumer")),
+    ConformanceScenario("retention-overtakes-reader", _GROUPS, ("retention", "consumer")),
+    ConformanceScenario("offsets-expiry", _GROUPS, ("groups", "consumer")),
+    ConformanceScenario("transaction-producer-crash", _TRANSACTIONS, ("transactions",)),
+    ConformanceScenario("transaction-fenced", _TRANSACTIONS, ("transactions", "idempotence")),
+    ConformanceScenario("transaction-leader-crash", _TRANSACTIONS, ("transactions", "idempotence"), ("3.9.2",)),
+    ConformanceScenario("delayed-commit", _TRANSACTIONS, ("transactions", "connections")),
 )
 """All scenarios, those that cost acknowledged records first."""
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from tests.real_kafka.conformance.observed import (
     ObservedProducer,
     observed_from_json,
 )
+from tests.real_kafka.conformance.run_queue import RunJob, RunQueue
 from tests.real_kafka.conformance.scenario_table import RELEASES, SCENARIOS, SCENARIOS_DIRECTORY, scenario_named
 from tests.real_kafka.run import missing
 
@@ -146,7 +146,7 @@ def test_the_page_is_what_the_recordings_say() -> None:
 @pytest.mark.skipif(bool(missing()), reason=f"real brokers need {', '.join(missing())}")
 def test_a_scenario_runs_and_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "RECORDED", tmp_path / "recorded")
-    scenario = replace(scenario_named("acks-1-slow-followers"), releases=("4.1.2",))
     lines: list[str] = []
-    assert results.conform([(scenario, "4.1.2")], tmp_path / "evidence", 10, lines.append) == 0, lines
-    assert results.recording(scenario.name, "4.1.2").is_file()
+    job = RunJob(scenario_named("acks-1-slow-followers"), "4.1.2")
+    assert RunQueue(tmp_path / "evidence", 10, 1, lines.append).run([job]) == 0, lines
+    assert results.recording("acks-1-slow-followers", "4.1.2").is_file()
