@@ -63,11 +63,12 @@ test-all: $(READY)
 test-evening: export FLOODMARK_TESTS = evening
 test-evening: test
 
-# Real brokers on two cores: what no longer fits into the minutes, or cannot run on this machine, is named. Renews the recordings
-# in tests/real_kafka/recorded and the page of results.
+# Real brokers on two cores: what no longer fits into the minutes, or cannot run on this machine, is named. Adds recordings of new
+# runs to tests/real_kafka/recorded and the page of results. SCENARIOS="NAME..." runs some of them.
 MINUTES := 40
+SCENARIOS :=
 conformance: $(READY)
-	@$(BIN)/python -m tests.real_kafka.conformance conform --minutes $(MINUTES)
+	@$(BIN)/python -m tests.real_kafka.conformance conform --minutes $(MINUTES) $(SCENARIOS)
 
 # Every test that compares with a golden file writes it. All files in tests that are not Python are golden files.
 goldens: $(READY)

@@ -14,7 +14,7 @@ from tests.real_kafka.conformance.results import (
     write_page,
     write_recording,
 )
-from tests.real_kafka.conformance.run_queue import RunJob, RunQueue
+from tests.real_kafka.conformance.run_queue import RunQueue, jobs_of
 from tests.real_kafka.conformance.scenario_table import RELEASES, SCENARIOS
 from tests.real_kafka.run import RunRefusedError, missing, terminable
 
@@ -77,12 +77,7 @@ def _conform(given: argparse.Namespace) -> int:
         known = ", ".join(scenario.name for scenario in SCENARIOS)
         print(f"refused: found scenario {unknown[0]!r}, expected {known}", file=sys.stderr)
         return 2
-    jobs = [
-        RunJob(scenario, release)
-        for scenario in SCENARIOS
-        if not names or scenario.name in names
-        for release in given.kafka or scenario.releases
-    ]
+    jobs = jobs_of(names, given.kafka or ())
     if lacking := missing():
         print(f"refused: all {len(jobs)} runs are skipped: real brokers need {', '.join(lacking)}", file=sys.stderr)
         return 2

@@ -59,7 +59,7 @@ def observe_evidence(directory: Path) -> Observed:
     add_cluster_events(observed, _moved(metadata.events, shift_us, settled_us), epochs)
     _add_stops(observed, steps)
     _correct_reasons(observed, steps)
-    logs = {name: _read_log(directory, name, life.state.leader) for name, life in metadata.partitions.items()
+    logs = {name: read_log(directory, name, life.state.leader) for name, life in metadata.partitions.items()
             if not name.startswith("__")}  # fmt: skip
     for name in run["producers"]:
         observed.producers[name] = ObservedProducer()
@@ -71,7 +71,7 @@ def observe_evidence(directory: Path) -> Observed:
     for name, group in observed.groups.items():
         own = [event for event in clients if str(event["client"]).rpartition("/")[0] == name]
         _add_group(group, own, logs, first_us)
-        group.skipped += _deleted_unread(own, clients, logs)
+        group.skipped += deleted_unread(own, clients, logs)
     return observed
 
 
@@ -129,7 +129,7 @@ _SHUTDOWN_MS: Final = 5_000
 # Logs and records.
 
 
-def _read_log(directory: Path, partition: str, leader: int) -> RealLog:
+def read_log(directory: Path, partition: str, leader: int) -> RealLog:
     """Return the leader's log; without a leader, or its log, an empty one."""
     found = RealLog()
     log_directory = directory / history.NODES / str(leader) / "log"
@@ -229,10 +229,12 @@ def _add_group(group: ObservedGroup, events: list[Event], logs: Mapping[str, Rea
     group.rebalances = len(later - earlier)
     group.reread = sum(times - 1 for times in seen.values())
     group.lag = sum(log.end - max(committed.get(name, 0), log.start) for name, log in logs.items())
-    group.skipped = _skipped(seen, logs, without_aborted=committed_alone)
+    group.skipped = skipped_records(seen, logs, without_aborted=committed_alone)
 
 
-def _skipped(seen: Mapping[tuple[str, int, str], int], logs: Mapping[str, RealLog], *, without_aborted: bool) -> int:
+def skipped_records(
+    seen: Mapping[tuple[str, int, str], int], logs: Mapping[str, RealLog], *, without_aborted: bool
+) -> int:
     """Return how many records below the group's positions it never received."""
     positions: dict[str, int] = {}
     for partition, offset, _name in seen:
@@ -245,7 +247,7 @@ def _skipped(seen: Mapping[tuple[str, int, str], int], logs: Mapping[str, RealLo
     )
 
 
-def _deleted_unread(own: Iterable[Event], clients: Iterable[Event], logs: Mapping[str, RealLog]) -> int:
+def deleted_unread(own: Iterable[Event], clients: Iterable[Event], logs: Mapping[str, RealLog]) -> int:
     """Return how many acknowledged records below the group's positions were deleted before it received them."""
     read: dict[str, set[int]] = {}
     for event in own:

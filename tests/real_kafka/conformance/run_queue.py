@@ -8,7 +8,7 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,7 @@ from tests.real_kafka.conformance.results import (
     report_comparison,
     write_recording,
 )
-from tests.real_kafka.conformance.scenario_table import ConformanceScenario
+from tests.real_kafka.conformance.scenario_table import SCENARIOS, ConformanceScenario
 from tests.real_kafka.kafka_jars import KafkaUnavailableError
 from tests.real_kafka.processes import compiled_clients
 from tests.real_kafka.run import FAILURES, RunRefusedError
@@ -200,6 +200,21 @@ class RunQueue:
         self.report(f"conformance: {counts}, {absent} not run, in {minutes} min {seconds} s; evidence: {self.output}")
         unavailable = any(not reason.startswith(_LATE) for reason in self.left_out)
         return 70 if names[FAILED] or unavailable else int(bool(names[DIFFERS]))
+
+
+def jobs_of(names: Collection[str] = (), releases: Sequence[str] = ()) -> list[RunJob]:
+    """Return the jobs of scenarios, by default of all, on releases, by default on their own.
+
+    First comes one run of each scenario, then the second releases: runs at the end are left out first.
+    """
+    chosen = [scenario for scenario in SCENARIOS if not names or scenario.name in names]
+    rounds = range(max(len(releases or scenario.releases) for scenario in chosen))
+    return [
+        RunJob(scenario, own[number])
+        for number in rounds
+        for scenario in chosen
+        if number < len(own := releases or scenario.releases)
+    ]
 
 
 def expected_s(job: RunJob) -> float:

@@ -11,8 +11,8 @@ from tests.real_kafka.conformance import results, run_queue
 from tests.real_kafka.conformance.comparison import EQUAL, Difference, facts
 from tests.real_kafka.conformance.observed import Observed, ObservedPartition
 from tests.real_kafka.conformance.results import Comparison
-from tests.real_kafka.conformance.run_queue import AGREES, DIFFERS, FAILED, RunJob, RunQueue, expected_s
-from tests.real_kafka.conformance.scenario_table import scenario_named
+from tests.real_kafka.conformance.run_queue import AGREES, DIFFERS, FAILED, RunJob, RunQueue, expected_s, jobs_of
+from tests.real_kafka.conformance.scenario_table import SCENARIOS, scenario_named
 from tests.real_kafka.kafka_jars import KafkaUnavailableError
 
 NAMES = ("gc-pause-short", "two-failures", "leader-shutdown")
@@ -163,6 +163,13 @@ def test_runs_of_a_release_without_jars_are_left_out(
     assert machine.started == []
     assert left_out(queue) == [[f"{name}@4.1.2" for name in NAMES]]
     assert list(queue.left_out) == ["4.1.2"]
+
+
+def test_every_scenario_runs_once_before_any_runs_on_a_second_release() -> None:
+    jobs = jobs_of()
+    assert [job.scenario for job in jobs[: len(SCENARIOS)]] == list(SCENARIOS)
+    assert {job.name for job in jobs} == {f"{each.name}@{release}" for each in SCENARIOS for release in each.releases}
+    assert [job.name for job in jobs_of(["two-failures"], ["4.0.2"])] == ["two-failures@4.0.2"]
 
 
 def test_a_run_is_expected_to_take_its_steps_and_to_settle() -> None:
