@@ -35,7 +35,7 @@ from tests.real_kafka.run import FAILURES, RunRefusedError
 AGREES: Final = "agrees"
 DIFFERS: Final = "differs"
 FAILED: Final = "failed"
-_VERDICTS: Final = {AGREES: "runs agree", DIFFERS: "differ", FAILED: "failed"}
+_VERDICTS: Final = {AGREES: "agree", DIFFERS: "differ", FAILED: "failed"}
 _LATE: Final = "would end after"
 """Beginning of the reason for runs that are left out for time."""
 START_S: Final = 25
@@ -79,7 +79,7 @@ class RunQueue:
     """Name of a job → :data:`AGREES`, :data:`DIFFERS` or :data:`FAILED`."""
     left_out: dict[str, list[RunJob]] = field(default_factory=dict)
     """Reason → jobs that were not run."""
-    _start_s: float = field(default_factory=time.monotonic)
+    _start_s: float = 0
     _started: list[StartedRun] = field(default_factory=list)
     _total: int = 0
 
@@ -88,6 +88,7 @@ class RunQueue:
 
         A run that differs or fails beside another one is repeated alone, if there is time.
         """
+        self._start_s = time.monotonic()
         waiting = self._available(list(jobs))
         self._total = len(waiting)
         seconds = sum(expected_s(job) for job in waiting) / self.parallel
@@ -135,7 +136,11 @@ class RunQueue:
 
     def _start_or_leave_out(self, job: RunJob) -> None:
         if self.elapsed_s + expected_s(job) > self.minutes * 60:
-            self.left_out.setdefault(f"{_LATE} {self.minutes:g} minutes", []).append(job)
+            reason = f"{_LATE} {self.minutes:g} minutes"
+            if job.name in self.verdicts:
+                self._say(f"{job.name} is not repeated: it {reason}")
+            else:
+                self.left_out.setdefault(reason, []).append(job)
             return
         repeated = ".repeated" if job.name in self.verdicts else ""
         directory = self.output / f"{job.name}{repeated}"
@@ -197,7 +202,8 @@ class RunQueue:
         absent = sum(map(len, self.left_out.values()))
         minutes, seconds = divmod(int(self.elapsed_s), 60)
         counts = ", ".join(f"{len(names[verdict])} {_VERDICTS[verdict]}" for verdict in _VERDICTS)
-        self.report(f"conformance: {counts}, {absent} not run, in {minutes} min {seconds} s; evidence: {self.output}")
+        text = f"{counts}, {absent} not run, of {len(self.verdicts) + absent} runs, in {minutes} min {seconds} s"
+        self.report(f"conformance: {text}; evidence: {self.output}")
         unavailable = any(not reason.startswith(_LATE) for reason in self.left_out)
         return 70 if names[FAILED] or unavailable else int(bool(names[DIFFERS]))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.real_kafka.conformance import __main__ as command_line
 from tests.real_kafka.conformance import results, run_queue
 from tests.real_kafka.conformance.comparison import EQUAL, Difference, facts
 from tests.real_kafka.conformance.observed import Observed, ObservedPartition
@@ -28,6 +29,9 @@ class Machine:
     most: int = 0
     """The most runs that were in progress at once."""
     started: list[str] = field(default_factory=list)
+    seconds: float = 0
+    """Time that has passed after each run."""
+    now_s: float = 0
     _running: int = 0
 
     def popen(self, command: list[str], **_files: Any) -> "Process":
@@ -54,6 +58,7 @@ class Machine:
 
     def ended(self) -> None:
         """Count a process that has ended."""
+        self.now_s += self.seconds
         self._running -= 1
 
 
@@ -81,7 +86,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(run_queue.subprocess, "Popen", found.popen)  # type: ignore[attr-defined]
     monkeypatch.setattr(run_queue, "compare_evidence", found.compare)
     monkeypatch.setattr(run_queue, "compiled_clients", Path)
-    monkeypatch.setattr(run_queue, "_POLL_S", 0)
+    monkeypatch.setattr(run_queue.time, "monotonic", lambda: found.now_s)  # type: ignore[attr-defined]
+    monkeypatch.setattr(run_queue.time, "sleep", lambda seconds: None)  # type: ignore[attr-defined]
     monkeypatch.setattr(results, "RECORDED", tmp_path / "recorded")
     return found
 
@@ -151,6 +157,15 @@ def test_runs_that_would_end_too_late_are_left_out(machine: Machine, conform: Co
     assert any(f"{NAMES[1]}@4.1.2, {NAMES[2]}@4.1.2" in line for line in machine.lines)
 
 
+def test_a_run_that_cannot_be_repeated_in_time_keeps_its_verdict(machine: Machine, conform: Conform) -> None:
+    machine.differing[NAMES[0]] = ["orders-0 elections"]
+    seconds = expected_s(RunJob(scenario_named(NAMES[0]), "4.1.2"))
+    machine.seconds = seconds
+    code, queue = conform(minutes=(seconds + 1) / 60, parallel=1)
+    assert (code, queue.verdicts) == (1, {f"{NAMES[0]}@4.1.2": DIFFERS})
+    assert left_out(queue) == [[f"{name}@4.1.2" for name in NAMES[1:]]]
+
+
 def test_runs_of_a_release_without_jars_are_left_out(
     machine: Machine, conform: Conform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,3 +189,21 @@ def test_every_scenario_runs_once_before_any_runs_on_a_second_release() -> None:
 
 def test_a_run_is_expected_to_take_its_steps_and_to_settle() -> None:
     assert expected_s(RunJob(scenario_named("gc-pause-short"), "4.1.2")) == run_queue.START_S + 18 + 15
+
+
+def test_a_machine_without_kafkas_needs_starts_nothing(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command_line, "missing", lambda: ["the program mvn"])
+    monkeypatch.setattr("sys.argv", ["conformance", "conform"])
+    assert command_line.main() == 2
+    assert machine.started == []
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 1
+    assert errors[0].endswith("the program mvn")
+
+
+def test_an_unknown_scenario_starts_nothing(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["conformance", "conform", "no-such-scenario"])
+    assert command_line.main() == 2
+    assert machine.started == []
