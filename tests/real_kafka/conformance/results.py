@@ -116,7 +116,8 @@ _INTRODUCTION: Final = f"""\
 # Conformance with real Kafka
 
 The playbooks on this page ran on real brokers and on the model, and the outcomes were compared. `make conformance` does
-it again: it needs Linux, root, Maven and Java 17, and takes up to 40 minutes.
+it again: it needs Linux, root, Maven and Java 17, and takes up to 40 minutes. This page is generated from the recorded
+outcomes (`python -m docs.generate conformance`).
 
 - **Decisions of the protocol**: leaders, leader epochs, in-sync and eligible leader replicas of every partition, clean
   or unclean elections, fenced brokers, lost and duplicated records, errors of clients, rebalances, partitions of
@@ -161,7 +162,7 @@ def _rows(scenario: ConformanceScenario, runs: Sequence[tuple[str, str]]) -> lis
     releases = [release for name, release in runs if name == scenario.name]
     differing = [f"{each.field} ({', '.join(each.releases)})" for each in KNOWN if each.scenario == scenario.name]
     verdict = "agrees, except " + "; ".join(differing) if differing else "agrees"
-    return [[first, ", ".join(releases), verdict]] if releases else [[first, "-", "not run yet"]]
+    return [[first, ", ".join(releases), verdict]] if releases else [[first, "-", "no completed run on real brokers is recorded"]]
 
 
 def equal_runs(area: str) -> list[tuple[str, list[str]]]:
