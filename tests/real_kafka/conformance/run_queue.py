@@ -150,7 +150,7 @@ class RunQueue:
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [*command, "--kafka", job.release, "--out", str(directory)],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
         self._started.append(StartedRun(job, process, directory, log, self.elapsed_s))
         self._say(f"{job.scenario.name} on Kafka {job.release}: started")
@@ -184,7 +184,7 @@ class RunQueue:
         self.report(f"{minutes:2}:{seconds:02} [{len(self.verdicts)}/{self._total}] {text}")
 
     def _stop(self) -> None:
-        """End the runs in progress; each ends its processes itself."""
+        """End the runs in progress with one signal, which no terminal sends them; each ends its processes itself."""
         for each in self._started:
             each.process.terminate()
         for each in self._started:
