@@ -224,12 +224,15 @@ def jobs_of(names: Collection[str] = (), releases: Sequence[str] = ()) -> list[R
 
 
 def expected_s(job: RunJob) -> float:
-    """Return the time that a run takes at most in general: its steps, settling, start and collection."""
+    """Return about how long a run takes: its steps, half of the limits of its waits, settling, start and collection."""
     playbook: Playbook = playbook_of(job.scenario.path, job.release)
     now_us = end_us = 0
     for step in playbook.steps:
         trigger = step.trigger
-        now_us = max(now_us, trigger.time_us) if trigger.kind == "at" else now_us + trigger.time_us
+        if trigger.kind == "at":
+            now_us = max(now_us, trigger.time_us)
+        else:
+            now_us += max(trigger.time_us, trigger.within_us // 2)
         end_us = max(end_us, now_us, now_us + step.for_us)
     return START_S + (end_us + playbook.settle_us) / 1e6
 

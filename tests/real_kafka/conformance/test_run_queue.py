@@ -189,6 +189,7 @@ def test_every_scenario_runs_once_before_any_runs_on_a_second_release() -> None:
 
 def test_a_run_is_expected_to_take_its_steps_and_to_settle() -> None:
     assert expected_s(RunJob(scenario_named("gc-pause-short"), "4.1.2")) == run_queue.START_S + 18 + 15
+    assert expected_s(RunJob(scenario_named("rolling-restart"), "4.1.2")) == run_queue.START_S + 12 + 120 / 2 + 20
 
 
 def test_a_machine_without_kafkas_needs_starts_nothing(
