@@ -5,13 +5,13 @@ import sys
 import time
 from pathlib import Path
 
+from docs.generate.__main__ import ROOT, page_text
 from kafka_logs.segments import KafkaLogsError
 from playbooks.errors import PlaybookError
 from tests.real_kafka.conformance.results import (
     SEEDS,
     compare_evidence,
     report_comparison,
-    write_page,
     write_recording,
 )
 from tests.real_kafka.conformance.run_queue import RunQueue, jobs_of
@@ -25,7 +25,7 @@ def main() -> int:
     if given.command == "compare":
         return _compare(given.evidence, given.seeds, record=given.record)
     if given.command == "page":
-        write_page()
+        write_pages()
         return 0
     return _conform(given)
 
@@ -46,8 +46,14 @@ def _parser() -> argparse.ArgumentParser:
     conformed.add_argument("--minutes", type=float, default=40, help="start no run that may take longer; default: 40")
     conformed.add_argument("--parallel", type=int, default=2, choices=(1, 2, 3, 4), help="runs at a time; default: 2")
     conformed.add_argument("--out", type=Path, metavar="DIR", help="directory of the evidence")
-    commands.add_parser("page", help="write the page of results from the recordings")
+    commands.add_parser("page", help="write the pages of the manual that name recorded runs")
     return parser
+
+
+def write_pages() -> None:
+    """Write the pages of the manual that name recorded runs."""
+    for page in ("conformance", "fidelity"):
+        (ROOT / "docs" / "reference" / f"{page}.md").write_text(page_text(page), encoding="utf-8")
 
 
 def _report(text: str) -> None:
@@ -89,7 +95,7 @@ def _conform(given: argparse.Namespace) -> int:
         print(f"interrupted; evidence so far: {directory}", file=sys.stderr)
         return 130
     finally:
-        write_page()
+        write_pages()
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from tests.real_kafka.conformance.scenario_table import SCENARIOS, ConformanceSc
 from tests.real_kafka.run import RunOptions, load
 
 RECORDED: Final = Path(__file__).parents[1] / "recorded"
-PAGE: Final = Path(__file__).parents[3] / "docs" / "reference" / "conformance.md"
 _NICE: Final = 10
 """Niceness of the model beside real brokers."""
 SEEDS: Final = 8
@@ -180,8 +179,3 @@ def equal_runs(area: str) -> list[tuple[str, list[str]]]:
         if area in scenario.rules and releases:
             found.append((scenario.name, releases))
     return found
-
-
-def write_page() -> None:
-    """Write the page of results."""
-    PAGE.write_text(page_text(), encoding="utf-8")

@@ -84,7 +84,9 @@ class RunQueue:
     _total: int = 0
 
     def run(self, jobs: Iterable[RunJob]) -> int:
-        """Run jobs and compare them; return the exit code: 0 all agree, 1 new differences, 70 runs that failed.
+        """Run jobs and compare them; return the exit code.
+
+        0: all that were run agree; 1: new differences; 2: none was run; 70: runs failed, or jars cannot be had.
 
         A run that differs or fails beside another one is repeated alone, if there is time.
         """
@@ -205,7 +207,9 @@ class RunQueue:
         text = f"{counts}, {absent} not run, of {len(self.verdicts) + absent} runs, in {minutes} min {seconds} s"
         self.report(f"conformance: {text}; evidence: {self.output}")
         unavailable = any(not reason.startswith(_LATE) for reason in self.left_out)
-        return 70 if names[FAILED] or unavailable else int(bool(names[DIFFERS]))
+        if names[FAILED] or unavailable:
+            return 70
+        return int(bool(names[DIFFERS])) if self.verdicts else 2
 
 
 def jobs_of(names: Collection[str] = (), releases: Sequence[str] = ()) -> list[RunJob]:

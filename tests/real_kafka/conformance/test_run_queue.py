@@ -157,6 +157,12 @@ def test_runs_that_would_end_too_late_are_left_out(machine: Machine, conform: Co
     assert any(f"{NAMES[1]}@4.1.2, {NAMES[2]}@4.1.2" in line for line in machine.lines)
 
 
+def test_a_queue_in_which_nothing_fits_agrees_with_nothing(machine: Machine, conform: Conform) -> None:
+    code, queue = conform(minutes=0.1)
+    assert (code, queue.verdicts, machine.started) == (2, {}, [])
+    assert len(left_out(queue)[0]) == len(NAMES)
+
+
 def test_a_run_that_cannot_be_repeated_in_time_keeps_its_verdict(machine: Machine, conform: Conform) -> None:
     machine.differing[NAMES[0]] = ["orders-0 elections"]
     seconds = expected_s(RunJob(scenario_named(NAMES[0]), "4.1.2"))
