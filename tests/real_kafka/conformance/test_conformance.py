@@ -1,11 +1,12 @@
 """Recorded runs of real brokers compared with the model, without Java; and one real run."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from playbooks.model import Playbook
 from tests.real_kafka.conformance import results
 from tests.real_kafka.conformance.comparison import EQUAL, POSSIBLE, WITHIN, Bounds, compare
 from tests.real_kafka.conformance.known_differences import KNOWN
@@ -22,10 +23,8 @@ from tests.real_kafka.conformance.scenario_table import RELEASES, SCENARIOS, SCE
 from tests.real_kafka.run import missing
 
 BOUNDS = Bounds(session_ms=9_000, lag_ms=30_000)
-SEEDS = range(1, results.SEEDS + 1) if os.environ.get("FLOODMARK_TESTS") == "evening" else range(1, 2)
-"""Seeds of the model: one in `make test`, for time, all in the evening."""
-MORE_SEEDS = {"acks-0-leader-crash": 4, "min-isr-not-enough": 2}
-"""Scenario → how many seeds its recordings need at least: what happened there is a race."""
+SEEDS = results.SEEDS if os.environ.get("FLOODMARK_TESTS") == "evening" else 1
+"""Seeds of the model: one in `make test`, for time, all in the evening; more where that one has another outcome."""
 
 
 def crashed(source: str, leader: int = 2, fenced_ms: int = 21_000) -> Observed:
@@ -108,6 +107,23 @@ def test_every_fact_of_a_recording_is_compared() -> None:
         assert found(real, model) == [(field, EQUAL)]
 
 
+def test_more_seeds_run_only_if_the_first_ones_have_another_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    def observed(playbook: Playbook, chosen: Sequence[int]) -> list[Observed]:
+        seeds.extend(chosen)
+        return [crashed("model", leader=3 if seed == 7 else 2) for seed in chosen]
+
+    monkeypatch.setattr(results, "_observed", observed)
+    playbook = results.playbook_of(scenario_named("acks-1-leader-crash").path, "4.1.2")
+    assert results.compare_with_model(crashed("real"), playbook, 4, 9) == []
+    assert seeds == [1, 2, 3, 4]
+    seeds.clear()
+    assert results.compare_with_model(crashed("real", leader=3), playbook, 4, 9) == []
+    assert seeds == list(range(1, 10))
+    assert [each.rule for each in results.compare_with_model(crashed("real", leader=-1), playbook, 4, 9)] == [POSSIBLE]
+
+
 def test_recordings_are_written_and_read_alike() -> None:
     run = crashed("real")
     assert observed_from_json(run.to_json()) == run
@@ -119,8 +135,7 @@ def test_the_model_agrees_with_recorded_brokers(scenario: str, release: str) -> 
     real = results.read_recording(scenario, release)
     assert real.source == f"Kafka {release}"
     playbook = results.playbook_of(scenario_named(scenario).path, release)
-    seeds = range(1, max(SEEDS[-1], MORE_SEEDS.get(scenario, 1)) + 1)
-    differing = {each.field for each in results.compare_with_model(real, playbook, seeds)}
+    differing = {each.field for each in results.compare_with_model(real, playbook, SEEDS)}
     assert differing == {each.field for each in KNOWN if each.scenario == scenario and release in each.releases}
 
 
