@@ -8,16 +8,23 @@ from typing import Final
 
 from cluster_model.assignors.base import (
     NEWEST_RULES,
+    NEWEST_SERVER_RULES,
     Assignment,
     Assignor,
     AssignorRules,
     MemberSubscription,
+    ServerAssignorRules,
     TopicPartition,
     Topics,
     finished,
     in_order,
     same_subscriptions,
     subscribers,
+)
+from cluster_model.assignors.early_server_assignors import (
+    PartitionBalancing,
+    StickyRangeAssignor,
+    homogeneous_by_turns,
 )
 from cluster_model.assignors.sticky import CooperativeStickyAssignor, StickyAssignor, racks_matter
 
@@ -73,7 +80,7 @@ class RangeAssignor:
 
     The same members are first in every topic, so their extra partitions add up. Where racks matter (see
     :func:`~cluster_model.assignors.sticky.racks_matter`), members first get the partitions in their rack. The
-    coordinator's own ``range`` of KIP-848 has the same result without racks.
+    coordinator's own ``range`` of KIP-848 has the same result without racks since 3.9.
     """
 
     name = "range"
@@ -148,6 +155,7 @@ class RoundRobinAssignor:
 # ``UniformAssignor``, the group coordinator's default assignor of the consumer protocol (KIP-848).
 #
 # ``owned`` of a member is its target assignment, which the coordinator keeps; racks are ignored.
+# :mod:`cluster_model.assignors.early_server_assignors` has the algorithms before 4.0.
 
 
 # Choice of the member that gets the next partition of a topic, or gives one up (``MemberAssignmentBalancer``).
@@ -241,15 +249,22 @@ class UniformAssignor:
     name = "uniform"
     cooperative = True
 
-    def __init__(self, *, keeps_extra: bool = True) -> None:
-        """``keeps_extra``: a member that owns one partition more than others keeps it (KAFKA-18688)."""
-        self._keeps_extra = keeps_extra
+    def __init__(self, rules: ServerAssignorRules = NEWEST_SERVER_RULES) -> None:
+        self._rules = rules
 
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
-        """Assign the partitions of all topics evenly, moving few of them."""
+        """Assign the partitions of all topics evenly, moving few of them.
+
+        Raises:
+            AssignmentError: the algorithm before 4.0 fails for these subscriptions.
+        """
         by_id = sorted(members, key=lambda member: member.id)
         if same_subscriptions(members):
-            return finished(members, _homogeneous(by_id, topics, keeps_extra=self._keeps_extra))
+            if not self._rules.uniform_by_member:
+                return finished(members, homogeneous_by_turns(by_id, topics))
+            return finished(members, _homogeneous(by_id, topics, keeps_extra=self._rules.keeps_extra_partition))
+        if not self._rules.uniform_by_topic:
+            return finished(members, PartitionBalancing(by_id, topics).shares())
         return finished(members, HeterogeneousAssignment(by_id, topics).shares())
 
 
@@ -399,11 +414,12 @@ def client_assignors(rules: AssignorRules) -> Mapping[str, Assignor]:
 CLIENT_ASSIGNORS: Final = client_assignors(NEWEST_RULES)
 """Assignors of ``partition.assignment.strategy`` of the newest release, by their names in JoinGroup."""
 
-SERVER_ASSIGNORS: Final[dict[str, Assignor]] = {"uniform": UniformAssignor(), "range": RangeAssignor()}
-"""Assignors of ``group.remote.assignor`` under KIP-848, the default first; the coordinator passes no racks."""
-_UNSTABLE_UNIFORM: Final = UniformAssignor(keeps_extra=False)
 
+@cache
+def server_assignors(rules: ServerAssignorRules) -> Mapping[str, Assignor]:
+    """Return the assignors of ``group.remote.assignor`` with the rules of a release, by their names, the default first.
 
-def server_assignor(name: str, *, keeps_extra: bool) -> Assignor:
-    """Return a server-side assignor; ``keeps_extra`` is the rule of the release, see :class:`UniformAssignor`."""
-    return _UNSTABLE_UNIFORM if name == "uniform" and not keeps_extra else SERVER_ASSIGNORS[name]
+    The coordinator passes them no racks.
+    """
+    ranges: Assignor = RangeAssignor() if rules.contiguous_ranges else StickyRangeAssignor()
+    return MappingProxyType({"uniform": UniformAssignor(rules), "range": ranges})

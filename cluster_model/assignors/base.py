@@ -79,6 +79,22 @@ class AssignorRules(NamedTuple):
 NEWEST_RULES: Final = AssignorRules()
 
 
+class ServerAssignorRules(NamedTuple):
+    """Rules of server-side assignors (KIP-848) that differ between releases; the defaults are those of the newest."""
+
+    keeps_extra_partition: bool = True
+    """Uniform: a member that owns one partition more than others keeps it (KAFKA-18688)."""
+    uniform_by_member: bool = True
+    """Uniform, equal subscriptions: one member after another gets all that it lacks, not in turns (KAFKA-16864)."""
+    uniform_by_topic: bool = True
+    """Uniform, different subscriptions: partitions are balanced topic by topic, not one by one (KAFKA-17710)."""
+    contiguous_ranges: bool = True
+    """Range: each assignment has contiguous ranges, no member keeps what it owns (KAFKA-16944)."""
+
+
+NEWEST_SERVER_RULES: Final = ServerAssignorRules()
+
+
 Assignment = dict[str, tuple[TopicPartition, ...]]
 """Member id → its partitions, sorted by topic and number; every member has an entry."""
 

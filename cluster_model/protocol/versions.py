@@ -273,6 +273,21 @@ FLAGS: Final = (
         (4, 0, 0),
     ),
     ReleaseRule(
+        "uniform_by_member",
+        "consumer protocol: the uniform assignor fills one member after another (KAFKA-16864)",
+        (3, 8, 0),
+    ),
+    ReleaseRule(
+        "uniform_by_topic",
+        "consumer protocol: the uniform assignor balances different subscriptions topic by topic (KAFKA-17710)",
+        (4, 0, 0),
+    ),
+    ReleaseRule(
+        "contiguous_ranges",
+        "consumer protocol: the range assignor makes new ranges, and no member keeps what it owns (KAFKA-16944)",
+        (3, 9, 0),
+    ),
+    ReleaseRule(
         "forgets_replaced_id",
         "a coordinator knows a replaced producer id only until the next change of its transactional id",
         (4, 1, 0),
@@ -612,6 +627,9 @@ class Profile:
     consumer_protocol: bool
     server_patterns: bool
     keeps_extra_partition: bool
+    uniform_by_member: bool
+    uniform_by_topic: bool
+    contiguous_ranges: bool
     transactions: bool
     verifies_transactions: bool
     transactions_v2: bool

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 
-from cluster_model.assignors.assignors import CLIENT_ASSIGNORS, SERVER_ASSIGNORS, RangeAssignor, RoundRobinAssignor
-from cluster_model.assignors.base import MemberSubscription, Topics, in_order
+from cluster_model.assignors.assignors import CLIENT_ASSIGNORS, RangeAssignor, RoundRobinAssignor, server_assignors
+from cluster_model.assignors.base import NEWEST_SERVER_RULES, MemberSubscription, Topics, in_order
 from cluster_model.assignors.sticky import racks_matter
 from tests.cluster_model.assignors.groups import (
     as_written,
@@ -78,7 +78,7 @@ def test_names_and_protocols() -> None:
     assert {name: assignor.cooperative for name, assignor in CLIENT_ASSIGNORS.items()} == {
         "range": False, "roundrobin": False, "sticky": False, "cooperative-sticky": True,
     }  # fmt: skip
-    assert list(SERVER_ASSIGNORS) == ["uniform", "range"]
+    assert list(server_assignors(NEWEST_SERVER_RULES)) == ["uniform", "range"]
 
 
 # Racks.
@@ -198,7 +198,7 @@ def test_when_racks_matter() -> None:
 @pytest.mark.slow
 @given(different(), clusters())
 def test_every_partition_has_one_owner_who_wants_it(members: list[MemberSubscription], topics: Topics) -> None:
-    for assignor in (*CLIENT_ASSIGNORS.values(), *SERVER_ASSIGNORS.values()):
+    for assignor in (*CLIENT_ASSIGNORS.values(), *server_assignors(NEWEST_SERVER_RULES).values()):
         assignment = assignor.assign(members, topics)
         assert is_valid(members, topics, assignment), assignor.name
         again = assignor.assign(members[::-1], topics)

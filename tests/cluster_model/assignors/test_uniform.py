@@ -5,13 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.assignors.assignors import (
-    SERVER_ASSIGNORS,
     HeterogeneousAssignment,
     MemberAssignmentBalancer,
     UniformAssignor,
-    server_assignor,
+    server_assignors,
 )
-from cluster_model.assignors.base import MemberSubscription, Topics
+from cluster_model.assignors.base import NEWEST_SERVER_RULES, MemberSubscription, Topics
 from tests.cluster_model.assignors.groups import (
     after,
     clusters,
@@ -141,7 +140,7 @@ def test_worked_examples(case: str) -> None:
 def test_up_to_3_9_the_first_members_get_the_surplus() -> None:
     """KAFKA-18688."""
     sizes, members, _shares = CASES["the second has one more"]
-    before = server_assignor("uniform", keeps_extra=False).assign(members, Topics(sizes))
+    before = UniformAssignor(NEWEST_SERVER_RULES._replace(keeps_extra_partition=False)).assign(members, Topics(sizes))
     assert shown(before) == {"A": "t-0 t-1 t-4", "B": "t-2 t-3"}
 
 
@@ -156,7 +155,7 @@ def test_the_way_for_different_subscriptions_levels_equal_ones_too() -> None:
 
 def test_range_on_the_coordinator_is_the_consumers_without_racks() -> None:
     members = [member("A", "t1 t3"), member("B", "t3"), member("C", "t1 t3", instance="i")]
-    found = shown(SERVER_ASSIGNORS["range"].assign(members, Topics({"t1": 3, "t3": 5})))
+    found = shown(server_assignors(NEWEST_SERVER_RULES)["range"].assign(members, Topics({"t1": 3, "t3": 5})))
     assert {name: share.split() for name, share in found.items()} == {
         "A": ["t1-2", "t3-2", "t3-3"], "B": ["t3-4"], "C": ["t1-0", "t1-1", "t3-0", "t3-1"],
     }  # fmt: skip

@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from cluster_model.assignors.base import ServerAssignorRules
 from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
@@ -80,8 +81,8 @@ class ConsumerGroupConfig:
     max_size: int
     assignors: tuple[str, ...]
     """Assignors of the coordinator; the first is used if members name none."""
-    keeps_extra_partition: bool
-    """The uniform assignor leaves a surplus partition with its owner."""
+    assignor_rules: ServerAssignorRules
+    """Rules of these assignors."""
     write_timeout_us: int
     """Longest wait of a response for the in-sync replicas, in µs."""
 
@@ -95,9 +96,14 @@ class ConsumerGroupConfig:
             heartbeat_us=own.us("group.consumer.heartbeat.interval.ms"),
             max_size=own.number("group.consumer.max.size"),
             assignors=_listed(own.text("group.consumer.assignors")),
-            keeps_extra_partition=profile.keeps_extra_partition,
+            assignor_rules=assignor_rules(profile),
             write_timeout_us=own.us("offsets.commit.timeout.ms"),
         )
+
+
+def assignor_rules(profile: Profile) -> ServerAssignorRules:
+    """Return the rules of the server-side assignors of a release."""
+    return ServerAssignorRules(*(getattr(profile, name) for name in ServerAssignorRules._fields))
 
 
 def enabled(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:

@@ -7,8 +7,9 @@ records are replayed, not before.
 from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
-from cluster_model.assignors.assignors import server_assignor
+from cluster_model.assignors.assignors import server_assignors
 from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
+from cluster_model.assignors.early_server_assignors import AssignmentError
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
     EPOCH,
@@ -302,8 +303,11 @@ class HeartbeatRules:
             for member_id, metadata in members.items()
         ]
         name = preferred_assignor(members, self._config.assignors[0])
-        assignor = server_assignor(name, keeps_extra=self._config.keeps_extra_partition)
-        found_shares = assignor.assign(known, Topics(dict(topics)))
+        assignor = server_assignors(self._config.assignor_rules)[name]
+        try:
+            found_shares = assignor.assign(known, Topics(dict(topics)))
+        except AssignmentError:
+            raise _HeartbeatError(KafkaError.UNKNOWN_SERVER_ERROR) from None
         shares = {member_id: ordered(tuple(map(str, share))) for member_id, share in found_shares.items()}
         records += [
             ConsumerGroupRecord(TARGET, group.group_id, member_id, share)

@@ -5,6 +5,7 @@ from dataclasses import fields
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from cluster_model.assignors.base import NEWEST_SERVER_RULES
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ConsumerGroupConfig
 from cluster_model.protocol.config_defs import ConfigValue, check
@@ -49,7 +50,7 @@ def test_a_setting_of_the_consumer_protocol_changes_its_own_field(name: str) -> 
 def test_the_consumer_protocols_defaults() -> None:
     assert ConsumerGroupConfig.of(Profile.of("4.0"), {}) == ConsumerGroupConfig(
         enabled=True, session_us=45 * SECOND, heartbeat_us=5 * SECOND, max_size=2**31 - 1,
-        assignors=("uniform", "range"), keeps_extra_partition=True, write_timeout_us=5 * SECOND,
+        assignors=("uniform", "range"), assignor_rules=NEWEST_SERVER_RULES, write_timeout_us=5 * SECOND,
     )  # fmt: skip
     assert not ConsumerGroupConfig.of(Profile.of("3.9"), {}).enabled
 

@@ -33,11 +33,13 @@ class Desk:
         self,
         sizes: dict[str, int] | None = None,
         compile_pattern: PatternCompiler = compile_python_pattern,
+        kafka: str = "4.0",
         **config: ConfigValue,
     ) -> None:
         given = {name.replace("_", "."): value for name, value in config.items()}
         self._drawn = 0
-        self.rules = HeartbeatRules(ConsumerGroupConfig.of(Profile.of("4.0"), given), self._uuid, compile_pattern)
+        settings = ConsumerGroupConfig.of(Profile.of(kafka, "kraft"), given)
+        self.rules = HeartbeatRules(settings, self._uuid, compile_pattern)
         self.group = ConsumerGroup("g", 1)
         self.known = TopicsImage((0, 0), sizes or {"t": 4})
         self.written: list[ConsumerGroupRecord] = []

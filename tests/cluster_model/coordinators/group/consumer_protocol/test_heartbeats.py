@@ -77,6 +77,15 @@ def test_a_member_without_an_id_gets_one_only_before_version_1() -> None:
     assert Desk().ask(request._replace(version=1)).error == E.INVALID_REQUEST
 
 
+def test_a_member_gets_an_error_where_the_assignor_fails_before_4_0() -> None:
+    desk = Desk({"t1": 3, "t2": 3}, kafka="3.9")
+    for name, *topics in (("A", "t1"), ("C", "t1", "t2"), ("D", "t1", "t2")):
+        desk.join(name, *topics)
+    desk.group.target.update(A=(), C=("t2-1",), D=("t1-0", "t1-1", "t1-2", "t2-0", "t2-2"))
+    assert desk.join("B", "t1").error == E.UNKNOWN_SERVER_ERROR
+    assert (desk.written, desk.group.epoch, set(desk.group.members)) == ([], 3, {"A", "C", "D"})
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
