@@ -106,7 +106,7 @@ PARTITIONING: Final = (
     ConfigKey(ADAPTIVE, "bool", "Whether partitions with shorter queues get more records (3.3)."),
     ConfigKey(
         AVAILABILITY, "int", "Time a broker cannot take requests until its partitions are skipped; 0 never (3.3).", 0,
-        LONG_MAX // 1_000,
+        LONG_MAX,
     ),
 )  # fmt: skip
 
@@ -293,11 +293,14 @@ _QUORUM: Final = (
 
 _CONTROLLER: Final = (
     ConfigKey("auto.leader.rebalance.enable", "bool", "Whether the controller elects preferred leaders regularly."),
-    ConfigKey("leader.imbalance.check.interval.seconds", "int", "How often leader imbalance is checked.", 1),
+    ConfigKey("leader.imbalance.check.interval.seconds", "int", "How often leader imbalance is checked.", 1, LONG_MAX),
     ConfigKey(
         "leader.imbalance.per.broker.percentage", "int", "Leader imbalance allowed per broker, in percent (ZooKeeper).",
     ),
-    ConfigKey("unclean.leader.election.interval.ms", "int", "How often unclean elections are tried (KRaft, 3.9).", 1),
+    ConfigKey(
+        "unclean.leader.election.interval.ms", "int", "How often unclean elections are tried (KRaft, 3.9).", 1,
+        LONG_MAX,
+    ),
     ConfigKey(ELR_FEATURE, "int", "Feature level: 1 turns KIP-966 on (KRaft, 4.0; default since 4.1).", 0, 1),
     ConfigKey("num.partitions", "int", "Default number of partitions of a new topic.", 1),
     ConfigKey("initial.broker.registration.timeout.ms", "int", "How long a broker tries to register (KRaft).", 1),
@@ -475,16 +478,16 @@ _CLIENT_VERSION: Final = ConfigKey(
 """Not a Kafka configuration: with Kafka it is the version of the library that the application is built with."""
 
 _CONNECTIONS: Final = (
-    ConfigKey(RECONNECT, "int", "Backoff before reconnecting to a broker."),
-    ConfigKey(RECONNECT_MAX, "int", "Maximum backoff before reconnecting; it doubles per failure (0.11)."),
+    ConfigKey(RECONNECT, "int", "Backoff before reconnecting to a broker.", 0, LONG_MAX),
+    ConfigKey(RECONNECT_MAX, "int", "Maximum backoff before reconnecting; it doubles per failure (0.11).", 0, LONG_MAX),
     *_SETUP,
 )
 
 PRODUCER: Final = _table(
     ConfigKey("acks", "str", "Replicas that must have a record before it is acknowledged.", choices=("0", "1", "all")),
     ConfigKey("retries", "int", "Maximum retries of a failed request."),
-    ConfigKey("retry.backoff.ms", "int", "Backoff before a retry."),
-    ConfigKey("retry.backoff.max.ms", "int", "Maximum backoff before a retry, where it grows (3.7)."),
+    ConfigKey("retry.backoff.ms", "int", "Backoff before a retry.", 0, LONG_MAX),
+    ConfigKey("retry.backoff.max.ms", "int", "Maximum backoff before a retry, where it grows (3.7).", 0, LONG_MAX),
     ConfigKey("request.timeout.ms", "int", "How long to wait for a response.", 1),
     *_CONNECTIONS,
     ConfigKey("delivery.timeout.ms", "int", "Time from send to the result of a record, retries included.", 1),
@@ -500,10 +503,12 @@ PRODUCER: Final = _table(
         "Whether the producer numbers its batches, so that a broker does not append a retried batch twice.",
     ),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is refreshed.", 1),
-    ConfigKey("metadata.max.idle.ms", "int", "Idle time after which a topic's metadata is dropped (2.5).", 5_000),
+    ConfigKey(
+        "metadata.max.idle.ms", "int", "Idle time after which a topic's metadata is dropped (2.5).", 5_000, LONG_MAX
+    ),
     ConfigKey("max.request.size", "int", "Maximum size of a request, and so of a record."),
     ConfigKey("buffer.memory", "int", "Memory for batches that are not yet completed.", 0, LONG_MAX),
-    ConfigKey("max.block.ms", "int", "How long send blocks for metadata and memory.", 0, LONG_MAX // 1_000),
+    ConfigKey("max.block.ms", "int", "How long send blocks for metadata and memory.", 0, LONG_MAX),
     *PARTITIONING,
     *TRANSACTIONAL_PRODUCER,
     _CLIENT_VERSION,
@@ -560,7 +565,7 @@ CONSUMER: Final = _table(
     ),
     ConfigKey("check.crcs", "bool", "Whether to verify the checksums of fetched batches."),
     ConfigKey("request.timeout.ms", "int", "How long to wait for a response.", 1),
-    ConfigKey("retry.backoff.ms", "int", "Backoff after a fetch error."),
+    ConfigKey("retry.backoff.ms", "int", "Backoff after a fetch error.", 0, LONG_MAX),
     *_CONNECTIONS,
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is refreshed.", 1),
     *_MEMBER,

@@ -1,7 +1,7 @@
 """Ask Kafka's own classes and record their answers, or print how the model compares with recorded ones.
 
 python -m tests.real_kafka.vectors [--release R] [SUBJECT...]   records answers (needs Maven and a JDK)
-python -m tests.real_kafka.vectors table [SUBJECT...]           release x subject: equal, fixed, stated (needs neither)
+python -m tests.real_kafka.vectors table [SUBJECT...]           release x subject: equal, stated (needs neither)
 python -m tests.real_kafka.vectors differences [SUBJECT...]     each difference
 """
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from tests.real_kafka.vectors.recorded import recorded_answers
-from tests.real_kafka.vectors.subject import RELEASES, Comparison, Subject, compare
+from tests.real_kafka.vectors.subject import RELEASES, Comparison, Exemption, Subject, compare
 
 
 @cache
@@ -15,7 +15,10 @@ def comparisons(subject: Subject) -> Mapping[str, Comparison]:
 
 
 def table(subjects: Sequence[Subject]) -> str:
-    """Return a table: a row for each release, and for each subject the numbers of equal, fixed and stated items."""
+    """Return a table: a row for each release, and for each subject the numbers of equal items and stated differences.
+
+    The rules that were fixed in the model follow it.
+    """
     columns = {subject.name: comparisons(subject) for subject in subjects}
     recorded = {subject.name: recorded_answers(subject.name) for subject in subjects}
     rows = [["release", *columns]]
@@ -25,15 +28,24 @@ def table(subjects: Sequence[Subject]) -> str:
             rows.append([release, *cells])
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    legend = "equal / fixed among these / stated differences; recorded: the model has no such release; -: not asked"
-    return "\n".join([*lines, "", legend])
+    legend = "equal / stated differences; recorded: the model has no such release; -: not asked"
+    fixed = dict.fromkeys(_fixed_line(subject.name, each) for subject in subjects for each in subject.fixed)
+    return "\n".join([*lines, "", legend, *(["", "rules fixed in the model:", *fixed] if fixed else [])])
+
+
+def _fixed_line(name: str, fixed: Exemption) -> str:
+    """Return a fixed rule as a line, with its first and last release where they are not those of all."""
+    since = "" if fixed.since == RELEASES[0] else f"from {fixed.since}"
+    until = "" if fixed.until == RELEASES[-1] else f"until {fixed.until}"
+    span = fixed.since if fixed.since == fixed.until else " ".join(filter(None, (since, until)))
+    return f"  {name}: {fixed.reason}" + (f"; {span}" if span else "")
 
 
 def _cell(comparison: Comparison | None, is_recorded: bool) -> str:
     if comparison is None:
         return "recorded" if is_recorded else "-"
     different = len(comparison.stated) + len(comparison.unexplained)
-    text = f"{comparison.asked - different} / {comparison.fixed} / {len(comparison.stated)}"
+    text = f"{comparison.asked - different} / {len(comparison.stated)}"
     return f"{text} / {len(comparison.unexplained)} unexplained" if comparison.unexplained else text
 
 

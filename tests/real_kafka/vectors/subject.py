@@ -71,9 +71,10 @@ class Subject:
     stated: Sequence[Exemption] = ()
     """Known differences, each with the reason why the model keeps it."""
     fixed: Sequence[Exemption] = ()
-    """Items whose difference was fixed in the model, with the KIP or KAFKA number."""
-    before: Callable[[str, Answers], Answers] | None = None
-    """The model's answers without the fixes; an item with the same answer is not counted as fixed."""
+    """Rules of the model that these answers found wrong and that were fixed, with the KIP or KAFKA number.
+
+    An entry names where the rule applies. Not all these items were different, so they are listed and not counted.
+    """
 
     def modelled(self, recorded: Sequence[str]) -> list[str]:
         """Return the recorded releases whose line the model has, oldest first."""
@@ -98,12 +99,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of one subject in one release: numbers of items, and the unexplained differences."""
+    """Comparison of one subject in one release: number of items, and the differences."""
 
     asked: int
     """Items that the model answers."""
-    fixed: int
-    """Items among these that are equal since they were fixed."""
     stated: tuple[Difference, ...]
     """Known differences."""
     unexplained: tuple[Difference, ...]
@@ -118,11 +117,7 @@ def compare(subject: Subject, release: str, kafka: Answers) -> Comparison:
     for difference in _differences(release, kafka, model):
         known = any(each.covers(release, difference.item, difference.kafka) for each in subject.stated)
         (stated if known else unexplained).append(difference)
-    different = {difference.item for difference in (*stated, *unexplained)}
-    before = plain(subject.before(release, kafka)) if subject.before and subject.fixed else {}
-    equal = [item for item in model if item not in different and before.get(item) != model[item]]
-    fixed = sum(any(each.covers(release, item) for each in subject.fixed) for item in equal)
-    return Comparison(len(model), fixed, tuple(stated), tuple(unexplained))
+    return Comparison(len(model), tuple(stated), tuple(unexplained))
 
 
 def plain(answers: Answers) -> dict[str, Any]:

@@ -57,8 +57,11 @@ def test_each_program_and_each_file_belongs_to_a_subject() -> None:
 
 
 def test_the_table_has_a_column_for_each_subject() -> None:
-    header, *_rows = table(list(SUBJECTS.values())).splitlines()
+    header, *rows = table(list(SUBJECTS.values())).splitlines()
     assert header.split() == ["release", *SUBJECTS]
+    fixed = [each.reason for subject in SUBJECTS.values() for each in subject.fixed]
+    assert len(fixed) > 10
+    assert all(any(reason in row for row in rows) for reason in fixed)
 
 
 def test_an_exemption_covers_its_releases_and_items() -> None:
@@ -83,7 +86,7 @@ FAKE = Subject(
 
 def test_a_difference_is_found_and_stated_ones_are_told_apart() -> None:
     found = compare(FAKE, "4.1.2", KAFKA)
-    assert (found.asked, found.fixed) == (4, 1)
+    assert found.asked == 4
     assert [(each.item, each.kafka, each.model) for each in found.stated] == [("stated", 1, 2)]
     assert [(each.item, each.kafka, each.model) for each in found.unexplained] == [
         ("different", 1, 2), ("not of kafka", None, 3),

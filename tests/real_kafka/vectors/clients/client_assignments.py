@@ -11,9 +11,7 @@ from typing import Any, Final
 
 from cluster_model.assignors.assignors import client_assignors
 from cluster_model.assignors.base import (
-    NEWEST_RULES,
     Assignor,
-    AssignorRules,
     MemberSubscription,
     TopicPartition,
     Topics,
@@ -121,20 +119,8 @@ def _cases() -> dict[str, list[Round]]:
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return the assignment of each round, for the assignors that the release has."""
-    return _answers(release, kafka, rules_of(_client(release)))
-
-
-def newest_answers(release: str, kafka: Answers) -> Answers:
-    """Return the same with the rules of the newest release, which the model once used for all."""
-    return _answers(release, kafka, NEWEST_RULES)
-
-
-def _client(release: str) -> ClientProfile:
-    return ClientProfile.of(line_of(parse_version(release)))
-
-
-def _answers(release: str, kafka: Answers, rules: AssignorRules) -> Answers:
-    client = _client(release)
+    client = ClientProfile.of(line_of(parse_version(release)))
+    rules = rules_of(client)
     found: dict[str, Any] = {}
     for item, rounds in _cases().items():
         name = item.partition("/")[0]
@@ -208,7 +194,6 @@ CLIENT_ASSIGNMENTS: Final = Subject(
     model_answers,
     releases=RELEASES[1:],
     questions=questions,
-    before=newest_answers,
     stated=(
         Exemption("roundrobin/*", _MISSING, until="0.9.0.1", answer=_FAILURE),
         Exemption("sticky/*", _MISSING, since="0.11.0.3", until="2.2.2", answer=_FAILURE),

@@ -118,14 +118,8 @@ def _narrow(reason: str, *names: str) -> tuple[Exemption, ...]:
 
 _STATED: Final = (
     *_narrow(
-        "a LONG of milliseconds: the model takes at most Integer.MAX_VALUE, 24 days",
-        "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms", "linger.ms",
-        "metadata.max.idle.ms", "leader.imbalance.check.interval.seconds", "unclean.leader.election.interval.ms",
-        "auto.commit.interval.ms",
-    ),
-    *_narrow(
-        "a LONG of milliseconds: the model takes what still is a number of microseconds in 64 bits", "max.block.ms",
-        "partitioner.availability.timeout.ms",
+        "a LONG in some releases only: the model takes at most Integer.MAX_VALUE, 24 days, as the others do",
+        "linger.ms", "auto.commit.interval.ms",
     ),
     *_narrow(
         "Kafka also takes 0 or less, which waits or allows nothing at all: the model takes 1 or more",
@@ -140,7 +134,7 @@ _STATED: Final = (
         "socket.connection.setup.timeout.max.ms", "broker.heartbeat.interval.ms", "broker.session.timeout.ms",
         "controller.quorum.election.timeout.ms", "controller.quorum.fetch.timeout.ms",
         "controller.quorum.request.timeout.ms", "initial.broker.registration.timeout.ms", "flush.messages",
-        "segment.ms",
+        "segment.ms", "leader.imbalance.check.interval.seconds",
     ),
     *_narrow(
         "Kafka has no lower bound here: the model takes 0 or more, and -1 where it means no limit",

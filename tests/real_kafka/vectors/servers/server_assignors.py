@@ -150,5 +150,10 @@ SERVER_ASSIGNMENTS: Final = Subject(
     SERVER,
     releases_since(3, 7, 0),
     questions=cases,
-    fixed=(Exemption("same_uniform/*", "a surplus partition stays with its owner (KAFKA-18688)", since="4.0.2"),),
+    fixed=(
+        Exemption("same_uniform/*", "a surplus partition stays with its owner (KAFKA-18688)", since="4.0.2"),
+        Exemption("mixed_uniform/*", "partitions are balanced one by one (before KAFKA-17710)", "3.7.2", "3.9.2"),
+        Exemption("same_uniform/*", "members are filled in turns (before KAFKA-16864)", "3.7.2", "3.7.2"),
+        Exemption("*_range/*", "members keep their partitions (before KAFKA-16944)", "3.7.2", "3.8.1"),
+    ),
 )
