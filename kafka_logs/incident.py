@@ -137,7 +137,7 @@ def read_incident(
 def _read(path: Path, topics: Collection[str], clients: ClientHistory | None, progress: Progress | None) -> Incident:
     logs = find_logs(path)
     metadata = read_metadata_log(logs)
-    history = history_of(metadata)
+    history = history_of(metadata, {node.id: frozenset(node.shut_down_in) for node in logs.nodes.values()})
     if not metadata.batches:
         raise KafkaLogsError(f"{path}: the metadata log of node {metadata.node} has no records", code="empty_metadata")
     known = {topic_of(name) for name in history.partitions}

@@ -5,6 +5,7 @@ single log directory is accepted as well. A log directory is recognized by its `
 """
 
 import base64
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -61,6 +62,8 @@ class KafkaNode:
     """Copies of the metadata log."""
     disks: dict[str, str] = field(default_factory=dict)
     """Partition → directory id of the log directory that holds it."""
+    shut_down_in: set[int] = field(default_factory=set)
+    """Broker epochs that ended with a clean shutdown, as copies of ``.kafka_cleanshutdown`` say (since 3.7)."""
 
 
 @dataclass(slots=True)
@@ -144,6 +147,7 @@ def _read_log_directory(logs: CopiedLogs, directory: Path) -> None:
     node = logs.nodes.setdefault(int(number), KafkaNode(int(number)))
     node.cluster_id = properties.get("cluster.id", node.cluster_id)
     node.version = properties.get("version", node.version)
+    node.shut_down_in |= _clean_shutdown(directory / ".kafka_cleanshutdown")
     high_watermarks = _offsets(directory / "replication-offset-checkpoint")
     starts = _offsets(directory / "log-start-offset-checkpoint")
     for path in sorted(each for each in directory.iterdir() if each.is_dir()):
@@ -200,6 +204,16 @@ def _properties(path: Path) -> dict[str, str]:
         return {}
     pairs = (line.partition("=") for line in _lines(path) if "=" in line and not line.startswith("#"))
     return {name.strip(): value.strip() for name, _sign, value in pairs}
+
+
+def _clean_shutdown(path: Path) -> set[int]:
+    """Return the broker epoch of a clean shutdown (``CleanShutdownFileHandler``); older releases leave it empty."""
+    try:
+        found = json.loads("\n".join(_lines(path))) if path.is_file() else {}
+    except ValueError:
+        return set()
+    epoch = found.get("brokerEpoch") if isinstance(found, dict) else None
+    return {epoch} if isinstance(epoch, int) and epoch >= 0 else set()
 
 
 def _topic_id(directory: Path) -> str:

@@ -6,8 +6,9 @@ goes back, as after a change of controller, an event keeps the time of the one b
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from cluster_model.protocol.events import (
@@ -40,6 +41,11 @@ HIDDEN: Final = "[hidden]"
 _SECRET: Final = re.compile(r"password|secret|jaas|credential|token|\.key$|private")
 _FENCED: Final = 1
 _UNFENCED: Final = -1
+TIMED_OUT: Final = "session timed out"
+SHUT_DOWN: Final = "controlled shutdown"
+EITHER: Final = "session timed out, or shut down while it led no partition"
+"""Why a broker was fenced. The controller writes the same records for both if the broker led no partition."""
+NO_SHUTDOWNS: Final[Mapping[int, frozenset[int]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +136,8 @@ class KnownBroker:
     incarnation: str
     fenced: bool
     stopping: bool = False
+    fenced_at: int = -1
+    """Place of the event of its last fencing; -1 if it is not fenced or has none."""
 
 
 @dataclass(slots=True)
@@ -173,9 +181,9 @@ class MetadataHistory:
         return 1
 
 
-def history_of(log: CopiedMetadataLog) -> MetadataHistory:
-    """Return the history that a metadata log has."""
-    replayed = _Replay()
+def history_of(log: CopiedMetadataLog, shutdowns: Mapping[int, frozenset[int]] = NO_SHUTDOWNS) -> MetadataHistory:
+    """Return the history that a metadata log has; ``shutdowns``: broker → broker epochs that it ended cleanly."""
+    replayed = _Replay(shutdowns)
     replayed.restore(log.snapshot)
     for batch in log.batches:
         replayed.apply(batch)
@@ -185,8 +193,11 @@ def history_of(log: CopiedMetadataLog) -> MetadataHistory:
 class _Replay:
     """Replay of the metadata log, batch after batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, shutdowns: Mapping[int, frozenset[int]]) -> None:
         self.history = MetadataHistory()
+        self._shutdowns = shutdowns
+        self._leading: set[int] = set()
+        """Brokers that led a partition before the batch, where it fences one."""
         self._topics: dict[str, str] = {}
         """Topic id → name."""
         self._partitions: dict[str, list[str]] = {}
@@ -211,6 +222,8 @@ class _Replay:
         self._now_us = max(self._now_us, (batch.at_ms - self.history.origin_ms) * 1000)
         self.history.end_us = self._now_us
         reasons = _reasons(batch)
+        if any(each.endswith(" fenced") for each in map(_broker_change, _metadata_records(batch))):
+            self._leading = {life.state.leader for life in self.history.partitions.values()}
         for number, record in enumerate(batch.records):
             if isinstance(record, ControllerElected):
                 self._elect_controller(record)
@@ -233,8 +246,8 @@ class _Replay:
             "RegisterBrokerRecord": self._register,
             "UnregisterBrokerRecord": self._unregister,
             "BrokerRegistrationChangeRecord": self._change_broker,
-            "FenceBrokerRecord": lambda each: self._fence(each["id"], fenced=True),
-            "UnfenceBrokerRecord": lambda each: self._fence(each["id"], fenced=False),
+            "FenceBrokerRecord": lambda each: self._fence(each["id"], each["epoch"]),
+            "UnfenceBrokerRecord": lambda each: self._unfence(each["id"]),
             "TopicRecord": lambda each: self._topics.__setitem__(each["topicId"], each["name"]),
             "RemoveTopicRecord": self._remove_topic,
             "PartitionRecord": self._create,
@@ -267,21 +280,39 @@ class _Replay:
         broker = self.history.brokers.get(record["brokerId"])
         if broker is not None and record["inControlledShutdown"]:
             broker.stopping = True
-        if record["fenced"]:
-            self._fence(record["brokerId"], fenced=record["fenced"] == _FENCED)
+        if record["fenced"] == _FENCED:
+            self._fence(record["brokerId"], record["brokerEpoch"])
+        elif record["fenced"]:
+            self._unfence(record["brokerId"])
 
-    def _fence(self, number: int, *, fenced: bool) -> None:
+    def _fence(self, number: int, broker_epoch: int) -> None:
+        """Fence a broker.
+
+        A second record means that the first one answered the broker's last heartbeat, in which it asked to shut down:
+        its session goes on from there, and times out (``BrokerHeartbeatManager``, since 4.0).
+        """
         broker = self.history.brokers.get(number)
         if broker is None:
             return
-        broker.fenced = fenced
-        if fenced:
-            reason = "controlled shutdown" if broker.stopping else "session timed out"
+        if broker.fenced and broker.fenced_at >= 0:
+            first = self.history.events[broker.fenced_at]
+            self.history.events[broker.fenced_at] = BrokerFenced(first.values()[0], number, SHUT_DOWN)
+        if broker.fenced:
+            return
+        broker.fenced = True
+        is_shutdown = broker.stopping or broker_epoch in self._shutdowns.get(number, ())
+        reason = SHUT_DOWN if is_shutdown else TIMED_OUT if number in self._leading else EITHER
+        if not self._quiet:
+            broker.fenced_at = len(self.history.events)
             self._emit(BrokerFenced(self._now_us, number, reason))
-        else:
-            broker.stopping = False
-            self.history.unfenced.setdefault(number, []).append(self._now_us)
-            self._emit(BrokerRegistered(self._now_us, number))
+
+    def _unfence(self, number: int) -> None:
+        broker = self.history.brokers.get(number)
+        if broker is None:
+            return
+        broker.fenced, broker.stopping, broker.fenced_at = False, False, -1
+        self.history.unfenced.setdefault(number, []).append(self._now_us)
+        self._emit(BrokerRegistered(self._now_us, number))
 
     # -- topics and partitions --------------------------------------------------------------------------------------
 
@@ -395,6 +426,10 @@ def _reasons(batch: MetadataRecordBatch) -> list[str]:
             if not current:
                 waiting.append(number)
     return found
+
+
+def _metadata_records(batch: MetadataRecordBatch) -> Iterator[MetadataRecord]:
+    return (record for record in batch.records if not isinstance(record, ControllerElected))
 
 
 def _broker_change(record: MetadataRecord) -> str:

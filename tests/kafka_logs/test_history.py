@@ -2,16 +2,26 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cluster_model.protocol.events import LeaderElected, TraceEvent
+from cluster_model.protocol.events import BrokerFenced, LeaderElected, TraceEvent
 from kafka_logs.client_history import AckedRecord, ClientHistory, read_history
 from kafka_logs.incident import Incident, read_incident
-from kafka_logs.metadata_history import HIDDEN, MetadataHistory, PartitionRegistration, history_of
+from kafka_logs.metadata_history import (
+    EITHER,
+    HIDDEN,
+    NO_SHUTDOWNS,
+    SHUT_DOWN,
+    TIMED_OUT,
+    MetadataHistory,
+    PartitionRegistration,
+    history_of,
+)
 from kafka_logs.metadata_log import CopiedMetadataLog, MetadataRecordBatch
 from kafka_logs.metadata_records import MetadataRecord
 from kafka_logs.segments import KafkaLogsError
@@ -214,10 +224,12 @@ def test_a_history_that_begins_with_a_snapshot_has_its_state(tmp_path: Path) -> 
 # Single rules, with records made up here.
 
 
-def replayed(*batches: tuple[MetadataRecord, ...]) -> MetadataHistory:
+def replayed(
+    *batches: tuple[MetadataRecord, ...], shutdowns: Mapping[int, frozenset[int]] = NO_SHUTDOWNS
+) -> MetadataHistory:
     log = CopiedMetadataLog(100, 0)
     log.batches = [MetadataRecordBatch(number, 1000 + number, 1, records) for number, records in enumerate(batches)]
-    return history_of(log)
+    return history_of(log, shutdowns)
 
 
 def made(kind: str, **fields: Any) -> MetadataRecord:
@@ -261,6 +273,83 @@ def test_a_member_of_the_elr_is_elected_cleanly() -> None:
         CREATED, (changed(leader=-1, isr=(), eligibleLeaderReplicas=(2,)),), (changed(leader=2, isr=(2,)),)
     )
     assert [(term.leader, term.clean) for term in history.partitions["t-0"].terms][-1] == (2, True)
+
+
+def registered(number: int, epoch: int) -> tuple[MetadataRecord, ...]:
+    broker = {"brokerId": number, "brokerEpoch": epoch}
+    change = made("BrokerRegistrationChangeRecord", **broker, fenced=-1, inControlledShutdown=0)
+    return made("RegisterBrokerRecord", **broker, rack=None, incarnationId=f"{number} {epoch}", fenced=True), change
+
+
+def fence(number: int, epoch: int = 5) -> MetadataRecord:
+    return made("BrokerRegistrationChangeRecord", brokerId=number, brokerEpoch=epoch, fenced=1, inControlledShutdown=0)
+
+
+def shuts_down(number: int) -> MetadataRecord:
+    return made("BrokerRegistrationChangeRecord", brokerId=number, brokerEpoch=5, fenced=0, inControlledShutdown=1)
+
+
+BROKERS = (registered(1, 5), registered(2, 5), CREATED)
+"""Broker 1 leads t-0, broker 2 follows."""
+
+
+@pytest.mark.parametrize(
+    ("batches", "shutdowns", "reasons"),
+    [
+        pytest.param([(changed(isr=(2,), leader=2), fence(1))], {}, [(1, TIMED_OUT)], id="a leader"),
+        pytest.param([(changed(isr=(1,)), fence(2))], {}, [(2, EITHER)], id="a follower"),
+        pytest.param(
+            [(shuts_down(1), changed(isr=(2,), leader=2)), (fence(1),)], {}, [(1, SHUT_DOWN)], id="a leader moves first"
+        ),
+        pytest.param([(changed(isr=(1,)), fence(2)), (fence(2),)], {}, [(2, SHUT_DOWN)], id="fenced again"),
+        pytest.param([(changed(isr=(1,)), fence(2))], {2: frozenset({5})}, [(2, SHUT_DOWN)], id="its file says so"),
+        pytest.param([(changed(isr=(1,)), fence(2))], {2: frozenset({4})}, [(2, EITHER)], id="a file of before"),
+        pytest.param(
+            [(changed(isr=(1,)), fence(2)), registered(2, 9), (fence(2, 9),)], {2: frozenset({9})},
+            [(2, EITHER), (2, SHUT_DOWN)], id="twice",
+        ),
+        pytest.param(
+            [(fence(2),), (changed(isr=(2,), leader=2), fence(1)), (fence(2),)], {}, [(2, SHUT_DOWN), (1, TIMED_OUT)],
+            id="another between",
+        ),
+    ],
+)  # fmt: skip
+def test_a_shutdown_and_a_timeout_are_told_apart(
+    batches: list[tuple[MetadataRecord, ...]], shutdowns: dict[int, frozenset[int]], reasons: list[tuple[int, str]]
+) -> None:
+    history = replayed(*BROKERS, *batches, shutdowns=shutdowns)
+    assert [(each.broker, each.detail) for each in history.events if isinstance(each, BrokerFenced)] == reasons
+
+
+def test_real_brokers_are_fenced_once_with_their_reason() -> None:
+    found = {
+        path.name: [each.detail for each in read_incident(path).history.events if isinstance(each, BrokerFenced)]
+        for path in (lost("4.1.2"), lost("4.4.0"), REJOINED)
+    }
+    assert found == {
+        "4.1.2-lost": [TIMED_OUT] * 3,
+        "4.4.0-lost": [TIMED_OUT, EITHER, TIMED_OUT],
+        "4.1.2-rejoined": [TIMED_OUT] * 3 + [SHUT_DOWN] * 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "detail"),
+    [
+        ('{"version":0,"brokerEpoch":17}', SHUT_DOWN),
+        ('{"version":0,"brokerEpoch":53}', EITHER),
+        ("", EITHER),
+        ("{", EITHER),
+    ],
+)
+def test_the_file_of_a_clean_shutdown_is_read(content: str, detail: str, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    shutil.copytree(lost("4.4.0"), logs)
+    (logs / "node-3/.kafka_cleanshutdown").write_text(content)
+    fenced = [
+        each for each in read_incident(logs).history.events if isinstance(each, BrokerFenced) and each.broker == 3
+    ]
+    assert [each.detail for each in fenced] == [detail]
 
 
 def test_times_never_go_back() -> None:
