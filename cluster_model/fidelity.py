@@ -241,6 +241,7 @@ AREAS: Final = (
         (
             "no_bump_on_shrink",
             "adding_completes",
+            "reassign_by_adding",
             "fenced_last_known",
             "elr",
             "late_port",

@@ -15,17 +15,18 @@ METADATA_FEATURE: Final = "metadata.version"
 KRAFT_FEATURE: Final = "kraft.version"
 GROUP_FEATURE: Final = "group.version"
 SHARE_FEATURE: Final = "share.version"
+STREAMS_FEATURE: Final = "streams.version"
 
 _METADATA_LEVELS: Final[tuple[tuple[Version, int], ...]] = (
     ((3, 3, 0), 7), ((3, 4, 0), 8), ((3, 5, 0), 11), ((3, 6, 0), 14), ((3, 7, 0), 19), ((3, 8, 0), 20), ((3, 9, 0), 21),
-    ((4, 0, 0), 25), ((4, 1, 0), 27),
+    ((4, 0, 0), 25), ((4, 1, 0), 27), ((4, 2, 0), 29), ((4, 3, 0), 30), ((4, 4, 0), 33),
 )  # fmt: skip
 """Release → ``MetadataVersion.LATEST_PRODUCTION``."""
 _LOWEST_METADATA_LEVELS: Final[tuple[tuple[Version, int], ...]] = (((3, 3, 0), 1), ((4, 0, 0), 7))
 """Release → ``MINIMUM_KRAFT_VERSION``, from 4.0 on ``MINIMUM_VERSION``."""
 LOWEST_BOOTSTRAP_LEVEL: Final = 4
 """3.3-IV0, ``MINIMUM_BOOTSTRAP_VERSION``: the first level with feature level records."""
-CHANGED_METADATA: Final = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
+CHANGED_METADATA: Final = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33)
 """Levels of ``metadata.version`` that changed the metadata records (``MetadataVersion.didMetadataChange``)."""
 ELR_NEEDS: Final = 23
 """Level of ``metadata.version`` that :data:`ELR_FEATURE` requires (``EligibleLeaderReplicasVersion``)."""
@@ -35,9 +36,22 @@ _HIGHEST: Final[tuple[tuple[str, Version, int], ...]] = (
     (GROUP_FEATURE, (4, 0, 0), 1),
     (KRAFT_FEATURE, (3, 9, 0), 1),
     (SHARE_FEATURE, (4, 1, 0), 1),
+    (SHARE_FEATURE, (4, 4, 0), 2),
+    (STREAMS_FEATURE, (4, 2, 0), 1),
     (TRANSACTION_FEATURE, (4, 0, 0), 2),
 )
-"""(feature, first release that supports it, highest production level); the lowest level is 0."""
+"""(feature, first release with this highest production level, the level); the lowest level is 0."""
+
+_DEFAULTS: Final[tuple[tuple[str, Version, int], ...]] = (
+    (GROUP_FEATURE, (4, 0, 0), 1),
+    (SHARE_FEATURE, (4, 2, 0), 1),
+    (SHARE_FEATURE, (4, 4, 0), 2),
+    (STREAMS_FEATURE, (4, 2, 0), 1),
+)
+"""(feature, first release that formats clusters with this level, the level).
+
+The levels of ``share.version`` and ``streams.version`` are only reported: groups of these kinds are not modelled.
+"""
 
 
 class Feature(NamedTuple):
@@ -53,17 +67,19 @@ def features_of(profile: Profile, config: Mapping[str, ConfigValue]) -> tuple[Fe
     """Return the features of a cluster, by name; none in ZooKeeper mode (``BrokerFeatures.createEmpty``)."""
     if not profile.kraft:
         return ()
-    levels = {
+    levels = _by_name(_DEFAULTS, profile) | {
         ELR_FEATURE: int(profile.elr),
-        GROUP_FEATURE: 1,
         TRANSACTION_FEATURE: 2 if profile.transactions_v2 else int(config.get(TRANSACTION_FEATURE, 1)),
     }
-    found = [
-        Feature(name, 0, highest, levels.get(name, 0)) for name, since, highest in _HIGHEST if profile.number >= since
-    ]
+    found = [Feature(name, 0, highest, levels.get(name, 0)) for name, highest in _by_name(_HIGHEST, profile).items()]
     newest = _reached(_METADATA_LEVELS, profile)
     found.append(Feature(METADATA_FEATURE, _reached(_LOWEST_METADATA_LEVELS, profile), newest, newest))
     return tuple(sorted(found))
+
+
+def _by_name(rows: tuple[tuple[str, Version, int], ...], profile: Profile) -> dict[str, int]:
+    """Return feature → level in a release: its last row that the release has reached."""
+    return {name: level for name, since, level in rows if profile.number >= since}
 
 
 def _reached(levels: tuple[tuple[Version, int], ...], profile: Profile) -> int:

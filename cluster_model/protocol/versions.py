@@ -102,6 +102,12 @@ FLAGS: Final = (
         (3, 7, 0),
     ),
     ReleaseRule(
+        "reassign_by_adding",
+        "in KRaft mode a reassignment that does not reduce the replication factor completes once the added replicas "
+        "are in sync (KAFKA-19975)",
+        (4, 3, 0),
+    ),
+    ReleaseRule(
         "fenced_last_known",
         "KIP-966: the last known leader is elected even while it is fenced (until KAFKA-19522)",
         (4, 0, 0),
@@ -490,6 +496,7 @@ FLAG_BY_NAME: Final = {flag.name: flag for flag in (*FLAGS, *CLIENT_FLAGS)}
 PROFILE_VERSIONS: Final = (
     "0.8.2", "0.9", "0.10.0", "0.10.1", "0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5",
     "2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1",
+    "4.2", "4.3", "4.4",
 )  # fmt: skip
 """Supported release lines, oldest first."""
 
@@ -602,6 +609,7 @@ class Profile:
     fetch_broker_epoch: bool
     no_bump_on_shrink: bool
     adding_completes: bool
+    reassign_by_adding: bool
     fenced_last_known: bool
     hw_needs_min_isr: bool
     effective_min_isr: bool
@@ -749,4 +757,7 @@ def with_transactions(profile: Profile, level: int) -> Profile:
 
 
 NEWEST: Final = PROFILE_VERSIONS[-1]
+"""Newest release line."""
+
+DEFAULT_RELEASE: Final = "4.1"
 """Release line of a playbook that names none."""

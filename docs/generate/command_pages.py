@@ -213,7 +213,7 @@ _DEFAULTS_HEAD: Final = """\
 
 The default of every modelled configuration in each release line of Kafka: first the changes by release, then each configuration with all its values. This page is
 generated from the table that the model reads (`python -m docs.generate defaults`). A test compares the table with the `ConfigDef` objects of Kafka's own jars, for every line from
-0.9 to 4.1; the values of 0.8.2, whose broker and consumer have no `ConfigDef`, come from its source. [Configurations](configs.md) explains each one.
+0.9 to 4.4; the values of 0.8.2, whose broker and consumer have no `ConfigDef`, come from its source. [Configurations](configs.md) explains each one.
 
 A configuration that a release does not have is an error under that release. A client has the defaults of its `client.version`; administrators' clients have those
 of the cluster's release, and cannot be configured. The last patch of a line counts.

@@ -135,7 +135,7 @@ _FIDELITY_HEAD: Final = """# Fidelity card
 Coverage of the model, by area: its Kafka versions, its sources, its tests, and what is not modelled. `floodmark profiles --card` prints it, and
 `floodmark profiles --card 2.8` what applies to one release. This page is generated from the card (`python -m docs.generate fidelity`).
 
-Most rules were read in Kafka's source, release by release, up to 4.0. The others, and the defaults of 4.1, come from the KIPs that are named here. The traces of these
+Most rules were read in Kafka's source, release by release, up to 4.4. The others come from the KIPs that are named here. The traces of these
 KIPs are [playbooks](library-traces.md) that reproduce their tables, and three client libraries [run against the model](../test/real-clients.md). Its rules are
 compared with recorded answers of Kafka's own classes, and runs of playbooks with runs on real brokers of %s: [the results](conformance.md). Each
 area names the runs that decided as the model does, with the releases of the brokers. Where code and documents differ, the model follows the code. What has no single

@@ -39,6 +39,7 @@ from cluster_model.protocol.group_messages import (
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
+from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol.context import (
     CLIENT_HOST,
     ApiCall,
@@ -52,6 +53,7 @@ from gateway.protocol.context import (
     state_of,
     topic_id_in,
     topic_of_id,
+    topic_uuid,
 )
 
 # Offsets of groups: OffsetCommit, OffsetFetch, OffsetDelete, and TxnOffsetCommit.
@@ -59,15 +61,25 @@ from gateway.protocol.context import (
 
 _MANY_GROUPS = 8
 """First version of OffsetFetch with several groups (KIP-709)."""
+_BY_ID = 10
+"""First version of OffsetCommit and OffsetFetch with topic ids in place of names (KIP-848, 4.2)."""
 
 
-def _offsets(call: ApiCall) -> tuple[CommittedOffset, ...]:
+def _named(call: ApiCall, topics: Any) -> tuple[list[tuple[str, Any]], list[Any]]:
+    """Return the topics with their names, and those whose id the broker does not know."""
+    if call.version < _BY_ID:
+        return [(topic.name, topic) for topic in topics], []
+    pairs = [(topic_of_id(call.context, call.broker, topic.topic_id), topic) for topic in topics]
+    return [pair for pair in pairs if pair[0]], [topic for name, topic in pairs if not name]
+
+
+def _offsets(topics: Iterable[tuple[str, Any]]) -> tuple[CommittedOffset, ...]:
     return tuple(
         CommittedOffset(
-            partition_name(topic.name, each.partition_index), each.committed_offset,
+            partition_name(name, each.partition_index), each.committed_offset,
             getattr(each, "committed_leader_epoch", -1), each.committed_metadata or "",
         )
-        for topic in call.request.topics
+        for name, topic in topics
         for each in topic.partitions
     )  # fmt: skip
 
@@ -80,13 +92,22 @@ def _verdicts(partitions: tuple[tuple[str, int], ...]) -> dict[str, Any]:
 def offset_commit(call: ApiCall) -> RequestHandlerGenerator:
     """Handle OffsetCommit: answered when the offsets are replicated."""
     request = call.request
+    topics, unknown = _named(call, request.topics)
     (answer,) = yield ask(
         OffsetCommitRequest(
-            0, request.group_id, request.generation_id_or_member_epoch, request.member_id, _offsets(call),
+            0, request.group_id, request.generation_id_or_member_epoch, request.member_id, _offsets(topics),
             call.get("group_instance_id") or "", _retention_us(call), call.version,
         )
     )  # fmt: skip
-    return _verdicts(answer.partitions)
+    ids = {name: topic.topic_id for name, topic in topics} if call.version >= _BY_ID else {}
+    known = [{**topic, "topic_id": ids.get(topic["name"])} for topic in _verdicts(answer.partitions)["topics"]]
+    return {"topics": [*map(_unknown_id, unknown), *known]}
+
+
+def _unknown_id(topic: Any) -> dict[str, Any]:
+    numbers = getattr(topic, "partition_indexes", None) or [each.partition_index for each in topic.partitions]
+    rows = [{"partition_index": number, "error_code": UNKNOWN_TOPIC_ID, "committed_offset": -1} for number in numbers]
+    return {"topic_id": topic.topic_id, "partitions": rows}
 
 
 def _retention_us(call: ApiCall) -> int:
@@ -100,8 +121,8 @@ def txn_offset_commit(call: ApiCall) -> RequestHandlerGenerator:
     (answer,) = yield ask(
         TxnOffsetCommitRequest(
             0, request.transactional_id, request.group_id, request.producer_id, request.producer_epoch,
-            _offsets(call), call.get("generation_id", -1), call.get("member_id", ""),
-            call.get("group_instance_id") or "", call.version,
+            _offsets([(topic.name, topic) for topic in request.topics]), call.get("generation_id", -1),
+            call.get("member_id", ""), call.get("group_instance_id") or "", call.version,
         )
     )  # fmt: skip
     return _verdicts(answer.partitions)
@@ -112,13 +133,20 @@ def offset_fetch(call: ApiCall) -> RequestHandlerGenerator:
     request = call.request
     groups = request.groups if call.version >= _MANY_GROUPS else (request,)
     stable = bool(call.get("require_stable", False))
+    named = [([], []) if each.topics is None else _named(call, each.topics) for each in groups]
     answers = yield ask(
         *[
-            OffsetFetchRequest(0, each.group_id, _partitions(each.topics), stable, *_member_and_epoch(each))
-            for each in groups
+            OffsetFetchRequest(
+                0, each.group_id, None if each.topics is None else _partitions(topics), stable,
+                *_member_and_epoch(each),
+            )
+            for each, (topics, _unknown) in zip(groups, named, strict=True)
         ]
     )  # fmt: skip
-    results = [{"group_id": each.group_id, **_fetched(answer)} for each, answer in zip(groups, answers, strict=True)]
+    results = [
+        {"group_id": each.group_id, **_fetched(call, answer, unknown)}
+        for each, answer, (_topics, unknown) in zip(groups, answers, named, strict=True)
+    ]
     return {"groups": results} if call.version >= _MANY_GROUPS else results[0]
 
 
@@ -127,13 +155,11 @@ def _member_and_epoch(group: Any) -> tuple[str, int]:
     return getattr(group, "member_id", None) or "", getattr(group, "member_epoch", -1)
 
 
-def _partitions(topics: Any) -> tuple[str, ...] | None:
-    if topics is None:
-        return None
-    return tuple(partition_name(topic.name, number) for topic in topics for number in topic.partition_indexes)
+def _partitions(topics: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
+    return tuple(partition_name(name, number) for name, topic in topics for number in topic.partition_indexes)
 
 
-def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
+def _fetched(call: ApiCall, answer: OffsetFetchResponse, unknown: list[Any]) -> dict[str, Any]:
     rows = [
         (
             each.partition,
@@ -145,7 +171,18 @@ def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
         for each in answer.partitions
     ]  # fmt: skip
     topics = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
-    return {"topics": topics, "error_code": answer.error}
+    if call.version >= _BY_ID:
+        topics = _with_ids(call, topics)
+    return {"topics": topics if answer.error else [*topics, *map(_unknown_id, unknown)], "error_code": answer.error}
+
+
+def _with_ids(call: ApiCall, topics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return topics with their ids, without those that the broker does not know (``fetchAllOffsetsForGroup``)."""
+    states = call.context.states(call.broker)
+    ids = {
+        split_partition(name)[0]: topic_uuid(split_partition(name)[0], each.topic_id) for name, each in states.items()
+    }
+    return [{**topic, "topic_id": ids[topic["name"]]} for topic in topics if topic["name"] in ids]
 
 
 def offset_delete(call: ApiCall) -> RequestHandlerGenerator:

@@ -94,10 +94,14 @@ EARLIEST_LOCAL: Final = -4
 """First offset on the leader's disk: the log start offset, since there is no tiered storage (KIP-405)."""
 LATEST_TIERED: Final = -5
 """Last offset in tiered storage, which does not exist here (KIP-1005)."""
+EARLIEST_PENDING_UPLOAD: Final = -6
+"""First offset that is not in tiered storage yet, which does not exist here (KIP-1023)."""
 _SPECIAL: Final = (LATEST, EARLIEST, MAX_TIMESTAMP)
 _ZSTD_IS_READ: Final = 10
 """First version of Fetch that reads topics with ``compression.type`` zstd (``KafkaApis.handleFetchRequest``)."""
-_SINCE_VERSION: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+_SINCE_VERSION: Final = {
+    LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11,
+}  # fmt: skip
 """Special timestamp → first version of ListOffsets that allows it."""
 
 
@@ -204,7 +208,7 @@ def list_offsets(call: ApiCall) -> RequestHandlerGenerator:
 
 
 def _model_time(call: ApiCall, stamp: int) -> int:
-    if stamp in (EARLIEST_LOCAL, LATEST_TIERED):
+    if stamp in (EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return EARLIEST
     if stamp in _SPECIAL:
         return stamp
@@ -215,7 +219,7 @@ def _model_time(call: ApiCall, stamp: int) -> int:
 def _offset(call: ApiCall, answer: ListOffsetsResponse, asked_ms: int) -> dict[str, Any]:
     """Return a result; the model looks up batches by time, so a real client's batch is searched for the record."""
     offset, stamp_ms, epoch = answer.log_offset, -1, answer.leader_epoch
-    if not answer.error and asked_ms == LATEST_TIERED:
+    if not answer.error and asked_ms in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         offset = epoch = -1
     elif answer.timestamp_us != -1:
         stamp_ms = call.context.timestamp_ms(answer.timestamp_us)

@@ -1,11 +1,11 @@
 """APIs and versions that each Kafka release offers, and the errors of older API versions.
 
 Floors are those of Kafka 4.0 (KIP-896), lower where the codec supports older versions. The ceiling of an API is the
-newest version of the release; an API whose ceiling is below its floor is not offered. librdkafka infers a broker's
-features from whether old versions are in the range, so floors stay low whatever the ceiling is; for the same reason
-Produce is advertised from version 0, as by Kafka 4, although versions 0 to 2 are rejected. Unstable versions
-(``latestVersionUnstable``) and versions that only brokers use (AddPartitionsToTxn from 4 on) are not offered. An
-offered API may still be disabled: if the consumer protocol (KIP-848) is not configured, the model responds with
+newest version of the release, or of the codec; an API whose ceiling is below its floor is not offered. librdkafka
+infers a broker's features from whether old versions are in the range, so floors stay low whatever the ceiling is; for
+the same reason Produce is advertised from version 0, as by Kafka 4, although versions 0 to 2 are rejected. Unstable
+versions (``latestVersionUnstable``) and versions that only brokers use (AddPartitionsToTxn from 4 on) are not offered.
+An offered API may still be disabled: if the consumer protocol (KIP-848) is not configured, the model responds with
 UNSUPPORTED_VERSION, as Kafka does.
 """
 
@@ -80,13 +80,13 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Version, int], ...]]]] = {
     FETCH: (4, ((_V1, 6), ((1, 1, 0), 7), (_V2, 8), ((2, 1, 0), 10), ((2, 3, 0), 11), ((2, 7, 0), 12),
                 ((3, 1, 0), 13), ((3, 5, 0), 15), ((3, 7, 0), 16), ((3, 9, 0), 17), ((4, 1, 0), 18))),
     LIST_OFFSETS: (1, ((_V1, 2), (_V2, 3), ((2, 1, 0), 4), ((2, 2, 0), 5), ((2, 8, 0), 6), (_V3, 7), ((3, 5, 0), 8),
-                       ((3, 9, 0), 9), (_V4, 10))),
+                       ((3, 9, 0), 9), (_V4, 10), ((4, 2, 0), 11))),
     METADATA: (0, ((_V1, 5), (_V2, 6), ((2, 1, 0), 7), ((2, 3, 0), 8), ((2, 4, 0), 9), ((2, 8, 0), 11),
                    ((3, 1, 0), 12), ((4, 0, 0), 13))),
     OFFSET_COMMIT: (2, ((_V1, 3), (_V2, 4), ((2, 1, 0), 6), ((2, 3, 0), 7), ((2, 4, 0), 8),
-                        ((3, 7, 0), 9))),
+                        ((3, 7, 0), 9), ((4, 2, 0), 10))),
     OFFSET_FETCH: (1, ((_V1, 3), (_V2, 4), ((2, 1, 0), 5), ((2, 4, 0), 6), ((2, 5, 0), 7), (_V3, 8),
-                       ((3, 7, 0), 9))),
+                       ((3, 7, 0), 9), ((4, 2, 0), 10))),
     FIND_COORDINATOR: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), (_V3, 4), ((3, 8, 0), 5), ((3, 9, 0), 6))),
     JOIN_GROUP: (0, ((_V1, 2), (_V2, 3), ((2, 2, 0), 4), ((2, 3, 0), 5), ((2, 4, 0), 6), ((2, 5, 0), 7),
                      ((3, 2, 0), 9))),
@@ -111,7 +111,7 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Version, int], ...]]]] = {
     ),
     ALTER_CONFIGS: (0, ((_V1, 0), (_V2, 1), ((2, 8, 0), 2))),
     ALTER_REPLICA_LOG_DIRS: (1, ((_V1, 0), (_V2, 1), ((2, 8, 0), 2))),
-    DESCRIBE_LOG_DIRS: (1, ((_V1, 0), (_V2, 1), ((2, 6, 0), 2), ((3, 2, 0), 3), ((3, 3, 0), 4))),
+    DESCRIBE_LOG_DIRS: (1, ((_V1, 0), (_V2, 1), ((2, 6, 0), 2), ((3, 2, 0), 3), ((3, 3, 0), 4), ((4, 3, 0), 5))),
     CREATE_PARTITIONS: (0, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2), ((2, 7, 0), 3))),
     DELETE_GROUPS: (0, (((1, 1, 0), 0), (_V2, 1), ((2, 4, 0), 2))),
     ELECT_LEADERS: (0, (((2, 2, 0), 0), ((2, 4, 0), 2))),

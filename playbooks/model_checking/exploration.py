@@ -28,7 +28,7 @@ from cluster_model.model_checker import (
     Transitions,
 )
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.versions import NEWEST, Profile
+from cluster_model.protocol.versions import DEFAULT_RELEASE, Profile
 from playbooks.errors import PlaybookError, nearest, shown
 from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
@@ -336,7 +336,7 @@ def loads(text: str, path: str) -> Exploration:
     profile = None
     if not fields.bad("kafka") and not fields.bad("mode"):
         try:
-            profile = Profile.of(fields.get("kafka", NEWEST), fields.get("mode"))
+            profile = Profile.of(fields.get("kafka", DEFAULT_RELEASE), fields.get("mode"))
         except ModelError as error:
             notes.problem(fields.node.get("mode") or root, "mode", str(error))
     if profile is not None and fields.get("as_module", False) and not profile.kip_320:

@@ -12,7 +12,10 @@ from tests.gateway.wire import Wire
 
 @pytest.mark.parametrize(("number", "ceilings"), [
     # As ``validVersions`` of Kafka's message schemas, and ``schemaVersions`` before 2.3, have them.
-    (api.LIST_OFFSETS, {"2.0": 3, "2.1": 4, "2.2": 5, "2.8": 6, "3.4": 7, "3.5": 8, "3.9": 9, "4.0": 10}),
+    (api.LIST_OFFSETS, {"2.0": 3, "2.1": 4, "2.2": 5, "2.8": 6, "3.4": 7, "3.5": 8, "3.9": 9, "4.1": 10, "4.2": 11}),
+    (api.OFFSET_COMMIT, {"4.1": 9, "4.2": 10}),
+    (api.OFFSET_FETCH, {"4.1": 9, "4.2": 10}),
+    (api.DESCRIBE_LOG_DIRS, {"4.2": 4, "4.3": 5}),
     (api.JOIN_GROUP, {"2.4": 6, "2.5": 7, "3.1": 7, "3.2": 9}),
     (api.FIND_COORDINATOR, {"3.7": 4, "3.8": 5, "3.9": 6}),
     (api.DESCRIBE_GROUPS, {"3.9": 5, "4.0": 6}),
@@ -58,6 +61,13 @@ def test_special_times_are_asked_for_from_their_version_on(
 ) -> None:
     told = offsets(wire, version, timestamp)
     assert (told.error_code, told.offset) == (error, offset)
+
+
+def test_without_tiered_storage_no_offset_waits_for_its_upload() -> None:
+    wire = Wire(playbook("4.2"))
+    wire.run(2)
+    told = offsets(wire, 11, -6)
+    assert (told.error_code, told.offset) == (E.NONE, -1)
 
 
 def test_what_is_asked_twice_is_refused_and_what_nobody_has_is_unknown(wire: Wire) -> None:

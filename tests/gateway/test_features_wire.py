@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
+from cluster_model.protocol.features import GROUP_FEATURE, SHARE_FEATURE, STREAMS_FEATURE, features_of
+from cluster_model.protocol.versions import Profile
 from gateway.protocol import api_versions as api
 from playbooks.engine.replay import replay
 from playbooks.recording.reader import read_session
@@ -20,6 +22,19 @@ UP, SAFE, UNSAFE, ODD = 1, 2, 3, 9
 ELR, METADATA, TRANSACTION, KRAFT = (
     "eligible.leader.replicas.version", "metadata.version", "transaction.version", "kraft.version",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(("kafka", "metadata", "share", "streams"), [
+    ("4.0", (7, 25, 25), None, None), ("4.1", (7, 27, 27), (0, 1, 0), None), ("4.2", (7, 29, 29), (0, 1, 1), (0, 1, 1)),
+    ("4.3", (7, 30, 30), (0, 1, 1), (0, 1, 1)), ("4.4", (7, 33, 33), (0, 2, 2), (0, 1, 1)),
+])  # fmt: skip
+def test_levels_are_those_of_a_new_cluster(
+    kafka: str, metadata: tuple[int, int, int], share: tuple[int, int, int] | None,
+    streams: tuple[int, int, int] | None,
+) -> None:  # fmt: skip
+    found = {name: (low, high, level) for name, low, high, level in features_of(Profile.of(kafka), {})}
+    assert (found[METADATA], found.get(SHARE_FEATURE), found.get(STREAMS_FEATURE)) == (metadata, share, streams)
+    assert found[GROUP_FEATURE] == (0, 1, 1)
 
 
 def update(

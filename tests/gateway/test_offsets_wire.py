@@ -1,11 +1,14 @@
-"""OffsetDelete on the wire (KIP-496): whose offsets may go, and whose may not."""
+"""Offsets on the wire: whose may be deleted (KIP-496), and topics by id (KIP-848)."""
 
+import uuid
 from typing import Any
 
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
+from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol import api_versions as api
+from gateway.protocol.context import topic_uuid
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
 
@@ -73,3 +76,34 @@ def test_a_group_that_is_none_has_none(wire: Wire) -> None:
 def same(wire: Wire, group: str) -> bool:
     """Whether a group has the same coordinator."""
     return int(wire.ask(1, api.FIND_COORDINATOR, 1, key=group, key_type=0).node_id) == coordinator(wire)
+
+
+def test_from_4_2_on_topics_are_named_by_id() -> None:
+    wire = Wire(playbook("4.2"))
+    wire.run(2)
+    coordinator(wire)
+    wire.run(3)
+    state = wire.session.cluster.brokers[1].states["orders-0"]
+    known, unknown = topic_uuid("orders", state.topic_id), uuid.UUID(int=7, version=4)
+    told = [
+        {"topic_id": topic, "partitions": [
+            {"partition_index": 0, "committed_offset": 5, "committed_leader_epoch": -1, "committed_metadata": ""}
+        ]}
+        for topic in (known, unknown)
+    ]  # fmt: skip
+    answer = wire.ask(
+        coordinator(wire), api.OFFSET_COMMIT, 10, group_id=GROUP, generation_id_or_member_epoch=-1, member_id="",
+        group_instance_id=None, topics=told,
+    )  # fmt: skip
+    errors = {each.topic_id: [found.error_code for found in each.partitions] for each in answer.topics}
+    assert errors == {known: [E.NONE], unknown: [UNKNOWN_TOPIC_ID]}
+    asked = [{"topic_id": topic, "partition_indexes": (0,)} for topic in (known, unknown)]
+    for topics in (asked, None):
+        groups = [{"group_id": GROUP, "member_id": None, "member_epoch": -1, "topics": topics}]
+        (group,) = wire.ask(coordinator(wire), api.OFFSET_FETCH, 10, groups=groups, require_stable=False).groups
+        found = {
+            each.topic_id: [(row.error_code, row.committed_offset) for row in each.partitions] for each in group.topics
+        }
+        assert found.pop(unknown, [(UNKNOWN_TOPIC_ID, -1)]) == [(UNKNOWN_TOPIC_ID, -1)]
+        assert found == {known: [(E.NONE, 5)]}
+        assert len(group.topics) == (2 if topics else 1)

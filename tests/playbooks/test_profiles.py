@@ -78,9 +78,11 @@ def test_each_passes_under_every_version_that_it_names(name: str) -> None:
 def test_a_playbook_is_for_its_own_version_unless_it_names_others() -> None:
     assert read("").profiles == ("2.8",)
     assert read("profiles: 2.1").profiles == ("2.1",)
-    assert read("profiles: 3.9+").profiles == ("3.9", "4.0", "4.1")
+    assert read("profiles: 3.9+").profiles == ("3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
     assert read("profiles: 0.8.2+").profiles == PROFILE_VERSIONS
-    assert read("profiles: [3.9+, 0.8.2-0.10.0, 3.9]").profiles == ("0.8.2", "0.9", "0.10.0", "3.9", "4.0", "4.1")
+    assert read("profiles: [3.9+, 0.8.2-0.10.0, 3.9]").profiles == (
+        "0.8.2", "0.9", "0.10.0", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["0.8.2+", "1.1", "0.11-2.6", "0.9-0.10.1, 2.1, 3.9+", "2.4-2.5", "4.0+"])

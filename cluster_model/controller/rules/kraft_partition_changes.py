@@ -81,13 +81,15 @@ def _may_be_unclean(election: ElectionMode, topic: TopicConfig) -> bool:
 def _complete_reassignment(target: _Target, profile: Profile) -> None:
     """Complete a reassignment once all remaining replicas are in sync (``PartitionReassignmentReplicas``).
 
-    Up to 3.7 the added ones are enough (KAFKA-15665).
+    Up to 3.7 the added ones are enough (KAFKA-15665). Since 4.3 they are enough unless there will be fewer replicas
+    (KAFKA-19975).
     """
     if not target.adding and not target.removing:
         return
     isr = tuple(broker for broker in target.isr if broker not in target.removing)
     replicas = tuple(broker for broker in target.replicas if broker not in target.removing)
-    needed = target.adding if profile.adding_completes else replicas
+    by_adding = profile.reassign_by_adding and len(target.adding) >= len(target.removing)
+    needed = target.adding if profile.adding_completes or by_adding else replicas
     if isr and replicas and all(broker in isr for broker in needed):
         target.isr, target.replicas = isr, replicas
         target.adding = target.removing = ()

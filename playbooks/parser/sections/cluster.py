@@ -13,7 +13,7 @@ from cluster_model.protocol.config_defaults import check_release
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey, ConfigValue, Scope, check
 from cluster_model.protocol.configs import WRITEBACK_US, ConsumerConfig, TopicConfig
 from cluster_model.protocol.errors import ConfigConflictError, ModelError
-from cluster_model.protocol.versions import NEWEST, PROFILE_VERSIONS, Profile, modes_of, parse_version
+from cluster_model.protocol.versions import DEFAULT_RELEASE, PROFILE_VERSIONS, Profile, modes_of, parse_version
 from cluster_model.spec import (
     COMMIT_MODES,
     DEFAULT_QUORUM,
@@ -374,11 +374,11 @@ def build_cluster(fields: Fields | None, notes: ErrorNotes, *, manual: bool, bro
         brokers = tuple(BrokerSpec(i) for i in range(1, DEFAULT_BROKERS + 1))
         if not broken:
             notes.facts = replace(notes.facts, brokers=tuple(broker.id for broker in brokers), racks={})
-        spec = ClusterSpec(NEWEST, Profile.of(NEWEST).mode, brokers, (), manual=manual)
+        spec = ClusterSpec(DEFAULT_RELEASE, Profile.of(DEFAULT_RELEASE).mode, brokers, (), manual=manual)
         if not broken:
             _note_control_plane(spec, notes)
         return spec
-    kafka = fields.get("kafka", NEWEST)
+    kafka = fields.get("kafka", DEFAULT_RELEASE)
     network: Fields | None = fields.get("network")
     disk: Fields | None = fields.get("disk")
     brokers = _brokers(fields, notes)

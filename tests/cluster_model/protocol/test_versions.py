@@ -8,6 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import (
     CLIENT_FLAGS,
+    DEFAULT_RELEASE,
     FLAGS,
     NEWEST,
     PROFILE_VERSIONS,
@@ -63,6 +64,7 @@ HISTORY = [
     ("fetch_broker_epoch", "3.5", LAST),
     ("no_bump_on_shrink", "3.6", LAST),
     ("adding_completes", "3.3", "3.7"),
+    ("reassign_by_adding", "4.3", LAST),
     ("fenced_last_known", "4.0", "4.0"),
     ("hw_needs_min_isr", "3.7", LAST),
     ("effective_min_isr", "3.7", LAST),
@@ -166,12 +168,12 @@ CLIENT_HISTORY = [
 
 ROOT = Path(__file__).parents[3]
 REVIEWED = {
-    "cluster_model/protocol/versions.py": "4.1",
-    "cluster_model/protocol/config_defaults.py": "4.1",
-    "cluster_model/protocol/features.py": "4.1",
-    "gateway/protocol/api_versions.py": "4.1",
-    "faults/declarations/operation.py": "4.1",
-    "playbooks/diagnosis/remedies.py": "4.1",
+    "cluster_model/protocol/versions.py": "4.4",
+    "cluster_model/protocol/config_defaults.py": "4.4",
+    "cluster_model/protocol/features.py": "4.4",
+    "gateway/protocol/api_versions.py": "4.4",
+    "faults/declarations/operation.py": "4.4",
+    "playbooks/diagnosis/remedies.py": "4.4",
 }
 """Files that list what a release has → the newest release that they were compared with."""
 
@@ -232,6 +234,7 @@ def test_a_rule_is_the_same_in_both_modes_of_a_release(flag: str) -> None:
         ("3.9", ("kraft", "zookeeper")),
         ("4.0", ("kraft",)),
         ("4.1", ("kraft",)),
+        ("4.4", ("kraft",)),
     ],
 )
 def test_kraft_begins_with_3_3_and_zookeeper_ends_with_3_9(version: str, modes: tuple[str, ...]) -> None:
@@ -245,7 +248,7 @@ def test_the_usual_mode_is_taken_when_none_is_given() -> None:
 
 
 def test_the_newest_release_is_the_last_of_the_list() -> None:
-    assert NEWEST == "4.1"
+    assert (NEWEST, DEFAULT_RELEASE) == ("4.4", "4.1")
 
 
 @pytest.mark.parametrize("path", REVIEWED)

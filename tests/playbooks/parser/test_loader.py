@@ -5,7 +5,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.invariants.invariant_checker import INVARIANTS
-from cluster_model.protocol.versions import NEWEST
+from cluster_model.protocol.versions import DEFAULT_RELEASE
 from cluster_model.spec.cluster_spec import BrokerSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from cluster_model.util.quantities import listed
 from faults.catalogue import CATALOGUE
@@ -150,7 +150,7 @@ def test_what_is_left_out() -> None:
     playbook = loads("floodmark: 1\ntopics: [{name: a, replication: 1}]\n", "dir/small-one.yaml")
     assert (playbook.name, playbook.title, playbook.story, playbook.seed) == ("small-one", "small-one", "", 0)
     assert playbook.settle_us == DEFAULT_SETTLE_US
-    assert (playbook.spec.kafka, playbook.spec.mode) == (NEWEST, "kraft")
+    assert (playbook.spec.kafka, playbook.spec.mode) == (DEFAULT_RELEASE, "kraft")
     assert [broker.id for broker in playbook.spec.brokers] == [1, 2, 3]
     assert not playbook.steps
     assert not playbook.expectations

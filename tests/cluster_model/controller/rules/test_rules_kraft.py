@@ -202,12 +202,23 @@ def test_the_last_known_leader_is_forgotten_once_there_is_a_leader() -> None:
     assert (back.leader, back.elr, back.last_known) == (3, (1,), NO_LEADER)
 
 
-@pytest.mark.parametrize(("version", "replicas"), [("3.7", (1, 2, 4)), ("3.8", (1, 2, 4, 3))])
-def test_up_to_3_7_a_reassignment_completes_once_the_added_replicas_are_in_sync(
-    version: str, replicas: tuple[int, ...]
-) -> None:
-    """KAFKA-15665: replica 2 is not in sync and stays."""
+@pytest.mark.parametrize(("version", "replicas"), [
+    ("3.7", (1, 2, 4)), ("3.8", (1, 2, 4, 3)), ("4.2", (1, 2, 4, 3)), ("4.3", (1, 2, 4)), ("4.4", (1, 2, 4)),
+])  # fmt: skip
+def test_a_reassignment_completes_once_the_added_replicas_are_in_sync(version: str, replicas: tuple[int, ...]) -> None:
+    """Up to 3.7 (KAFKA-15665), and since 4.3 again (KAFKA-19975): replica 2 is not in sync and stays."""
     moving = PLAIN._replace(isr=(1, 3), replicas=(1, 2, 4, 3), adding=(4,), removing=(3,))
+    made = change(moving, 1, 2, 3, 4, profile=Profile.of(version), target_isr=(1, 3, 4))
+    assert made is not None
+    assert made.state.replicas == replicas
+
+
+@pytest.mark.parametrize(
+    ("version", "replicas"), [("3.7", (1, 2, 4)), ("4.2", (1, 2, 4, 3, 5)), ("4.3", (1, 2, 4, 3, 5))]
+)
+def test_a_reassignment_to_fewer_replicas_waits_for_all_of_them(version: str, replicas: tuple[int, ...]) -> None:
+    """KAFKA-19975: replica 2 is not in sync and stays; two replicas leave, one is added."""
+    moving = PLAIN._replace(isr=(1, 3), replicas=(1, 2, 4, 3, 5), adding=(4,), removing=(3, 5))
     made = change(moving, 1, 2, 3, 4, profile=Profile.of(version), target_isr=(1, 3, 4))
     assert made is not None
     assert made.state.replicas == replicas
