@@ -240,6 +240,7 @@ AREAS: Final = (
         ),
         (
             "no_bump_on_shrink",
+            "heartbeat_retry_flat",
             "adding_completes",
             "reassign_by_adding",
             "fenced_last_known",
@@ -264,7 +265,7 @@ AREAS: Final = (
             "controller/raft/test_quorum.py",
             "controller/raft/test_quorum_schedules.py",
         ),
-        ("check_quorum", "pre_vote", "quorum_hw_push"),
+        ("check_quorum", "pre_vote", "quorum_hw_push", "election_waits_out"),
         since="3.3",
         modes="kraft",
         left_out=("Snapshots (KIP-630): the metadata log is never truncated.", "Changes of the voter set (KIP-853)."),

@@ -488,6 +488,8 @@ class ControllerSettings:
     """``initial.broker.registration.timeout.ms``, used by brokers."""
     controlled_shutdown: bool
     """``controlled.shutdown.enable``, used by brokers too."""
+    heartbeat_retry_flat: bool
+    """Whether brokers repeat a failed heartbeat after its interval, without a growing backoff (KAFKA-19294)."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
@@ -500,6 +502,7 @@ class ControllerSettings:
             unclean_us=own.us(sweep) if own.exists(sweep) else 0,
             registration_us=own.us("initial.broker.registration.timeout.ms"),
             controlled_shutdown=own.boolean("controlled.shutdown.enable"),
+            heartbeat_retry_flat=profile.heartbeat_retry_flat,
         )
 
 
@@ -534,6 +537,8 @@ class QuorumConfig:
     """Whether a voter requests pre-votes before it raises the epoch (KIP-996, 4.0)."""
     hw_push: bool
     """Whether a leader completes delayed fetches as its high watermark rises (KIP-1166, 4.1)."""
+    waits_out: bool
+    """Whether a candidate that lost waits for the end of its election timeout (KAFKA-18345, 4.1)."""
 
     @property
     def check_quorum_us(self) -> int:
@@ -560,6 +565,7 @@ class QuorumConfig:
             check_quorum=profile.check_quorum,
             pre_vote=profile.pre_vote,
             hw_push=profile.quorum_hw_push,
+            waits_out=profile.election_waits_out,
         )
 
 

@@ -132,6 +132,17 @@ FLAGS: Final = (
         "quorum_hw_push", "a quorum leader completes delayed fetches as its high watermark rises (KIP-1166)", (4, 1, 0)
     ),
     ReleaseRule(
+        "election_waits_out",
+        "a KRaft candidate that lost waits for the end of its election timeout, without a backoff (KAFKA-18345)",
+        (4, 1, 0),
+    ),
+    ReleaseRule(
+        "heartbeat_retry_flat",
+        "in KRaft mode a failed registration or heartbeat is repeated after broker.heartbeat.interval.ms, and waits no "
+        "longer for a response (KAFKA-19294: 3.9.2, 4.0.1)",
+        (4, 1, 0),
+    ),
+    ReleaseRule(
         "quits_waiting",
         "a fetcher with no partition left to fetch does not wait for its response (KAFKA-6051)",
         (1, 1, 0),
@@ -619,6 +630,8 @@ class Profile:
     check_quorum: bool
     pre_vote: bool
     quorum_hw_push: bool
+    election_waits_out: bool
+    heartbeat_retry_flat: bool
     quits_waiting: bool
     dynamic_config: bool
     topic_ids: bool

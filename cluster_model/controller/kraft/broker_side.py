@@ -129,6 +129,8 @@ class BrokerLifecycleManager:
         self._correlation = 0
         self._serial = 0
         """Serial number of the timer for the next request; earlier timers are ignored."""
+        if settings.heartbeat_retry_flat:
+            channel.on_timeout = self._after_failure
 
     def begin(self, epoch: int) -> None:
         """Start in a formed cluster, registered and unfenced."""
@@ -183,6 +185,9 @@ class BrokerLifecycleManager:
         self._port.timer(delay, NEXT, self._serial)
 
     def _after_failure(self) -> None:
+        if self._settings.heartbeat_retry_flat:
+            self._after(self._times.heartbeat_us)
+            return
         backoff = min(FIRST_BACKOFF_US << min(self._failures, 16), MOST_BACKOFF_US)
         self._failures += 1
         spread = backoff * JITTER_PERCENT // 100
@@ -361,7 +366,9 @@ class KraftBrokerClient:
         self._held = DelayedUpdates()
         self._alarm = DeadlineTimer(port, HELD)
         self.controller = None if controller_of is None else controller_of(port, self.peer, self._committed)
-        heartbeats = self._channel(HEARTBEATS, config.session_us // 2)
+        heartbeats = self._channel(
+            HEARTBEATS, config.heartbeat_us if settings.heartbeat_retry_flat else config.session_us // 2
+        )
         self._lifecycle = BrokerLifecycleManager(
             port, rack, heartbeats, config, settings, jitter, lambda: self._loader.image.next_offset - 1, self
         )  # fmt: skip

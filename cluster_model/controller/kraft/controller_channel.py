@@ -22,27 +22,37 @@ RECONNECT_US: Final = 50_000
 """Pause before a retry (``reconnect.backoff.ms``)."""
 
 
+class QueuedRequest(NamedTuple):
+    """A waiting request, and the time at which it was queued first in µs (``NodeToControllerQueueItem``)."""
+
+    request: Any
+    created_at: int
+
+
 class RequestInFlight(NamedTuple):
-    """A request that was sent, its target node, and the time at which it times out in µs."""
+    """A request that was sent, its target node, and the times at which it times out and was queued in µs."""
 
     target: int
     request: Any
     deadline: int
+    created_at: int
 
 
 class ControllerChannel:
     """Queue of requests to the active controller, one in flight at a time; a broker has one per kind of request."""
 
-    __slots__ = ("_alarm", "_log", "_name", "_port", "_queue", "_ready_at", "_timeout_us", "in_flight")
+    __slots__ = ("_alarm", "_log", "_name", "_port", "_queue", "_ready_at", "_timeout_us", "in_flight", "on_timeout")
 
     def __init__(self, port: NodeContext, name: str, log: MetadataLog, timeout_us: int) -> None:
         """``name`` names its timer; a request without a response for ``timeout_us`` is sent again."""
+        self.on_timeout: Callable[[], None] | None = None
+        """Called in place of sending a request again that was queued ``timeout_us`` ago; None if none is dropped."""
         self._port = port
         self._name = name
         self._log = log
         self._timeout_us = timeout_us
         self._alarm = DeadlineTimer(port, name)
-        self._queue: list[Any] = []
+        self._queue: list[QueuedRequest] = []
         self._ready_at = 0
         self.in_flight: RequestInFlight | None = None
 
@@ -53,7 +63,7 @@ class ControllerChannel:
 
     def send(self, request: Any) -> None:
         """Queue a request; its ``correlation_id`` is unique in this channel."""
-        self._queue.append(request)
+        self._queue.append(QueuedRequest(request, self._port.now))
         self._pump()
 
     def _pump(self) -> None:
@@ -61,13 +71,17 @@ class ControllerChannel:
             return
         now = self._port.now
         leader = self._log.leader
-        if now < self._ready_at:
+        if self.on_timeout is not None and now - self._queue[0].created_at >= self._timeout_us:
+            self._queue.pop(0)
+            self.on_timeout()
+            self._pump()
+        elif now < self._ready_at:
             self._alarm.arm(self._ready_at)
         elif leader == NO_LEADER:
             self._alarm.arm(now + POLL_US)
         else:
-            request = self._queue.pop(0)
-            self.in_flight = RequestInFlight(leader, request, now + self._timeout_us)
+            request, created_at = self._queue.pop(0)
+            self.in_flight = RequestInFlight(leader, request, now + self._timeout_us, created_at)
             self._port.send(leader, request)
             self._alarm.arm(now + self._timeout_us)
 
@@ -79,13 +93,13 @@ class ControllerChannel:
         self.in_flight = None
         if response.error == KafkaError.NOT_CONTROLLER:
             self._port.abandon(flying.target)
-            self._retry(flying.request)
+            self._retry(flying)
             return None
         self._pump()
         return flying.request
 
-    def _retry(self, request: Any) -> None:
-        self._queue.insert(0, request)
+    def _retry(self, flying: RequestInFlight) -> None:
+        self._queue.insert(0, QueuedRequest(flying.request, flying.created_at))
         self._ready_at = self._port.now + RECONNECT_US
         self._pump()
 
@@ -99,7 +113,7 @@ class ControllerChannel:
         elif flying.deadline <= self._port.now:
             self.in_flight = None
             self._port.abandon(flying.target)
-            self._retry(flying.request)
+            self._retry(flying)
         else:
             self._alarm.arm(flying.deadline)
 
@@ -108,7 +122,7 @@ class ControllerChannel:
         flying = self.in_flight
         if flying is not None and flying.target == peer:
             self.in_flight = None
-            self._retry(flying.request)
+            self._retry(flying)
 
     def clear(self) -> None:
         """Drop all requests."""

@@ -429,7 +429,7 @@ class RaftNode:
                 self._lose(now)
         elif election.won:
             self._lead(now)
-        elif election.lost and not election.backing_off:
+        elif election.lost and not election.backing_off and not self._config.waits_out:
             self._back_off(election, now)
 
     def _stand(self, now: int) -> None:
@@ -559,6 +559,8 @@ class RaftNode:
         election = self.election
         if self.role is Role.PROSPECTIVE:
             self._lose(now)
+        elif self.role is Role.CANDIDATE and self._config.waits_out:
+            self._stand(now)
         elif self.role is Role.CANDIDATE and election is not None and not election.backing_off:
             self._back_off(election, now)
         elif self.role is Role.CANDIDATE:
@@ -584,8 +586,9 @@ class RaftNode:
             return list(self.leading.unaware)
         if self.role is Role.RESIGNED:
             return list(self.unaware)
-        if self.election is not None and not self.election.backing_off:
-            return self.election.unrecorded()
+        election = self.election
+        if election is not None and not election.backing_off and not (election.lost and self._config.waits_out):
+            return election.unrecorded()
         return []
 
     def _send_requests(self, now: int) -> None:

@@ -80,6 +80,8 @@ HISTORY = [
     ("check_quorum", "3.7", LAST),
     ("pre_vote", "4.0", LAST),
     ("quorum_hw_push", "4.1", LAST),
+    ("election_waits_out", "4.1", LAST),
+    ("heartbeat_retry_flat", "4.1", LAST),
     ("timestamps", "0.10.0", LAST),
     ("time_index", "0.10.1", LAST),
     ("offsets_for_times", "0.10.1", LAST),

@@ -20,7 +20,7 @@ def spec(kafka: str, mode: str, level: int) -> ClusterSpec:
 
 def test_it_is_on_by_default_since_4_1_in_kraft_mode() -> None:
     on = [version for version in PROFILE_VERSIONS if Profile.of(version).elr]
-    assert on == ["4.1"]
+    assert on == ["4.1", "4.2", "4.3", "4.4"]
 
 
 @pytest.mark.parametrize("kafka", ["3.9", "4.0", "4.1"])

@@ -142,6 +142,22 @@ def test_a_request_that_nobody_answers_is_given_up_after_its_timeout(rig: Rig) -
     assert rig.new.got == [(TIMEOUT + 51 * MS, request)]
 
 
+def test_a_request_that_its_owner_gives_up_is_not_sent_again(rig: Rig) -> None:
+    given_up: list[int] = []
+    rig.channel.on_timeout = lambda: given_up.append(rig.network.kernel.now)
+    rig.beat(1)
+    rig.run(2 * MS)
+    rig.network.crash(OLD)
+    rig.log.leader = NO_LEADER
+    rig.run(TIMEOUT - 103 * MS)
+    assert (given_up, rig.channel.busy) == ([], True)
+    rig.run(200 * MS)
+    assert (given_up, rig.channel.busy) == ([TIMEOUT + 53 * MS], False)
+    rig.log.leader = NEW
+    rig.run(TIMEOUT)
+    assert rig.new.got == []
+
+
 def proposal(partition: str, number: int = 1) -> AlterPartitionRequest:
     return AlterPartitionRequest(partition, BROKER, -1, 0, 0, (1,), (-1,), number)
 

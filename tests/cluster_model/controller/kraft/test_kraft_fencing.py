@@ -1,6 +1,7 @@
 """Fencing of a crashed broker at any phase of its heartbeats, and operation without a controller that can fence."""
 
 import random
+from itertools import pairwise
 
 import pytest
 
@@ -136,3 +137,26 @@ def test_a_broker_that_is_stopped_while_a_heartbeat_is_under_way_waits_for_its_a
     cluster.run(15 * SECOND)
     assert said[-1][0].want_shut_down
     assert not any(busy for _request, busy in said)
+
+
+@pytest.mark.parametrize(("kafka", "gaps"), [("4.0", []), ("4.1", [4, 4, 4])])
+def test_since_4_1_a_heartbeat_waits_one_interval_and_is_repeated_an_interval_later(
+    kafka: str, gaps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KAFKA-19294: before, a request waits for half a session, and the channel sends it again."""
+    cluster = build(kafka, 1)
+    cluster.run(3 * SECOND)
+    made: list[int] = []
+    send = ControllerChannel.send
+
+    def noted(self: ControllerChannel, request: BrokerHeartbeatRequest) -> None:
+        if isinstance(request, BrokerHeartbeatRequest) and request.broker == 2:
+            made.append(cluster.network.kernel.now)
+        send(self, request)
+
+    monkeypatch.setattr(ControllerChannel, "send", noted)
+    for controller in (1001, 1002, 1003):
+        cluster.pause(controller)
+    cluster.run(17 * SECOND)
+    found = [round((after - before) / SECOND) for before, after in pairwise(made)]
+    assert [gap for gap in found if gap > 2] == gaps

@@ -215,6 +215,20 @@ def test_a_candidate_that_lost_holds_back_and_stands_again_in_the_next_epoch() -
     assert (member.role, member.epoch, member.election.retries) == (Role.CANDIDATE, 7, 2)
 
 
+def test_since_4_1_a_candidate_that_lost_waits_out_its_election_timeout() -> None:
+    """KAFKA-18345: then it asks for pre-votes again, in the same epoch."""
+    member = in_role(Role.PROSPECTIVE, kafka="4.1")
+    member.count(A, SECOND // 2, granted=True)
+    assert (member.role, member.epoch, member.due_at) == (Role.CANDIDATE, 6, 3 * SECOND // 2)
+    for voter in (A, B):
+        member.count(voter, SECOND // 2, granted=False)
+    assert member.election is not None
+    assert (member.election.lost, member.election.backing_off, member.due_at) == (True, False, 3 * SECOND // 2)
+    assert poll(member, member.due_at - 1) == []
+    assert [message.pre_vote for _voter, message in poll(member, member.due_at)] == [True, True]
+    assert (member.role, member.epoch) == (Role.PROSPECTIVE, 6)
+
+
 def test_a_candidate_without_answers_holds_back_after_the_election_timeout() -> None:
     member = in_role(Role.UNATTACHED)
     poll(member, member.due_at)
@@ -522,14 +536,14 @@ def test_settings_by_kafkas_names() -> None:
         "metadata.max.idle.interval.ms": 7,
     }  # fmt: skip
     assert QuorumConfig.of(Profile.of("3.6", "kraft"), dict(names)) == QuorumConfig(
-        *[value * MS for value in names.values()], check_quorum=False, pre_vote=False, hw_push=False
+        *[value * MS for value in names.values()], check_quorum=False, pre_vote=False, hw_push=False, waits_out=False
     )
     defaults = config("4.0")
     assert defaults == QuorumConfig(
         SECOND, 2 * SECOND, SECOND, 2 * SECOND, 20 * MS, 25 * MS, 500 * MS,
-        check_quorum=True, pre_vote=True, hw_push=False,
+        check_quorum=True, pre_vote=True, hw_push=False, waits_out=False,
     )  # fmt: skip
-    assert config("4.1").hw_push
+    assert (config("4.1").hw_push, config("4.1").waits_out) == (True, True)
     assert defaults.check_quorum_us == 3 * SECOND
 
 
