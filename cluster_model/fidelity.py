@@ -496,6 +496,7 @@ AREAS: Final = (
             "transactions",
             "verifies_transactions",
             "transactions_v2",
+            "strict_markers",
             "transaction_version",
             "transaction_tools",
             "describe_producers",

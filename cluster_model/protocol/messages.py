@@ -92,6 +92,8 @@ class ProduceRequest(NamedTuple):
     """The batch as written by a client outside the model; the model does not interpret it."""
     oldest_us: int = -1
     """Timestamp of its oldest record, where it is known apart from ``timestamp_us``; -1 unknown."""
+    transaction_version: int = 0
+    """For a marker: the version of transactions by which it was ended; at 2 its epoch is newer than the records'."""
 
 
 class ProduceResponse(NamedTuple):

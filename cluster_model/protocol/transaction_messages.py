@@ -85,6 +85,8 @@ class TxnMarker(NamedTuple):
     coordinator_epoch: int
     committed: bool
     partitions: tuple[str, ...]
+    transaction_version: int = 0
+    """Version of transactions by which it was ended (KIP-1228); at 2 the epoch is newer than that of the records."""
 
 
 class WriteTxnMarkersRequest(NamedTuple):

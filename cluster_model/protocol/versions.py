@@ -188,6 +188,11 @@ FLAGS: Final = (
         "each transaction has its own epoch, and a write adds its partition to the transaction (KIP-890)",
         (4, 0, 0),
     ),
+    ReleaseRule(
+        "strict_markers",
+        "the marker of a transaction of version 2 needs a newer epoch than the open transaction (KIP-1228)",
+        (4, 2, 0),
+    ),
     ReleaseRule("transaction_tools", "brokers describe and list transactions (KIP-664)", (3, 0, 0)),
     ReleaseRule(
         "leader_hints", "a broker that is not the leader answers with the current leader and epoch (KIP-951)", (3, 7, 0)
@@ -654,6 +659,7 @@ class Profile:
     transactions: bool
     verifies_transactions: bool
     transactions_v2: bool
+    strict_markers: bool
     transaction_tools: bool
     leader_hints: bool
     late_port: bool

@@ -226,7 +226,7 @@ def admit(
     """
     producer_id, epoch = request.producer_id, request.producer_epoch
     if request.kind >= ABORT:
-        return _marker(producers, request, now)
+        return _marker(producers, profile, request, now)
     if request.sequence < 0:
         is_fenced = epoch < producers.epoch_of(producer_id, now)
         return (KafkaError.INVALID_PRODUCER_EPOCH, -1) if is_fenced else _VALID
@@ -237,9 +237,18 @@ def admit(
     return error, duplicate
 
 
-def _marker(producers: ProducerStateManager, request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
-    """Fence a marker by producer epoch and coordinator epoch (``ProducerAppendInfo.appendEndTxnMarker``)."""
-    if request.producer_epoch < producers.epoch_of(request.producer_id, now):
+def _marker(
+    producers: ProducerStateManager, profile: Profile, request: ProduceRequest, now: int
+) -> tuple[KafkaError, int]:
+    """Fence a marker by producer epoch and coordinator epoch (``ProducerAppendInfo.appendEndTxnMarker``).
+
+    Since 4.2 the marker of version 2 must have a newer epoch than an open transaction (KIP-1228). Without an open
+    transaction the same epoch is a repeated marker (KAFKA-19999).
+    """
+    known = producers.epoch_of(request.producer_id, now)
+    is_strict = profile.strict_markers and request.transaction_version > 1
+    is_late = is_strict and request.producer_epoch == known and request.producer_id in producers.transactions.ongoing
+    if request.producer_epoch < known or is_late:
         return KafkaError.INVALID_PRODUCER_EPOCH, -1
     if request.coordinator_epoch < producers.coordinator_epoch_of(request.producer_id):
         return KafkaError.TRANSACTION_COORDINATOR_FENCED, -1

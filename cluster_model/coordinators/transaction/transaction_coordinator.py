@@ -317,7 +317,8 @@ class TransactionCoordinator:
     def _abort_for(self, metadata: TransactionMetadata, after: WritePurpose) -> None:
         """Abort an open transaction in place of its producer, with an epoch that fences the producer."""
         fence = metadata.prepare_fence()
-        transit = metadata.prepare_end(committed=False, now=self._port.wall_now, fence=fence)
+        by_server = 2 if self._profile.strict_markers and self._profile.transactions_v2 else 0
+        transit = metadata.prepare_end(committed=False, now=self._port.wall_now, fence=fence, client_version=by_server)
         self.registry.write(metadata, transit, after)
 
     # -- partitions -------------------------------------------------------------------------------------------------
@@ -439,7 +440,8 @@ class TransactionCoordinator:
         value = metadata.value
         committed = metadata.state is TxnState.PREPARE_COMMIT
         epoch = self.registry.epoch_of(metadata.id)
-        marker = TxnMarker(value.producer_id, value.producer_epoch, epoch, committed, value.partitions)
+        version = value.client_version if self._profile.strict_markers else 0
+        marker = TxnMarker(value.producer_id, value.producer_epoch, epoch, committed, value.partitions, version)
         metadata.prepare_complete(self._port.wall_now)  # written after the last marker; until then the id is locked
         self.sender.begin(metadata.id, marker)
 

@@ -218,10 +218,12 @@ class TransactionMetadata:
         bumps: bool = False,
         next_id: int = NO_ID,
         keeps_previous: bool = True,
+        client_version: int = 0,
     ) -> TransitMetadata:
         """Prepare the end of the open transaction (``prepareAbortOrCommit``); ``bumps``: with a new epoch after it.
 
-        ``fence`` is the epoch of :meth:`prepare_fence`, which stays in force even if writing fails.
+        ``fence`` is the epoch of :meth:`prepare_fence`, which stays in force even if writing fails. ``client_version``
+        is that of transactions without ``bumps``.
         """
         if fence != NO_EPOCH:
             self.pending = None
@@ -232,7 +234,7 @@ class TransactionMetadata:
         began = self.value.start_us if self.state is S.ONGOING else now
         value = self.value._replace(
             state=state, producer_epoch=epoch + bumps, next_producer_id=next_id, last_update_us=now, start_us=began,
-            client_version=2 if bumps else 0,
+            client_version=2 if bumps else client_version,
             previous_producer_id=self.value.previous_producer_id if keeps_previous else NO_ID,
         )  # fmt: skip
         return self.prepare(value, epoch if bumps else self.last_epoch)

@@ -88,7 +88,7 @@ class MarkerSender:
         in_flight = [
             partition
             for flight in self._flights.values()
-            if flight.id == transactional_id and flight.marker[:-1] == sending.marker[:-1]
+            if flight.id == transactional_id and _is_same(flight.marker, sending.marker)
             for partition in flight.marker.partitions
         ]
         by_broker: dict[int, list[str]] = {}
@@ -118,7 +118,7 @@ class MarkerSender:
         if flight is None:
             return
         sending = self.sending.get(flight.id)
-        if sending is None or sending.marker[:-1] != flight.marker[:-1]:
+        if sending is None or not _is_same(sending.marker, flight.marker):
             return
         errors = dict(response.partitions)
         if any(error in _FENCED for error in errors.values()):
@@ -176,6 +176,11 @@ class MarkerSender:
         self._alarm.load(alarm)
 
 
+def _is_same(marker: TxnMarker, other: TxnMarker) -> bool:
+    """Whether two markers end the same transaction, in whatever partitions."""
+    return marker._replace(partitions=()) == other._replace(partitions=())
+
+
 # WriteTxnMarkers at a partition's leader: markers are appended like any batch with acks=all (``KafkaApis``).
 
 
@@ -231,7 +236,7 @@ class MarkerWriter:
             batch = ProduceRequest(
                 0, partition, ALL, self._timeout_us, TRANSACTIONS, marker.producer_id, -1, 1, MARKER_BYTES,
                 producer_epoch=marker.producer_epoch, kind=COMMIT if marker.committed else ABORT,
-                coordinator_epoch=marker.coordinator_epoch,
+                coordinator_epoch=marker.coordinator_epoch, transaction_version=marker.transaction_version,
             )  # fmt: skip
             self._begins(partition, marker.producer_id)
             self._hosted.submit(TRANSACTIONS, batch, token)

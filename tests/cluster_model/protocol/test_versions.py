@@ -26,6 +26,7 @@ HISTORY = [
     ("transactions", "0.11", LAST),
     ("verifies_transactions", "3.6", LAST),
     ("transactions_v2", "4.0", LAST),
+    ("strict_markers", "4.2", LAST),
     ("transaction_tools", "3.0", LAST),
     ("delete_groups", "1.1", LAST),
     ("group_retention", "2.1", LAST),

@@ -3,6 +3,7 @@
 import pytest
 
 from cluster_model.coordinators.transaction.transaction_state_manager import TxnState, decode
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 from cluster_model.protocol.transaction_messages import (
@@ -12,6 +13,7 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from cluster_model.protocol.versions import TRANSACTION_FEATURE
 from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.coordinators.transaction.talks import MS, Script, Talk
@@ -335,6 +337,48 @@ def test_a_marker_of_an_older_coordinator_is_refused_by_the_leader(talk: Talk) -
         answer = producer.ask(talk.cluster.query.leader("orders-0"), WriteTxnMarkersRequest(0, marker))
         assert isinstance(answer, WriteTxnMarkersResponse)
         assert dict(answer.partitions) == {"orders-0": error, "nowhere-0": E.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+@pytest.mark.parametrize(("kafka", "version", "late"), [
+    ("4.1", 2, E.NONE), ("4.2", 0, E.NONE), ("4.2", 2, E.INVALID_PRODUCER_EPOCH), ("4.4", 2, E.INVALID_PRODUCER_EPOCH),
+])  # fmt: skip
+def test_since_4_2_a_late_marker_of_version_2_does_not_end_the_next_transaction(
+    kafka: str, version: int, late: KafkaError
+) -> None:
+    """KIP-1228: the marker has the epoch that its transaction raised, which the next transaction uses."""
+    talk = Talk(kafka)
+    talk.run(3)
+    producer = begun(talk, "pay", "orders-0")
+    leader = talk.cluster.query.leader("orders-0")
+
+    def mark(epoch: int) -> int:
+        marker = TxnMarker(producer.producer_id, epoch, 5, False, ("orders-0",), version)
+        answer = producer.ask(leader, WriteTxnMarkersRequest(0, marker))
+        assert isinstance(answer, WriteTxnMarkersResponse)
+        return dict(answer.partitions)["orders-0"]
+
+    assert mark(producer.epoch) == late
+    assert [mark(producer.epoch + 1), mark(producer.epoch + 1)] == [E.NONE, E.NONE], "the last one is repeated"
+
+
+@pytest.mark.parametrize(("kafka", "config", "version"), [
+    ("4.1", {}, 0), ("4.2", {}, 2), ("4.2", {TRANSACTION_FEATURE: 1}, 0)
+])  # fmt: skip
+def test_since_4_2_a_coordinator_aborts_with_the_version_of_the_cluster(
+    kafka: str, config: dict[str, ConfigValue], version: int
+) -> None:
+    talk = Talk(kafka, config=config)
+    talk.run(3)
+    producer = begun(talk, "pay", "orders-0")
+    epoch = producer.epoch
+    assert producer.init() is E.CONCURRENT_TRANSACTIONS
+    number = talk.transactions(1).registry.partition_of("pay")
+    hosted = talk.cluster.brokers[talk.coordinator_of("pay")].hosted
+    records = [decode(text)[1] for _offset, text in hosted.read(f"{TRANSACTIONS}-{number}")]
+    aborts = [value for value in records if value is not None and value.state == S.PREPARE_ABORT]
+    assert [(value.producer_epoch, value.client_version) for value in aborts] == [(epoch + 1, version)]
+    talk.run(2)
+    assert talk.state("pay") is S.COMPLETE_ABORT
 
 
 # -- runs that are repeated ---------------------------------------------------------------------------------------

@@ -48,11 +48,13 @@ public final class ProducerStates {
             case "plain":
             case "transactional":
                 ByteBuffer data = batch(numbers[1], numbers[2], (int) numbers[3], (int) numbers[4], call[0].equals("plain") ? 0 : 16);
-                return append(numbers[1], data, true, (int) numbers[3], (int) numbers[4]);
+                return append(numbers[1], data, true, 0, (int) numbers[4]);
             case "abort":
             case "commit":
-                return append(numbers[1], marker(numbers[1], numbers[2], (int) numbers[3], call[0].equals("abort") ? 0 : 1),
-                    false, 0, 1);
+            case "abort2":
+            case "commit2":
+                ByteBuffer control = marker(numbers[1], numbers[2], (int) numbers[3], call[0].startsWith("abort") ? 0 : 1);
+                return append(numbers[1], control, false, call[0].endsWith("2") ? 2 : 0, 1);
             case "replicated":
                 highWatermark = end;
                 Reflection.call(manager, "onHighWatermarkUpdated", highWatermark);
@@ -67,7 +69,7 @@ public final class ProducerStates {
         }
     }
 
-    private String append(long producerId, ByteBuffer bytes, boolean isClient, int sequence, int count) throws Exception {
+    private String append(long producerId, ByteBuffer bytes, boolean isClient, int version, int count) throws Exception {
         Object records = Reflection.method(RECORDS, "readableRecords", 1).invoke(null, bytes);
         Object batch = Cases.elements(Reflection.call(records, "batches")).get(0);
         Object entry = value(Reflection.call(manager, "lastEntry", producerId));
@@ -80,7 +82,7 @@ public final class ProducerStates {
         Object info = Reflection.call(manager, "prepareUpdate", producerId, origin(isClient));
         Object completed;
         try {
-            completed = value(appended(info, batch));
+            completed = value(appended(info, batch, version));
         } catch (RuntimeException error) {
             return Errors.forException(error).name();
         }
@@ -94,9 +96,9 @@ public final class ProducerStates {
         return "ok@" + base;
     }
 
-    private static Object appended(Object info, Object batch) throws Exception {
+    private static Object appended(Object info, Object batch, int version) throws Exception {
         if (Reflection.method(info.getClass(), "append", 3) != null) {
-            return Reflection.call(info, "append", batch, Optional.empty(), (short) 0);
+            return Reflection.call(info, "append", batch, Optional.empty(), (short) version);
         }
         if (Reflection.method(info.getClass(), "append", 2) == null) {
             return Reflection.call(info, "append", batch);

@@ -4,7 +4,8 @@ A case is a list of calls; its answer has one word for each: the outcome, with t
 of the duplicate, and the last stable offset after it.
 
 - ``plain`` and ``transactional`` are batches of a client: producer id, epoch, first sequence number, records.
-- ``commit`` and ``abort`` are markers: producer id, epoch, coordinator epoch.
+- ``commit`` and ``abort`` are markers: producer id, epoch, coordinator epoch. Those of ``commit2`` and ``abort2`` say
+  that the transaction has version 2 (KIP-1228), which leaders know since 4.2.
 - ``replicated`` raises the high watermark to the end of the log.
 - ``clock`` sets the time in minutes; producers expire after a day, checked every ten minutes.
 """
@@ -24,17 +25,26 @@ from tests.real_kafka.vectors.servers.case_text import case_text, parse_fields
 from tests.real_kafka.vectors.subject import Answers, Exemption, Subject, releases_since
 
 _SEQUENCES: Final = 240
+_VERSION_2_SEQUENCES: Final = 80
+_VERSION_2_SINCE: Final = (4, 2, 0)
 _CALLS: Final = 14
 _DAY_MINUTES: Final = 1440
 _MINUTE_US: Final = 60_000_000
-_KINDS: Final = {"plain": PLAIN, "transactional": TRANSACTIONAL, "commit": COMMIT, "abort": ABORT}
+_KINDS: Final = {
+    "plain": PLAIN, "transactional": TRANSACTIONAL, "commit": COMMIT, "abort": ABORT, "commit2": COMMIT,
+    "abort2": ABORT,
+}  # fmt: skip
 _LARGEST: Final = 2**31 - 1
 
 
-def cases(_release: str) -> list[str]:
-    """Return the cases, the same for every release."""
+def cases(release: str) -> list[str]:
+    """Return the cases, the same for every release but those of transactions of version 2."""
     source = random.Random(98)
-    return [_Producers(source, number).case() for number in range(_SEQUENCES)]
+    found = [_Producers(source, number).case() for number in range(_SEQUENCES)]
+    if parse_version(release) >= _VERSION_2_SINCE:
+        source = random.Random(1228)
+        found += [_VersionTwoProducer(source, number).case() for number in range(_VERSION_2_SEQUENCES)]
+    return found
 
 
 def model_answers(release: str, kafka: Answers) -> Answers:
@@ -70,14 +80,17 @@ class _Leader:
         kind = _KINDS[name]
         if kind >= ABORT:
             producer_id, epoch, coordinator_epoch = given
-            return self._append(kind, producer_id, epoch, -1, 1, coordinator_epoch)
+            version = 2 if name.endswith("2") else 0
+            return self._append(kind, producer_id, epoch, -1, 1, coordinator_epoch, version)
         producer_id, epoch, sequence, records = given
         return self._append(kind, producer_id, epoch, sequence, records, -1)
 
-    def _append(self, kind: int, producer_id: int, epoch: int, sequence: int, records: int, coordinator: int) -> str:
+    def _append(
+        self, kind: int, producer_id: int, epoch: int, sequence: int, records: int, coordinator: int, version: int = 0
+    ) -> str:
         request = ProduceRequest(
             0, "t-0", ALL, 0, "", producer_id, sequence, records, 0, producer_epoch=epoch, kind=kind,
-            coordinator_epoch=coordinator,
+            coordinator_epoch=coordinator, transaction_version=version,
         )  # fmt: skip
         error, duplicate = admit(self.producers, self.profile, request, self.now)
         if error is not KafkaError.NONE:
@@ -145,6 +158,38 @@ class _Producers:
         kind = "transactional" if self.number % 2 and chance < 0.9 else "plain"
         self.sent.append(f"{kind}:{producer}:{epoch}:{first}:{count}")
         return self.sent[-1]
+
+
+class _VersionTwoProducer:
+    """Draws the calls of one producer, whose epoch rises with each transaction; some markers are late or repeated."""
+
+    def __init__(self, source: random.Random, number: int) -> None:
+        self.source, self.number = source, number
+        self.epoch = self.next = 0
+        self.marked = ""
+
+    def case(self) -> str:
+        """Return a case."""
+        calls = ",".join(self._call() for _ in range(_CALLS))
+        return case_text(f"version_2/{self.number}", {"calls": calls})
+
+    def _call(self) -> str:
+        source = self.source
+        chance = source.random()
+        if chance < 0.15 and self.marked:
+            return self.marked
+        if chance < 0.5:
+            count = source.choice((1, 2, 3))
+            first, self.next = self.next, self.next + count
+            return f"transactional:1:{self.epoch}:{first}:{count}"
+        if chance < 0.6:
+            return "replicated"
+        name = source.choice(("commit2", "commit2", "abort2", "abort2", "commit"))
+        epoch = self.epoch + source.choice((1, 1, 1, 1, 0, -1))
+        self.marked = f"{name}:1:{max(0, epoch)}:{source.choice((3, 3, 3, 4))}"
+        if epoch > self.epoch:
+            self.epoch, self.next = epoch, 0
+        return self.marked
 
 
 PRODUCER_STATES: Final = Subject(
