@@ -452,7 +452,7 @@ AREAS: Final = (
     Area(
         "consumer protocol",
         "Groups with server-side assignment: epochs, reconciliation, heartbeats, server-side assignors, subscription patterns.",
-        "GroupMetadataManager, ConsumerMembershipManager; KIP-848, KIP-1082",
+        "GroupMetadataManager, ConsumerMembershipManager; KIP-848, KIP-1082, KIP-1251",
         (
             "coordinators/group/consumer_protocol/test_conversations.py",
             "coordinators/group/consumer_protocol/test_host.py",
@@ -461,14 +461,7 @@ AREAS: Final = (
             "assignors/test_early_server_assignors.py",
             "clients/consumer/test_modern_members.py",
         ),
-        (
-            "consumer_protocol",
-            "server_patterns",
-            "keeps_extra_partition",
-            "uniform_by_member",
-            "uniform_by_topic",
-            "contiguous_ranges",
-        ),
+        ("consumer_protocol", "server_patterns", "keeps_extra_partition", "assignment_epochs"),
         since="3.7",
         modes="kraft",
         left_out=(

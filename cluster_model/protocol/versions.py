@@ -179,6 +179,11 @@ FLAGS: Final = (
         "consumer protocol: the coordinator matches topic patterns, and members generate their own ids",
         (4, 0, 0),
     ),
+    ReleaseRule(
+        "assignment_epochs",
+        "consumer protocol: a commit needs the epoch in which the member got the partition, or a later one (KIP-1251)",
+        (4, 3, 0),
+    ),
     ReleaseRule("transactions", "producers may write to several partitions atomically (KIP-98)", (0, 11, 0)),
     ReleaseRule(
         "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
@@ -652,6 +657,7 @@ class Profile:
     skip_assignment: bool
     consumer_protocol: bool
     server_patterns: bool
+    assignment_epochs: bool
     keeps_extra_partition: bool
     uniform_by_member: bool
     uniform_by_topic: bool

@@ -309,13 +309,19 @@ class ConsumerGroups:
 
     # -- offsets, and other requests --------------------------------------------------------------------------------
 
-    def may_commit(self, request: OffsetCommitRequest) -> KafkaError | None:
+    def may_commit(self, request: OffsetCommitRequest, results: Verdicts) -> KafkaError | None:
         """Check a commit of a member; None: no such group."""
-        return check_commit(self.groups.get(request.group_id), request)
+        return check_commit(self.groups.get(request.group_id), request, self._to_check(results))
 
-    def may_commit_in_transaction(self, request: TxnOffsetCommitRequest) -> KafkaError | None:
+    def may_commit_in_transaction(self, request: TxnOffsetCommitRequest, results: Verdicts) -> KafkaError | None:
         """Check a commit in a transaction; None: no such group."""
-        return may_commit_in_transaction(self.groups.get(request.group_id), request)
+        return may_commit_in_transaction(self.groups.get(request.group_id), request, self._to_check(results))
+
+    def _to_check(self, results: Verdicts) -> tuple[str, ...] | None:
+        """Return the partitions without an error of their own; None if only the epoch of the member counts."""
+        if not self._config.assignment_epochs:
+            return None
+        return tuple([partition for partition, error in results if not error])
 
     def may_fetch(self, request: OffsetFetchRequest) -> KafkaError:
         """Check a fetch of committed offsets."""

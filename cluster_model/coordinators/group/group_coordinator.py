@@ -400,7 +400,8 @@ class GroupCoordinator:
     def _commit(self, source: int, request: OffsetCommitRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
         group = self.registry.groups.get(request.group_id)
-        modern = self.consumer_groups.may_commit(request)
+        results = check_offsets(request, self._hosted.states, self._config.metadata_bytes)
+        modern = self.consumer_groups.may_commit(request, results)
         if not error and group is None:
             if request.generation_id < 0 or modern is not None:
                 group = self._create(request.group_id)
@@ -408,7 +409,6 @@ class GroupCoordinator:
                 error = self.consumer_groups.unknown(request.version)
         if not error and group is not None:
             error = may_commit(group, request) if modern is None else modern
-        results = check_offsets(request, self._hosted.states, self._config.metadata_bytes)
         if not error and group is not None:
             now = self._port.now
             if request.member_id in group.members:
@@ -437,7 +437,7 @@ class GroupCoordinator:
         results = check_offsets(request, self._hosted.states, self._config.metadata_bytes)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
-            modern = self.consumer_groups.may_commit_in_transaction(request)
+            modern = self.consumer_groups.may_commit_in_transaction(request, results)
             error = may_commit_in_transaction(group, request) if modern is None else modern
             offsets = to_commit(request, results, self._port.now, self._profile, self._config)
             if not error and offsets:

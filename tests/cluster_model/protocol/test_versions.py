@@ -73,6 +73,7 @@ HISTORY = [
     ("leader_hints", "3.7", LAST),
     ("consumer_protocol", "3.7", LAST),
     ("server_patterns", "4.0", LAST),
+    ("assignment_epochs", "4.3", LAST),
     ("keeps_extra_partition", "4.0", LAST),
     ("uniform_by_member", "3.8", LAST),
     ("uniform_by_topic", "4.0", LAST),

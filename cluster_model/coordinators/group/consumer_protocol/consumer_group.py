@@ -81,8 +81,10 @@ class ConsumerGroupConfig:
     max_size: int
     assignors: tuple[str, ...]
     """Assignors of the coordinator; the first is used if members name none."""
-    assignor_rules: ServerAssignorRules
-    """Rules of these assignors."""
+    keeps_extra_partition: bool
+    """The uniform assignor leaves a surplus partition with its owner."""
+    assignment_epochs: bool
+    """A member may commit with the epoch in which it got the partition, or a later one (KIP-1251)."""
     write_timeout_us: int
     """Longest wait of a response for the in-sync replicas, in µs."""
 
@@ -96,7 +98,8 @@ class ConsumerGroupConfig:
             heartbeat_us=own.us("group.consumer.heartbeat.interval.ms"),
             max_size=own.number("group.consumer.max.size"),
             assignors=_listed(own.text("group.consumer.assignors")),
-            assignor_rules=assignor_rules(profile),
+            keeps_extra_partition=profile.keeps_extra_partition,
+            assignment_epochs=profile.assignment_epochs,
             write_timeout_us=own.us("offsets.commit.timeout.ms"),
         )
 
@@ -167,6 +170,8 @@ class CurrentValue(NamedTuple):
     assigned: tuple[str, ...]
     revoking: tuple[str, ...]
     """Partitions to be revoked, which it still counts as owning."""
+    assignment_epochs: tuple[tuple[str, int], ...] = ()
+    """Partition that it owns → its epoch when it got the partition (KIP-1251); empty before 4.3."""
 
 
 class ConsumerGroupRecord(NamedTuple):
@@ -188,7 +193,10 @@ def encode(record: ConsumerGroupRecord) -> str:
     key: list[Any] = [record.kind, record.group_id]
     if record.kind in _OF_MEMBERS:
         key.append(record.member_id)
-    return f"{_text(key)}={'' if record.value is None else _text(record.value)}"
+    value = record.value
+    if record.kind == CURRENT and value is not None and not value.assignment_epochs:
+        value = value[:-1]
+    return f"{_text(key)}={'' if value is None else _text(value)}"
 
 
 def decode(text: str) -> ConsumerGroupRecord:
@@ -206,8 +214,9 @@ def _value(kind: int, value: Any) -> Any:
         instance, client_id, host, topics, *rest = value
         return MemberValue(instance, client_id, host, tuple(topics), *rest)
     if kind == CURRENT:
-        epoch, previous, state, assigned, revoking = value
-        return CurrentValue(epoch, previous, state, tuple(assigned), tuple(revoking))
+        epoch, previous, state, assigned, revoking, *more = value
+        epochs = tuple([(partition, number) for partition, number in more[0]]) if more else ()
+        return CurrentValue(epoch, previous, state, tuple(assigned), tuple(revoking), epochs)
     if kind == TOPICS:
         return tuple([(topic, count) for topic, count in value])
     return tuple(value) if kind == TARGET else value
@@ -380,10 +389,13 @@ KNOWS_EPOCHS: Final = 9
 """First version of OffsetCommit that carries the member epoch of this protocol."""
 
 
-def check_commit(group: ConsumerGroup | None, request: OffsetCommitRequest) -> KafkaError | None:
+def check_commit(
+    group: ConsumerGroup | None, request: OffsetCommitRequest, partitions: tuple[str, ...] | None = None
+) -> KafkaError | None:
     """Check a commit of a member; None: no such group.
 
-    A member that sends the version of its request has to use one with member epochs (since 3.8).
+    A member that sends the version of its request has to use one with member epochs (since 3.8). ``partitions`` are
+    those to be committed, None where the epoch has to be the member's current one (before 4.3).
     """
     if group is None:
         return None
@@ -392,17 +404,19 @@ def check_commit(group: ConsumerGroup | None, request: OffsetCommitRequest) -> K
         return KafkaError.NONE
     if member_id in group.current and 0 < request.version < KNOWS_EPOCHS:
         return KafkaError.UNSUPPORTED_VERSION
-    return _check_epoch(group, member_id, epoch)
+    return _check_assignment_epochs(group, member_id, epoch, partitions)
 
 
-def may_commit_in_transaction(group: ConsumerGroup | None, request: TxnOffsetCommitRequest) -> KafkaError | None:
+def may_commit_in_transaction(
+    group: ConsumerGroup | None, request: TxnOffsetCommitRequest, partitions: tuple[str, ...] | None = None
+) -> KafkaError | None:
     """Check a commit in a transaction: a request that names a member must come from it; None: no such group."""
     if group is None:
         return None
     member_id, epoch = request.member_id, request.generation_id
     if epoch < 0 and not (group.members and (member_id or request.group_instance_id)):
         return KafkaError.NONE
-    error = _check_epoch(group, member_id, epoch)
+    error = _check_assignment_epochs(group, member_id, epoch, partitions)
     return KafkaError.ILLEGAL_GENERATION if error is KafkaError.STALE_MEMBER_EPOCH else error
 
 
@@ -423,3 +437,18 @@ def _check_epoch(group: ConsumerGroup, member_id: str, epoch: int) -> KafkaError
     if current is None:
         return KafkaError.UNKNOWN_MEMBER_ID
     return KafkaError.NONE if current.epoch == epoch else KafkaError.STALE_MEMBER_EPOCH
+
+
+def _check_assignment_epochs(
+    group: ConsumerGroup, member_id: str, epoch: int, partitions: tuple[str, ...] | None
+) -> KafkaError:
+    """Check the epoch of a commit: with an older one each partition must be the member's since then, or for longer.
+
+    As ``ConsumerGroup.createAssignmentEpochValidator``: one partition that is not rejects the whole request.
+    """
+    error = _check_epoch(group, member_id, epoch)
+    if error is not KafkaError.STALE_MEMBER_EPOCH or partitions is None or epoch > group.current[member_id].epoch:
+        return error
+    epochs = dict(group.current[member_id].assignment_epochs)
+    is_valid = all(partition in epochs and epochs[partition] <= epoch for partition in partitions)
+    return KafkaError.NONE if is_valid else error

@@ -100,6 +100,17 @@ def ordered(partitions: Partitions) -> Partitions:
     return tuple(sorted(partitions, key=place))
 
 
+def with_assignment_epochs(current: CurrentValue, before: CurrentValue) -> CurrentValue:
+    """Return a member's state with the epoch in which it got each of its partitions (KIP-1251)."""
+    known = dict(before.assignment_epochs)
+    epochs = [
+        (partition, known[partition] if partition in before.assigned and partition in known else current.epoch)
+        for partition in current.assigned
+    ]
+    pending = [(partition, known.get(partition, current.epoch)) for partition in current.revoking]
+    return current._replace(assignment_epochs=(*epochs, *pending))
+
+
 _NEW: Final = CurrentValue(JOIN, JOIN, STABLE, (), ())
 
 
@@ -190,6 +201,8 @@ class HeartbeatRules:
         if request.member_epoch == LEAVE:
             return HeartbeatResult(response, self.remove_member(group, member_id, known))
         current = group.current[member_id]._replace(epoch=LEAVE_FOR_NOW, revoking=())
+        if self._config.assignment_epochs:
+            current = with_assignment_epochs(current, group.current[member_id])
         return HeartbeatResult(response, (ConsumerGroupRecord(CURRENT, group.group_id, member_id, current),))
 
     def remove_member(
@@ -232,6 +245,8 @@ class HeartbeatRules:
             target = self._assign(group, members, topics, found, records)[member_id]
             records.append(ConsumerGroupRecord(TARGET_EPOCH, group.group_id, "", epoch))
         current = reconcile(found.current, target_epoch, target, request.owned, group.owners)
+        if self._config.assignment_epochs and current != found.current:
+            current = with_assignment_epochs(current, found.current)
         if current != group.current.get(member_id):
             records.append(ConsumerGroupRecord(CURRENT, group.group_id, member_id, current))
         sends_assignment = request.full or current.assigned != found.current.assigned

@@ -28,6 +28,7 @@ from tests.cluster_model.coordinators.group.members import SECOND, Talk
 from tests.cluster_model.coordinators.group.tables import RANGE
 
 E = KafkaError
+FINE = (("orders-0", E.NONE),)
 
 
 def joining(member: str = "m", group: str = "g", **more: Any) -> ConsumerGroupHeartbeatRequest:
@@ -297,9 +298,35 @@ def test_commits_of_a_past_epoch_are_stale() -> None:
     assert errors(talk.ask(OWNER, member_commit(1, offset=9))) == [E.STALE_MEMBER_EPOCH]
     assert errors(talk.ask(OWNER, member_commit(2, offset=7))) == [E.NONE]
     request = TxnOffsetCommitRequest(0, "tx", "g", 7, 0, (CommittedOffset("orders-0", 9),), 1, "m")
-    assert talk.host.may_commit_in_transaction(request) == E.ILLEGAL_GENERATION
-    assert talk.host.may_commit_in_transaction(request._replace(generation_id=2)) == E.NONE
+    assert talk.host.may_commit_in_transaction(request, FINE) == E.ILLEGAL_GENERATION
+    assert talk.host.may_commit_in_transaction(request._replace(generation_id=2), FINE) == E.NONE
     assert offsets(talk.ask(OWNER, fetch("orders-0"))) == {"orders-0": 7}
+
+
+@pytest.mark.parametrize("kafka", ["4.2", "4.3"])
+def test_since_4_3_a_member_commits_with_every_epoch_in_which_it_had_the_partition(kafka: str) -> None:
+    """KIP-1251: it keeps one partition since its first epoch, and is to give up the other."""
+    older, refused = (E.NONE if kafka == "4.3" else E.STALE_MEMBER_EPOCH), E.STALE_MEMBER_EPOCH
+    talk = started(kafka)
+    first = talk.ask(OWNER, joining()).member_epoch
+    talk.run(2)
+    talk.ask(OWNER, joining("n"))
+    talk.run(2)
+    asked = talk.ask(OWNER, living(first, owned=("orders-0", "orders-1")))
+    assert (asked.member_epoch, asked.assignment) == (first, ("orders-0",))
+    second = talk.ask(OWNER, living(first, owned=("orders-0",))).member_epoch
+    assert second > first
+    assert errors(talk.ask(OWNER, commit(1, partition="orders-0", generation=second, member="m"))) == [E.NONE]
+    assert errors(talk.ask(OWNER, commit(2, partition="orders-0", generation=first, member="m"))) == [older]
+    assert errors(talk.ask(OWNER, commit(3, partition="orders-0", generation=first - 1, member="m"))) == [refused]
+    assert errors(talk.ask(OWNER, commit(4, partition="orders-0", generation=second + 1, member="m"))) == [refused]
+    assert errors(talk.ask(OWNER, commit(5, partition="orders-1", generation=first, member="m"))) == [refused]
+    talk.cluster.crash(OWNER)
+    while "g" not in talk.host.groups:
+        talk.run(0.1)
+    request = TxnOffsetCommitRequest(0, "tx", "g", 7, 0, (), first, "m")
+    found = [talk.host.may_commit_in_transaction(request, ((name, E.NONE),)) for name in ("orders-0", "orders-1")]
+    assert found == [E.NONE if kafka == "4.3" else E.ILLEGAL_GENERATION, E.ILLEGAL_GENERATION]
 
 
 def test_what_is_committed_is_told_to_members_of_today_and_to_who_is_none() -> None:
@@ -326,9 +353,9 @@ def test_a_transaction_may_commit_for_a_member_of_today_or_for_nobody() -> None:
         (("x", 1), E.UNKNOWN_MEMBER_ID),
     ):
         request = TxnOffsetCommitRequest(0, "tx", "g", 7, 0, (CommittedOffset("orders-0", 1),), who[1], who[0])
-        modern = talk.host.may_commit_in_transaction(request)
+        modern = talk.host.may_commit_in_transaction(request, FINE)
         assert modern == error, who
-    assert talk.host.may_commit_in_transaction(request._replace(group_id="h")) is None
+    assert talk.host.may_commit_in_transaction(request._replace(group_id="h"), FINE) is None
 
 
 def test_what_was_committed_survives_its_coordinator() -> None:

@@ -8,7 +8,7 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     UNREVOKED,
     CurrentValue,
 )
-from cluster_model.coordinators.group.consumer_protocol.heartbeat import ordered, reconcile
+from cluster_model.coordinators.group.consumer_protocol.heartbeat import ordered, reconcile, with_assignment_epochs
 
 A, B, C, D = "t-0", "t-1", "t-2", "t-10"
 
@@ -60,6 +60,15 @@ def test_what_it_never_took_up_need_not_be_given_up() -> None:
     """Its response was lost: it owns none of these partitions."""
     found = reconcile(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A,), (A,), {})
     assert found == CurrentValue(5, 4, STABLE, (A,), ())
+
+
+def test_each_partition_has_the_epoch_in_which_it_was_assigned() -> None:
+    """KIP-1251; one that comes back while its revocation is pending is assigned anew."""
+    before = CurrentValue(4, 3, UNREVOKED, (A,), (B,), ((A, 2), (B, 3)))
+    assert with_assignment_epochs(CurrentValue(5, 4, STABLE, (A, C), ()), before).assignment_epochs == ((A, 2), (C, 5))
+    assert with_assignment_epochs(CurrentValue(5, 4, STABLE, (A, B), ()), before).assignment_epochs == ((A, 2), (B, 5))
+    pending = CurrentValue(4, 3, UNREVOKED, (), (A, B))
+    assert with_assignment_epochs(pending, before).assignment_epochs == ((A, 2), (B, 3))
 
 
 def test_partitions_are_in_order_of_their_numbers() -> None:
