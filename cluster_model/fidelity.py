@@ -452,7 +452,7 @@ AREAS: Final = (
     Area(
         "consumer protocol",
         "Groups with server-side assignment: epochs, reconciliation, heartbeats, server-side assignors, subscription patterns.",
-        "GroupMetadataManager, ConsumerMembershipManager; KIP-848, KIP-1082, KIP-1251",
+        "GroupMetadataManager, ConsumerMembershipManager; KIP-848, KIP-1082, KIP-1251, KIP-1263",
         (
             "coordinators/group/consumer_protocol/test_conversations.py",
             "coordinators/group/consumer_protocol/test_host.py",
@@ -461,7 +461,17 @@ AREAS: Final = (
             "assignors/test_early_server_assignors.py",
             "clients/consumer/test_modern_members.py",
         ),
-        ("consumer_protocol", "server_patterns", "keeps_extra_partition", "assignment_epochs"),
+        (
+            "consumer_protocol",
+            "server_patterns",
+            "keeps_extra_partition",
+            "assignment_epochs",
+            "revokes_in_epoch",
+            "assignment_interval",
+            "first_assignment_epoch",
+            "assigns_by_new_assignor",
+            "empty_group_epoch",
+        ),
         since="3.7",
         modes="kraft",
         left_out=(

@@ -209,6 +209,7 @@ _COORDINATION: Final = (
     ),
     _of("group.consumer.session.timeout.ms", 45_000, since="3.5", by="KIP-848", without=45_000),
     _of("group.consumer.heartbeat.interval.ms", 5_000, since="3.5", by="KIP-848", without=5_000),
+    _of("group.consumer.assignment.interval.ms", 1_000, since="4.3", by="KIP-1263", without=0),
     _of("group.consumer.max.size", INT_MAX, since="3.5", by="KIP-848", without=INT_MAX),
     _of(
         "group.consumer.assignors", "", ("3.6", "range", "KAFKA-14462"), ("3.7", "uniform,range", "KIP-848"),

@@ -55,6 +55,10 @@ COORDINATOR: Final = (
     ),
     ConfigKey("group.consumer.session.timeout.ms", "int", "Session timeout of consumer protocol members.", 1),
     ConfigKey("group.consumer.heartbeat.interval.ms", "int", "Heartbeat interval of consumer protocol members.", 1),
+    ConfigKey(
+        "group.consumer.assignment.interval.ms", "int", "Shortest time between two target assignments of a group.", 0,
+        15_000,
+    ),
     ConfigKey("group.consumer.max.size", "int", "Maximum members of a consumer protocol group.", 1),
     ConfigKey(
         "group.consumer.assignors",

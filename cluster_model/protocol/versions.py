@@ -184,6 +184,32 @@ FLAGS: Final = (
         "consumer protocol: a commit needs the epoch in which the member got the partition, or a later one (KIP-1251)",
         (4, 3, 0),
     ),
+    ReleaseRule(
+        "revokes_in_epoch",
+        "consumer protocol: a member that has to revoke more partitions after others keeps its epoch (KAFKA-19974)",
+        (4, 2, 0),
+    ),
+    ReleaseRule(
+        "assignment_interval",
+        "consumer protocol: a group has a new target assignment only after group.consumer.assignment.interval.ms "
+        "(KIP-1263)",
+        (4, 3, 0),
+    ),
+    ReleaseRule(
+        "first_assignment_epoch",
+        "consumer protocol: a new group has epoch 1 without an assignment, and its first one has epoch 2 (KAFKA-20268)",
+        (4, 3, 0),
+    ),
+    ReleaseRule(
+        "assigns_by_new_assignor",
+        "consumer protocol: a group has a new target assignment when its preferred assignor changes (KAFKA-20434)",
+        (4, 4, 0),
+    ),
+    ReleaseRule(
+        "empty_group_epoch",
+        "consumer protocol: the assignment epoch follows that of the group when its last member leaves (KAFKA-20442)",
+        (4, 4, 0),
+    ),
     ReleaseRule("transactions", "producers may write to several partitions atomically (KIP-98)", (0, 11, 0)),
     ReleaseRule(
         "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
@@ -658,6 +684,11 @@ class Profile:
     consumer_protocol: bool
     server_patterns: bool
     assignment_epochs: bool
+    revokes_in_epoch: bool
+    assignment_interval: bool
+    first_assignment_epoch: bool
+    assigns_by_new_assignor: bool
+    empty_group_epoch: bool
     keeps_extra_partition: bool
     uniform_by_member: bool
     uniform_by_topic: bool

@@ -156,7 +156,7 @@ class ConsumerGroups:
             self._port.send(source, ConsumerGroupHeartbeatResponse(request.correlation_id, error))
             return
         group = self.groups.get(request.group_id) or self._new(request.group_id)
-        result = self._rules.heartbeat(group, source, request, self._topics())
+        result = self._rules.heartbeat(group, source, request, self._topics(), self._port.wall_now)
         self._conclude(group, source, request, result)
         member_id = result.response.member_id
         if request.member_epoch >= JOIN and member_id in group.members:
@@ -177,7 +177,7 @@ class ConsumerGroups:
     def _new(self, group_id: str) -> ConsumerGroup:
         self._serial += 1
         self.on_new()
-        return ConsumerGroup(group_id, self._serial)
+        return ConsumerGroup(group_id, self._serial, self._config.first_epoch)
 
     def _topics(self) -> TopicsImage:
         """Topics in the broker's metadata cache; counted again after a change."""
@@ -265,7 +265,7 @@ class ConsumerGroups:
             self._appending = 0
             if not error:
                 self._apply(write)
-            elif self.groups[write.group_id].epoch == 0:
+            elif self.groups[write.group_id].epoch == self._config.first_epoch:
                 del self.groups[write.group_id]
         for waiting in self._waiting.pop(token, ()):
             self._answer(waiting, APPEND_ERRORS.get(error, error))

@@ -85,6 +85,18 @@ class ConsumerGroupConfig:
     """The uniform assignor leaves a surplus partition with its owner."""
     assignment_epochs: bool
     """A member may commit with the epoch in which it got the partition, or a later one (KIP-1251)."""
+    assignment_interval_us: int
+    """Shortest time between two target assignments of a group, 0 before 4.3 (KIP-1263)."""
+    first_epoch: int
+    """Epoch of a new group and of its empty target assignment (KAFKA-20268)."""
+    timed_assignments: bool
+    """The record of a target assignment has its time (KIP-1263)."""
+    bumps_revoking: bool
+    """A member that has to revoke more partitions after others moves to its next epoch (until KAFKA-19974)."""
+    assigns_by_new_assignor: bool
+    """Another preferred assignor of the group leads to a new target assignment (KAFKA-20434)."""
+    ends_empty: bool
+    """The assignment epoch of a group follows when its last member leaves (KAFKA-20442)."""
     write_timeout_us: int
     """Longest wait of a response for the in-sync replicas, in µs."""
 
@@ -100,6 +112,12 @@ class ConsumerGroupConfig:
             assignors=_listed(own.text("group.consumer.assignors")),
             keeps_extra_partition=profile.keeps_extra_partition,
             assignment_epochs=profile.assignment_epochs,
+            assignment_interval_us=own.us("group.consumer.assignment.interval.ms"),
+            first_epoch=int(profile.first_assignment_epoch),
+            timed_assignments=profile.assignment_interval,
+            bumps_revoking=not profile.revokes_in_epoch,
+            assigns_by_new_assignor=profile.assigns_by_new_assignor,
+            ends_empty=profile.empty_group_epoch,
             write_timeout_us=own.us("offsets.commit.timeout.ms"),
         )
 
@@ -131,7 +149,7 @@ TOPICS: Final = 4
 MEMBER: Final = 5
 """Kind of record: the metadata of a member."""
 TARGET_EPOCH: Final = 6
-"""Kind of record: the group epoch of the target assignment."""
+"""Kind of record: the group epoch of the target assignment; since 4.3 (epoch, its time in µs, 0 for none)."""
 TARGET: Final = 7
 """Kind of record: a member's part of the target assignment."""
 CURRENT: Final = 8
@@ -219,7 +237,7 @@ def _value(kind: int, value: Any) -> Any:
         return CurrentValue(epoch, previous, state, tuple(assigned), tuple(revoking), epochs)
     if kind == TOPICS:
         return tuple([(topic, count) for topic, count in value])
-    return tuple(value) if kind == TARGET else value
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _text(value: Any) -> str:
@@ -243,16 +261,18 @@ class ConsumerGroup:
     """State of one group of the consumer protocol (``ConsumerGroup``)."""
 
     __slots__ = (
-        "current", "epoch", "group_id", "instances", "members", "owners", "revocations", "seen", "serial", "sessions",
-        "target", "target_epoch", "topics",
+        "assigned_at", "current", "epoch", "group_id", "instances", "members", "owners", "revocations", "seen",
+        "serial", "sessions", "target", "target_epoch", "topics",
     )  # fmt: skip
 
-    def __init__(self, group_id: str, serial: int) -> None:
-        """``serial`` distinguishes it from a former group of that name."""
+    def __init__(self, group_id: str, serial: int, first_epoch: int = 0) -> None:
+        """``serial`` distinguishes it from a former group of that name; ``first_epoch`` has no assignment."""
         self.group_id = group_id
         self.serial = serial
-        self.epoch = 0
-        self.target_epoch = 0
+        self.epoch = first_epoch
+        self.target_epoch = first_epoch
+        self.assigned_at = 0
+        """Time of the target assignment in µs of the coordinator's clock; 0 for none, or if it is not recorded."""
         self.topics: tuple[tuple[str, int], ...] = ()
         """Subscribed topics with their partition counts, as last recorded by the group."""
         self.members: dict[str, MemberValue] = {}
@@ -291,7 +311,7 @@ class ConsumerGroup:
         elif kind == TOPICS:
             self.topics = value or ()
         elif kind == TARGET_EPOCH:
-            self.target_epoch = value or 0
+            self.target_epoch, self.assigned_at = value if isinstance(value, tuple) else (value or 0, 0)
         elif kind == MEMBER:
             self._member(member_id, value)
         elif kind == TARGET:
@@ -364,6 +384,7 @@ class ConsumerGroup:
             self.group_id, self.serial, self.epoch, self.target_epoch, self.topics, tuple(self.members.items()),
             tuple(self.target.items()), tuple(self.current.items()), tuple(self.owners.items()),
             tuple(self.instances.items()), tuple(self.sessions.items()), tuple(self.revocations.items()), self.seen,
+            self.assigned_at,
         )  # fmt: skip
 
     @classmethod
@@ -371,9 +392,10 @@ class ConsumerGroup:
         """Restore the state that :meth:`save` returned."""
         (
             group_id, serial, epoch, target_epoch, topics, members, target, current, owners, instances, sessions,
-            revocations, seen,
+            revocations, seen, assigned_at,
         ) = saved  # fmt: skip
         self = cls(group_id, serial)
+        self.assigned_at = assigned_at
         self.epoch, self.target_epoch, self.topics, self.seen = epoch, target_epoch, topics, seen
         self.members, self.target, self.current = dict(members), dict(target), dict(current)
         self.owners, self.instances = dict(owners), dict(instances)

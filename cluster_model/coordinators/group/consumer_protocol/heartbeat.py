@@ -55,14 +55,23 @@ Partitions = tuple[str, ...]
 
 
 def reconcile(
-    current: CurrentValue, target_epoch: int, target: Partitions, owned: Partitions | None, taken: Container[str]
+    current: CurrentValue,
+    target_epoch: int,
+    target: Partitions,
+    owned: Partitions | None,
+    taken: Container[str],
+    *,
+    bumps: bool = True,
 ) -> CurrentValue:
-    """Return a member's next state. ``owned``: partitions that it reports, None for none; ``taken``: of any member."""
+    """Return a member's next state. ``owned``: partitions that it reports, None for none; ``taken``: of any member.
+
+    ``bumps``: it moves to its next epoch between two revocations (until KAFKA-19974).
+    """
     if current.state == STABLE and current.epoch == target_epoch:
         return current
     if current.state == UNREVOKED and _has_not_revoked(owned, current.revoking):
         return current
-    epoch = current.epoch + (current.state == UNREVOKED)
+    epoch = current.epoch + (bumps and current.state == UNREVOKED)
     return _next(current, epoch, target_epoch, target, owned, taken)
 
 
@@ -98,6 +107,18 @@ def ordered(partitions: Partitions) -> Partitions:
         return topic, int(number)
 
     return tuple(sorted(partitions, key=place))
+
+
+def without_unsubscribed(current: CurrentValue, gone: Partitions, owned: Partitions | None) -> CurrentValue:
+    """Take partitions of topics from a member that it no longer subscribes to (``updateCurrentAssignment``).
+
+    It keeps its epoch, as there is no new target assignment yet.
+    """
+    kept = tuple([partition for partition in current.assigned if partition not in gone])
+    revoking = (*current.revoking, *gone)
+    if _has_not_revoked(owned, revoking):
+        return CurrentValue(current.epoch, current.epoch, UNREVOKED, kept, revoking)
+    return CurrentValue(current.epoch, current.epoch, current.state, kept, current.revoking)
 
 
 def with_assignment_epochs(current: CurrentValue, before: CurrentValue) -> CurrentValue:
@@ -178,13 +199,13 @@ class HeartbeatRules:
         return KafkaError.NONE
 
     def heartbeat(
-        self, group: ConsumerGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
+        self, group: ConsumerGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage, now: int
     ) -> HeartbeatResult:
-        """Handle a valid request of node ``source``."""
+        """Handle a valid request of node ``source``; ``now`` is the time of the coordinator's clock."""
         try:
             if request.member_epoch < JOIN:
                 return self._leave(group, request, known)
-            return self._stay(group, source, request, known)
+            return self._stay(group, source, request, known, now)
         except _HeartbeatError as error:
             return HeartbeatResult(ConsumerGroupHeartbeatResponse(request.correlation_id, error.error))
 
@@ -214,12 +235,15 @@ class HeartbeatRules:
         records = list(_tombstones(group, member_id))
         if topics != group.topics:
             records.append(ConsumerGroupRecord(TOPICS, group.group_id, "", topics))
-        return (*records, ConsumerGroupRecord(EPOCH, group.group_id, "", group.epoch + 1))
+        records.append(ConsumerGroupRecord(EPOCH, group.group_id, "", group.epoch + 1))
+        if self._config.ends_empty and not remaining:
+            records.append(ConsumerGroupRecord(TARGET_EPOCH, group.group_id, "", (group.epoch + 1, 0)))
+        return tuple(records)
 
     # -- joining and staying ----------------------------------------------------------------------------------------
 
     def _stay(
-        self, group: ConsumerGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
+        self, group: ConsumerGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage, now: int
     ) -> HeartbeatResult:
         if len(group.members) >= self._config.max_size and request.member_id not in group.members:
             raise _HeartbeatError(KafkaError.GROUP_MAX_SIZE_REACHED)
@@ -239,12 +263,13 @@ class HeartbeatRules:
         members[member_id] = metadata
         epoch, topics = self._update_epoch(group, found, members, known, records)
         target_epoch, target = group.target_epoch, group.target.get(found.replaced or member_id, ())
-        assigns = epoch > target_epoch
+        assigns = epoch > target_epoch and self._may_assign(group, now)
         if assigns:
             target_epoch = epoch
             target = self._assign(group, members, topics, found, records)[member_id]
-            records.append(ConsumerGroupRecord(TARGET_EPOCH, group.group_id, "", epoch))
-        current = reconcile(found.current, target_epoch, target, request.owned, group.owners)
+            value = (epoch, now) if self._config.timed_assignments else epoch
+            records.append(ConsumerGroupRecord(TARGET_EPOCH, group.group_id, "", value))
+        current = self._reconcile(group, found, metadata, target_epoch, target, request.owned)
         if self._config.assignment_epochs and current != found.current:
             current = with_assignment_epochs(current, found.current)
         if current != group.current.get(member_id):
@@ -255,6 +280,32 @@ class HeartbeatRules:
             current.assigned if sends_assignment else None,
         )  # fmt: skip
         return HeartbeatResult(response, tuple(records), assigns)
+
+    def _may_assign(self, group: ConsumerGroup, now: int) -> bool:
+        """Whether the interval since the last target assignment is over (``canComputeNextTargetAssignment``)."""
+        interval_us = self._config.assignment_interval_us
+        return not group.assigned_at or not interval_us or now >= group.assigned_at + interval_us
+
+    def _reconcile(
+        self,
+        group: ConsumerGroup,
+        found: _HeartbeatSender,
+        metadata: MemberValue,
+        target_epoch: int,
+        target: Partitions,
+        owned: Partitions | None,
+    ) -> CurrentValue:
+        """Return a member's next state. Its part of an older target may have topics that it does not subscribe to."""
+        before = found.current
+        current = reconcile(
+            before, target_epoch, tuple([each for each in target if self._has_topic(metadata, each)]), owned,
+            group.owners, bumps=self._config.bumps_revoking,
+        )  # fmt: skip
+        gone = tuple([each for each in before.assigned if not self._has_topic(metadata, each)])
+        return without_unsubscribed(before, gone, owned) if gone and current == before else current
+
+    def _has_topic(self, metadata: MemberValue, partition: str) -> bool:
+        return not self._config.timed_assignments or self._subscribes(metadata, partition.rpartition("-")[0])
 
     def _update_epoch(
         self,
@@ -267,6 +318,7 @@ class HeartbeatRules:
         """Return the group's epoch and topics: a new epoch if a subscription or a subscribed topic has changed."""
         before, metadata = found.says, members[found.member_id]
         changed = before is None or (metadata.topics, metadata.pattern) != (before.topics, before.pattern)
+        changed = changed or (self._config.assigns_by_new_assignor and self._changes_assignor(group, members))
         if not changed and group.seen == known.version:
             return group.epoch, group.topics
         topics = self._subscribed(members, known.sizes)
@@ -276,6 +328,10 @@ class HeartbeatRules:
             return group.epoch, topics
         records.append(ConsumerGroupRecord(EPOCH, group.group_id, "", group.epoch + 1))
         return group.epoch + 1, topics
+
+    def _changes_assignor(self, group: ConsumerGroup, members: Mapping[str, MemberValue]) -> bool:
+        default = self._config.assignors[0]
+        return preferred_assignor(group.members, default) != preferred_assignor(members, default)
 
     def _find(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> _HeartbeatSender:
         """Find the member, and check its instance id and its epoch."""

@@ -152,6 +152,10 @@ _STATED: Final = (
         "offsets.topic.replication.factor", "transaction.state.log.num.partitions",
         "transaction.state.log.replication.factor",
     ),
+    *_narrow(
+        "Kafka checks it against group.consumer.max.assignment.interval.ms, which is 15000",
+        "group.consumer.assignment.interval.ms",
+    ),
     *_narrow("an index has room for an entry of each kind", "log.index.size.max.bytes", "segment.index.bytes"),
     *_narrow("the model takes 1 MiB or more, as Kafka's cleaner does", "log.cleaner.dedupe.buffer.size"),
     *_narrow(

@@ -38,9 +38,9 @@ class Desk:
     ) -> None:
         given = {name.replace("_", "."): value for name, value in config.items()}
         self._drawn = 0
-        settings = ConsumerGroupConfig.of(Profile.of(kafka, "kraft"), given)
-        self.rules = HeartbeatRules(settings, self._uuid, compile_pattern)
-        self.group = ConsumerGroup("g", 1)
+        self.rules = HeartbeatRules(ConsumerGroupConfig.of(Profile.of(kafka), given), self._uuid, compile_pattern)
+        self.group = ConsumerGroup("g", 1, int(Profile.of(kafka).first_assignment_epoch))
+        self.now = 10 * SECOND
         self.known = TopicsImage((0, 0), sizes or {"t": 4})
         self.written: list[ConsumerGroupRecord] = []
         self.owned: dict[str, tuple[str, ...]] = {}
@@ -59,7 +59,7 @@ class Desk:
         invalid = self.rules.request_error(request)
         if invalid:
             return ConsumerGroupHeartbeatResponse(0, invalid)
-        verdict = self.rules.heartbeat(self.group, 9, request, self.known)
+        verdict = self.rules.heartbeat(self.group, 9, request, self.known, self.now)
         self.written = list(verdict.records)
         for record in verdict.records:
             again = decode(encode(record))

@@ -17,6 +17,7 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     ConsumerGroup,
     ConsumerGroupRecord,
 )
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
 from tests.cluster_model.coordinators.group.consumer_protocol.desks import REBALANCE, SECOND, Desk
@@ -404,3 +405,80 @@ def same(group: ConsumerGroup) -> list[Any]:
     """Return a group's state independently of its order."""
     books: list[dict[str, Any]] = [group.members, group.target, group.current, group.owners, group.instances]
     return [group.epoch, group.target_epoch, group.topics, *[sorted(book.items()) for book in books]]
+
+
+# -- target assignments since 4.2 --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kafka", "first"), [("4.2", 1), ("4.3", 2), ("4.4", 2)])
+def test_since_4_3_the_first_assignment_has_epoch_2(kafka: str, first: int) -> None:
+    """KAFKA-20268."""
+    desk = Desk(kafka=kafka)
+    response = desk.join("a")
+    assert (response.member_epoch, response.assignment) == (first, ALL)
+    assert (desk.group.epoch, desk.group.target_epoch) == (first, first)
+
+
+@pytest.mark.parametrize(("kafka", "config", "waits"), [
+    ("4.2", {}, False), ("4.3", {}, True), ("4.3", {"group_consumer_assignment_interval_ms": 0}, False)
+])  # fmt: skip
+def test_since_4_3_members_that_join_within_a_second_get_one_assignment(
+    kafka: str, config: dict[str, ConfigValue], *, waits: bool
+) -> None:
+    """KIP-1263: until then heartbeats are answered by the former target."""
+    desk = Desk(kafka=kafka, **config)
+    first = desk.join("a").member_epoch
+    desk.now += SECOND - 1
+    for number, member in enumerate(("b", "c"), 1):
+        response = desk.join(member)
+        assert (response.member_epoch, response.assignment) == (first if waits else first + number, ())
+    assert state(desk) == ("Assigning" if waits else "Reconciling")
+    assert desk.beat("a").assignment == (None if waits else ("t-0", "t-1"))
+    desk.now += 1
+    assert desk.beat("b").member_epoch == first + 2
+    assert (desk.group.epoch, desk.group.target_epoch, desk.group.assigned_at) == (
+        first + 2, first + 2, desk.now if waits else desk.group.assigned_at,
+    )  # fmt: skip
+    desk.settle()
+    assert sorted(map(len, desk.owned.values())) == [1, 1, 2]
+
+
+def test_while_an_assignment_waits_a_member_revokes_topics_that_it_left() -> None:
+    """KAFKA-19431: it stays in its epoch, and nobody else gets these partitions before the next target."""
+    desk = Desk({"t": 2, "u": 2}, kafka="4.3")
+    desk.join("a", "t", "u")
+    told = desk.beat("a", topics=("u",), owned=("t-0", "t-1", "u-0", "u-1"))
+    assert (told.member_epoch, told.assignment) == (2, ("u-0", "u-1"))
+    assert desk.group.current["a"].state == UNREVOKED
+    assert desk.group.current["a"].assignment_epochs == (("u-0", 2), ("u-1", 2), ("t-0", 2), ("t-1", 2))
+    assert desk.tell("a", "u-0", "u-1").member_epoch == 2
+    assert (desk.group.current["a"].state, desk.group.current["a"].assigned) == (STABLE, ("u-0", "u-1"))
+    assert (desk.group.epoch, desk.group.target_epoch) == (3, 2)
+    desk.now += SECOND
+    assert (desk.beat("a").member_epoch, desk.group.target_epoch) == (3, 3)
+
+
+@pytest.mark.parametrize(("kafka", "epoch"), [("4.3", 2), ("4.4", 3)])
+def test_since_4_4_another_preferred_assignor_leads_to_another_assignment(kafka: str, epoch: int) -> None:
+    """KAFKA-20434."""
+    desk = Desk(kafka=kafka)
+    desk.join("a", assignor="uniform")
+    desk.now += SECOND
+    assert desk.beat("a", assignor="range").member_epoch == epoch
+    desk.now += SECOND
+    assert desk.beat("a", assignor="range").member_epoch == epoch
+
+
+@pytest.mark.parametrize(("kafka", "target", "assigned"), [("4.3", 2, ()), ("4.4", 3, ALL)])
+def test_since_4_4_an_empty_group_does_not_make_its_next_member_wait(
+    kafka: str, target: int, assigned: tuple[str, ...]
+) -> None:
+    """KAFKA-20442."""
+    desk = Desk(kafka=kafka)
+    desk.join("a")
+    desk.leave("a")
+    assert (state(desk), desk.group.epoch, desk.group.target_epoch) == ("Empty", 3, target)
+    assert desk.join("b").assignment == assigned
+    desk.now += SECOND
+    desk.beat("b")
+    assert (desk.owned["b"], desk.group.target_epoch) == (ALL, 4)

@@ -6,9 +6,11 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     STABLE,
     UNRELEASED,
     UNREVOKED,
+    ConsumerGroupConfig,
     CurrentValue,
 )
 from cluster_model.coordinators.group.consumer_protocol.heartbeat import ordered, reconcile, with_assignment_epochs
+from cluster_model.protocol.versions import Profile
 
 A, B, C, D = "t-0", "t-1", "t-2", "t-10"
 
@@ -54,6 +56,14 @@ def test_with_nothing_but_waiting_it_is_at_the_target_epoch_all_the_same() -> No
 def test_a_newer_target_may_take_more_away_in_the_next_epoch() -> None:
     found = reconcile(CurrentValue(4, 4, UNREVOKED, (A, B), (C,)), 7, (A,), (A, B), {})
     assert found == CurrentValue(5, 4, UNREVOKED, (A,), (B,))
+
+
+def test_since_4_2_it_stays_in_its_epoch_until_it_has_revoked_everything() -> None:
+    """KAFKA-19974."""
+    assert [ConsumerGroupConfig.of(Profile.of(kafka), {}).bumps_revoking for kafka in ("4.1", "4.2")] == [True, False]
+    before = CurrentValue(4, 4, UNREVOKED, (A, B), (C,))
+    assert reconcile(before, 7, (A,), (A, B), {}, bumps=False) == CurrentValue(4, 4, UNREVOKED, (A,), (B,))
+    assert reconcile(before, 7, (A,), (A,), {}, bumps=False) == CurrentValue(7, 4, STABLE, (A,), ())
 
 
 def test_what_it_never_took_up_need_not_be_given_up() -> None:
