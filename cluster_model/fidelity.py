@@ -466,6 +466,7 @@ AREAS: Final = (
             "server_patterns",
             "keeps_extra_partition",
             "assignment_epochs",
+            "fences_rejoins",
             "revokes_in_epoch",
             "assignment_interval",
             "first_assignment_epoch",
@@ -475,7 +476,8 @@ AREAS: Final = (
         since="3.7",
         modes="kraft",
         left_out=(
-            "Changing a group's protocol while it has members; configuration of a single group; racks: assignors since 3.8 ignore them, and Java consumers send none before 4.1.",
+            "Changing a group's protocol while it has members; racks; configuration of a single group.",
+            "Up to 4.0 a known member that joins again is accepted; Kafka fences it since 3.7 (KAFKA-19233).",
             "Limits of session timeouts and heartbeat intervals. The model's administrators use DescribeGroups for both protocols; real ones use each protocol's own request.",
             "Subscription patterns that need more than 2 MiB of memory when compiled.",
         ),

@@ -185,6 +185,12 @@ FLAGS: Final = (
         (4, 3, 0),
     ),
     ReleaseRule(
+        "fences_rejoins",
+        "consumer protocol: a known member that joins again is fenced until its session ends (until KAFKA-19233)",
+        (4, 1, 0),
+        (4, 1, 0),
+    ),
+    ReleaseRule(
         "revokes_in_epoch",
         "consumer protocol: a member that has to revoke more partitions after others keeps its epoch (KAFKA-19974)",
         (4, 2, 0),
@@ -684,6 +690,7 @@ class Profile:
     consumer_protocol: bool
     server_patterns: bool
     assignment_epochs: bool
+    fences_rejoins: bool
     revokes_in_epoch: bool
     assignment_interval: bool
     first_assignment_epoch: bool

@@ -83,6 +83,8 @@ class ConsumerGroupConfig:
     """Assignors of the coordinator; the first is used if members name none."""
     keeps_extra_partition: bool
     """The uniform assignor leaves a surplus partition with its owner."""
+    fences_rejoins: bool
+    """A known member that joins again is fenced until its session ends (until KAFKA-19233)."""
     assignment_epochs: bool
     """A member may commit with the epoch in which it got the partition, or a later one (KIP-1251)."""
     assignment_interval_us: int
@@ -111,6 +113,7 @@ class ConsumerGroupConfig:
             max_size=own.number("group.consumer.max.size"),
             assignors=_listed(own.text("group.consumer.assignors")),
             keeps_extra_partition=profile.keeps_extra_partition,
+            fences_rejoins=profile.fences_rejoins,
             assignment_epochs=profile.assignment_epochs,
             assignment_interval_us=own.us("group.consumer.assignment.interval.ms"),
             first_epoch=int(profile.first_assignment_epoch),

@@ -348,7 +348,7 @@ class HeartbeatRules:
             return _HeartbeatSender(member_id or self._uuid(), None, _NEW, "")
         current = group.current[member_id]
         # A member that joins again owns nothing, which frees the partitions that it no longer gets.
-        if not joins and not _epoch_is_valid(current, request):
+        if (not joins or (self._config.fences_rejoins and not instance)) and not _epoch_is_valid(current, request):
             raise _HeartbeatError(KafkaError.FENCED_MEMBER_EPOCH)
         return _HeartbeatSender(member_id, group.members[member_id], current, "")
 

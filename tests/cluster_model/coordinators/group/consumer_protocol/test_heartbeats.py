@@ -482,3 +482,21 @@ def test_since_4_4_an_empty_group_does_not_make_its_next_member_wait(
     desk.now += SECOND
     desk.beat("b")
     assert (desk.owned["b"], desk.group.target_epoch) == (ALL, 4)
+
+
+# -- members that join again -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kafka", "error"), [("4.1", E.FENCED_MEMBER_EPOCH), ("4.2", E.NONE), ("4.4", E.NONE)])
+def test_up_to_4_1_a_known_member_cannot_join_again(kafka: str, error: KafkaError) -> None:
+    """KAFKA-19233: but one whose first response was lost can, as its previous epoch is 0."""
+    desk = Desk(kafka=kafka)
+    first = desk.join("a").member_epoch
+    again = desk.join("a")
+    assert (again.error, again.member_epoch, again.assignment) == (E.NONE, first, ALL)
+    desk.now += SECOND
+    desk.join("b")
+    desk.tell("a", *ALL)
+    assert desk.tell("a", "t-0", "t-1").member_epoch == first + 1
+    assert desk.join("a").error == error
+    assert desk.tell("a", "t-0", "t-1").error == E.NONE
