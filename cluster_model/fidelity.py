@@ -465,6 +465,9 @@ AREAS: Final = (
             "consumer_protocol",
             "server_patterns",
             "keeps_extra_partition",
+            "uniform_by_member",
+            "uniform_by_topic",
+            "contiguous_ranges",
             "assignment_epochs",
             "fences_rejoins",
             "revokes_in_epoch",
@@ -476,7 +479,7 @@ AREAS: Final = (
         since="3.7",
         modes="kraft",
         left_out=(
-            "Changing a group's protocol while it has members; racks; configuration of a single group.",
+            "Changing a group's protocol while it has members; configuration of a single group; racks: assignors since 3.8 ignore them, and Java consumers send none before 4.1.",
             "Up to 4.0 a known member that joins again is accepted; Kafka fences it since 3.7 (KAFKA-19233).",
             "Limits of session timeouts and heartbeat intervals. The model's administrators use DescribeGroups for both protocols; real ones use each protocol's own request.",
             "Subscription patterns that need more than 2 MiB of memory when compiled.",

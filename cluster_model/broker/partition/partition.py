@@ -475,26 +475,16 @@ class PartitionLeaderState:
             epoch_branch = self._epoch_branch = log.epoch_branches.begin(
                 replica.broker, replica.leader_epoch, base, replica.topic_id
             )
-        _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _, payload, _, _ = request
+        (
+            _, partition, acks, _, client, pid, sequence, records, size, names, stamp, codec, epoch, origin, _, kind,
+            coordinator_epoch, _, _, payload, *_,
+        ) = request  # fmt: skip
         if stamp == NO_TIMESTAMP or not replica.keeps_stamps:
             stamp = replica.timestamp_of(request, now)
         batch = Batch(
-            base,
-            records,
-            size,
-            now,
-            client,
-            pid,
-            sequence,
-            acks,
-            names,
-            stamp,
-            codec,
-            epoch,
-            origin,
-            kind,
+            base, records, size, now, client, pid, sequence, acks, names, stamp, codec, epoch, origin, kind,
             coordinator_epoch,
-        )
+        )  # fmt: skip
         log.append_batch(epoch_branch, batch)
         if payload:
             epoch_branch.set_payload(payload)

@@ -81,8 +81,8 @@ class ConsumerGroupConfig:
     max_size: int
     assignors: tuple[str, ...]
     """Assignors of the coordinator; the first is used if members name none."""
-    keeps_extra_partition: bool
-    """The uniform assignor leaves a surplus partition with its owner."""
+    assignor_rules: ServerAssignorRules
+    """Rules of these assignors."""
     fences_rejoins: bool
     """A known member that joins again is fenced until its session ends (until KAFKA-19233)."""
     assignment_epochs: bool
@@ -112,7 +112,7 @@ class ConsumerGroupConfig:
             heartbeat_us=own.us("group.consumer.heartbeat.interval.ms"),
             max_size=own.number("group.consumer.max.size"),
             assignors=_listed(own.text("group.consumer.assignors")),
-            keeps_extra_partition=profile.keeps_extra_partition,
+            assignor_rules=assignor_rules(profile),
             fences_rejoins=profile.fences_rejoins,
             assignment_epochs=profile.assignment_epochs,
             assignment_interval_us=own.us("group.consumer.assignment.interval.ms"),

@@ -38,8 +38,9 @@ class Desk:
     ) -> None:
         given = {name.replace("_", "."): value for name, value in config.items()}
         self._drawn = 0
-        self.rules = HeartbeatRules(ConsumerGroupConfig.of(Profile.of(kafka), given), self._uuid, compile_pattern)
-        self.group = ConsumerGroup("g", 1, int(Profile.of(kafka).first_assignment_epoch))
+        profile = Profile.of(kafka, "kraft")
+        self.rules = HeartbeatRules(ConsumerGroupConfig.of(profile, given), self._uuid, compile_pattern)
+        self.group = ConsumerGroup("g", 1, int(profile.first_assignment_epoch))
         self.now = 10 * SECOND
         self.known = TopicsImage((0, 0), sizes or {"t": 4})
         self.written: list[ConsumerGroupRecord] = []
