@@ -213,11 +213,7 @@ def check_can_rerun(recorded: RecordedSession) -> None:
         SessionError: it was imported from the logs of a real cluster.
     """
     if recorded.start.imported:
-        raise SessionError(
-            f"{recorded.path} was imported from the logs of a real cluster, which cannot be run again; open, report, "
-            "diff and export --bundle read it",
-            code="imported",
-        )
+        raise SessionError(f"{recorded.path} {session_files.NOT_RUN}", code="imported")
 
 
 def begin(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> "ReplayComparison":

@@ -138,6 +138,8 @@ def _kept_beside(path: Path) -> dict[str, str] | None:
     """Return the fragments of a session, if the file is its playbook."""
     if path.name != session_files.PLAYBOOK or not (path.parent / session_files.START).is_file():
         return None
+    if (path.parent / session_files.IMPORTED).is_file():
+        raise PlaybookError([Problem(str(path), 1, 1, "", session_files.NOT_RUN)])
     try:
         return session_files.read_fragments(path.parent)
     except session_files.LayoutError as error:

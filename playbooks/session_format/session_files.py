@@ -37,6 +37,11 @@ WHY: Final = "why.json"
 """Result of ``why`` about its losses beside a sealed session, with the session's digest; not part of the seal."""
 IMPORTED: Final = "imported.json"
 """Summary of the logs from which a session was imported; only in imported sessions."""
+NOT_RUN: Final = (
+    "was imported from the logs of a real cluster, which cannot be run again; open, report, fleet, diff and "
+    "export --bundle read it"
+)
+"""Why a command refuses an imported session."""
 CRASH_LOG: Final = "crash.log"
 """Crash report beside a session that ended in an internal error."""
 TORN_TAILS: Final = {EVENTS: "events.torn", ACTIONS: "actions.torn"}

@@ -257,7 +257,9 @@ def _struck(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFra
 
 def _line(fleet: str, place: int, session: SessionInput) -> dict[str, Any]:
     start, result = session.start, session.result
-    unavailable, ledger = result.get("unavailable"), result.get("ledger")
+    # Logs of a real cluster do not say what its clients waited for.
+    unavailable = None if start.imported else result.get("unavailable")
+    ledger = result.get("ledger")
     return {
         "session_id": session.session_id,
         "fleet": fleet,
@@ -275,10 +277,11 @@ def _line(fleet: str, place: int, session: SessionInput) -> dict[str, Any]:
 
 
 def _again(session: SessionInput) -> str:
-    """Return the command that replays a session; a remote one is copied to a local disk first."""
+    """Return the command that replays a session, or opens an imported one; a remote one is copied first."""
+    command = "open" if session.start.imported else "replay"
     if isinstance(session.path, HadoopPath):
-        return session.path.brought_for("replay")
-    return f"floodmark replay {shlex.quote(str(session.path))}"
+        return session.path.brought_for(command)
+    return f"floodmark {command} {shlex.quote(str(session.path))}"
 
 
 def _found(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:

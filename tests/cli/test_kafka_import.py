@@ -93,6 +93,8 @@ def test_the_ledger_has_the_acknowledged_records(typed: Type) -> None:
         ("export",),
         ("peek", "orders-0", 12),
         ("ask", "restart broker 1"),
+        ("run",),
+        ("check",),
     ],
 )
 def test_commands_that_run_a_session_again_refuse_it(
@@ -102,6 +104,26 @@ def test_commands_that_run_a_session_again_refuse_it(
     done = typed(words[0], session, *words[1:])
     assert (done.code, done.out) == (2, "")
     assert done.err == snapshot
+
+
+@pytest.mark.parametrize("command", ["run", "check", "why", "shrink", "ask"])
+def test_its_empty_playbook_is_refused_with_the_same_reason(typed: Type, command: str) -> None:
+    session = imported(typed, lost("4.1.2"))
+    done = typed(command, session / session_files.PLAYBOOK, *["restart broker 1"] * (command == "ask"))
+    assert (done.code, done.out, done.err.count("error:")) == (2, "", 1)
+    assert session_files.NOT_RUN in " ".join(done.err.split())
+
+
+def test_a_folder_with_an_imported_session_is_refused(typed: Type, here: Path) -> None:
+    session = imported(typed, lost("4.1.2"))
+    done = typed("run", "sessions")
+    assert (done.code, done.err.count("error:"), session.name in done.err) == (2, 1, True)
+
+
+def test_there_is_nothing_to_recover(typed: Type) -> None:
+    session = imported(typed, lost("4.1.2"))
+    done = typed("recover", session)
+    assert (done.code, done.out, done.err.count("error:")) == (2, "", 1)
 
 
 def test_it_is_compared_and_bundled(typed: Type, here: Path) -> None:

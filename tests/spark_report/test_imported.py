@@ -1,13 +1,22 @@
 """A report of imported sessions: the recorded logs of a real cluster, with and without a history of clients."""
 
-from typing import Any
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from spark_report.model.comparison import all_tables
-from spark_report.model.report import build_story
-from tests.spark_report.conftest import Computed
+from kafka_logs.incident import read_incident
+from kafka_logs.session_writer import write_session
+from spark_report.fleet.sources import read_sessions
+from spark_report.input.sessions import collect_sessions
+from spark_report.job import run
+from tests.kafka_logs.recorded import DATA, acknowledged, lost
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -37,6 +46,16 @@ def test_the_losses_are_those_of_the_logs(tables: dict[str, list[dict[str, Any]]
     assert [(row["partition"], row["log_offset"], row["count"], row["committed"]) for row in found] == 2 * [
         ("orders-0", 12, 8, True)
     ]
+
+
+def test_a_fleet_opens_it_and_does_not_know_what_clients_waited_for(spark: "SparkSession", tmp_path: Path) -> None:
+    session = write_session(read_incident(lost("4.1.2")), tmp_path, name="missing")
+    sessions, aside = collect_sessions([tmp_path])
+    (row,) = read_sessions(spark, "fleet", sessions).collect()
+    assert (aside, row.again) == ([], f"floodmark open {shlex.quote(str(session))}")
+    assert (row.longest_unavailable_us, row.unavailable_us, row.recovery_us) == (None, None, None)
+    assert (row.acked_lost, row.error, list(row.faults)) == (8, "", [])
+    assert [each.key for each in row.found] == ["finding:missing/unclean-election"]
 
 
 def test_the_headlines(tables: dict[str, list[dict[str, Any]]], snapshot: SnapshotAssertion) -> None:

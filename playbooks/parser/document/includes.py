@@ -21,6 +21,7 @@ from playbooks.parser.document.field_types import Record
 from playbooks.parser.document.variables import ExpansionSize, VariableReplacer, VariableScope, escaped, restored
 from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Scalar, Sequence, ValueOrigin, compose, decode
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
+from playbooks.session_format import session_files
 
 # The playbooks in a folder and its subfolders.
 
@@ -33,7 +34,7 @@ def walk(folder: Path) -> tuple[list[Path], list[Problem]]:
     """Return all playbook files in a folder, including fragments, sorted by path; and the folders that cannot be read.
 
     Hidden files and folders, and folders behind links, which could be cyclic, are left out. A file that is not a
-    playbook is included: the parser will report its errors.
+    playbook is included: the parser will report its errors. An imported session has no playbook, which is a problem.
     """
     found: list[Path] = []
     problems: list[Problem] = []
@@ -43,6 +44,9 @@ def walk(folder: Path) -> tuple[list[Path], list[Problem]]:
 
     for where, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if session_files.IMPORTED in names:
+            problems.append(Problem(where, 1, 1, "", session_files.NOT_RUN))
+            continue
         for name in names:
             path = Path(where) / name
             if not name.startswith(".") and path.suffix.lower() in SUFFIXES and (path.is_file() or path.is_symlink()):
