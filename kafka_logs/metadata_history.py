@@ -289,7 +289,7 @@ class _Replay:
         """Fence a broker.
 
         A second record means that the first one answered the broker's last heartbeat, in which it asked to shut down:
-        its session goes on from there, and times out (``BrokerHeartbeatManager``, since 4.0).
+        its session continues from there, and times out (``BrokerHeartbeatManager``, since 4.0).
         """
         broker = self.history.brokers.get(number)
         if broker is None:
