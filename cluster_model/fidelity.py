@@ -503,6 +503,7 @@ AREAS: Final = (
             "stable_offsets",
             "transactions",
             "verifies_transactions",
+            "checks_epoch_first",
             "transactions_v2",
             "strict_markers",
             "transaction_version",

@@ -249,6 +249,12 @@ class CoordinatorHost:
             producer_id in producers.transactions.ongoing and producers.epoch_of(producer_id, self._port.now) == epoch
         )
 
+    def producer_epoch(self, partition: str, producer_id: int) -> int:
+        """Return the last epoch of a producer at a partition that this broker leads, -1 if it is unknown."""
+        replica = self._replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        return -1 if leadership is None else leadership.producers.epoch_of(producer_id, self._port.now)
+
     def producers(self, partition: str) -> tuple[KafkaError, tuple[tuple[int, int, int, int, int, int], ...]]:
         """Return the active producers of a partition's leader (``ReplicaManager.activeProducerState``)."""
         replica = self._replicas.get(partition)

@@ -221,6 +221,12 @@ FLAGS: Final = (
         "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
     ),
     ReleaseRule(
+        "checks_epoch_first",
+        "a transactional write of an old epoch is INVALID_PRODUCER_EPOCH without verification (KAFKA-18042, "
+        "KAFKA-19690: 4.1.1)",
+        (4, 1, 0),
+    ),
+    ReleaseRule(
         "transactions_v2",
         "each transaction has its own epoch, and a write adds its partition to the transaction (KIP-890)",
         (4, 0, 0),
@@ -702,6 +708,7 @@ class Profile:
     contiguous_ranges: bool
     transactions: bool
     verifies_transactions: bool
+    checks_epoch_first: bool
     transactions_v2: bool
     strict_markers: bool
     transaction_tools: bool

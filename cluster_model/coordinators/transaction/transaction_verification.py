@@ -50,6 +50,7 @@ class TransactionVerifier:
 
     __slots__ = (
         "_alarm",
+        "_checks_epoch",
         "_correlation",
         "_guard",
         "_guards",
@@ -73,10 +74,12 @@ class TransactionVerifier:
         resume: Callable[[int, Write, KafkaError], None],
         *,
         v2: bool,
+        checks_epoch: bool,
     ) -> None:
         """``partitions`` is the partition count of the topic; ``local`` calls the coordinator in the same process.
 
         ``resume`` continues a write, or rejects it with an error. ``v2``: the cluster has version 2 of transactions.
+        ``checks_epoch``: a write of an older epoch than that of the leader is rejected without a request.
         """
         self._port = port
         self._hosted = hosted
@@ -85,6 +88,7 @@ class TransactionVerifier:
         self._local = local
         self._resume = resume
         self._v2 = v2
+        self._checks_epoch = checks_epoch
         self._questions: dict[int, _Question] = {}
         self._guards: dict[tuple[str, int], int] = {}
         """(partition, producer id) → verification in progress; a marker ends it (``VerificationGuard``)."""
@@ -96,6 +100,9 @@ class TransactionVerifier:
         """Verify a write unless its transaction is open in the partition; return whether the write has to wait."""
         if not write.transactional_id or self._hosted.is_open(partition, write.producer_id, write.producer_epoch):
             return False
+        if self._is_fenced(partition, write):
+            self._resume(source, write, KafkaError.INVALID_PRODUCER_EPOCH)
+            return True
         key = (partition, write.producer_id)
         if key not in self._guards:
             self._guard += 1
@@ -143,10 +150,16 @@ class TransactionVerifier:
         elif not error and self._hosted.leader_epoch(partition) == question.leader_epoch:
             guarded = self._guards.get((partition, write.producer_id)) == question.guard
             if not guarded and not self._hosted.is_open(partition, write.producer_id, write.producer_epoch):
-                error = KafkaError.INVALID_TXN_STATE
+                is_fenced = self._is_fenced(partition, write)
+                error = KafkaError.INVALID_PRODUCER_EPOCH if is_fenced else KafkaError.INVALID_TXN_STATE
         if not error:
             self._guards.pop((partition, write.producer_id), None)
         self._resume(question.source, write, error)
+
+    def _is_fenced(self, partition: str, write: Write) -> bool:
+        """Whether the leader knows a newer epoch (``UnifiedLog.maybeStartTransactionVerification``)."""
+        known = self._hosted.producer_epoch(partition, write.producer_id)
+        return self._checks_epoch and write.producer_epoch < known
 
     def marked(self, partition: str, producer_id: int) -> None:
         """End verifications before a marker is written: their results do not apply after it."""

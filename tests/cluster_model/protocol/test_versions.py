@@ -25,6 +25,7 @@ HISTORY = [
     ("rebalance_timeout", "0.10.1", LAST),
     ("transactions", "0.11", LAST),
     ("verifies_transactions", "3.6", LAST),
+    ("checks_epoch_first", "4.1", LAST),
     ("transactions_v2", "4.0", LAST),
     ("strict_markers", "4.2", LAST),
     ("transaction_tools", "3.0", LAST),

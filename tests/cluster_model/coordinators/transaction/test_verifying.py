@@ -115,6 +115,34 @@ def test_a_marker_in_between_takes_the_coordinator_s_word_back() -> None:
     assert errors == [E.INVALID_TXN_STATE]
 
 
+@pytest.mark.parametrize(("kafka", "asks"), [("4.0", True), ("4.1", False)])
+def test_since_4_1_a_leader_that_knows_a_newer_epoch_asks_nobody(kafka: str, *, asks: bool) -> None:
+    """KAFKA-18042."""
+    talk, producer = begun(kafka)
+    producer.add("orders-1")
+    assert producer.write("orders-1") is E.NONE
+    talk.producer("pay", "pay-2").init()
+    talk.run(1)
+    talk.lines.clear()
+    assert producer.write("orders-1") is E.INVALID_PRODUCER_EPOCH
+    assert any("?orders-1" in line for _at, line in talk.lines) is asks
+
+
+@pytest.mark.parametrize(("kafka", "error"), [("4.0", E.INVALID_TXN_STATE), ("4.1", E.INVALID_PRODUCER_EPOCH)])
+def test_since_4_1_a_marker_of_a_newer_epoch_in_between_fences_the_write(kafka: str, error: KafkaError) -> None:
+    """KAFKA-19690: the producer can go on after it, while INVALID_TXN_STATE is fatal."""
+    talk, producer = begun(kafka)
+    producer.add("orders-1")
+    producer.send(2, producer.batch("orders-1"))
+    while not any("?orders-1" in line for _at, line in talk.lines):
+        talk.run(0.0001)
+    marker = TxnMarker(producer.producer_id, producer.epoch + 1, 0, False, ("orders-1",))
+    talk.transactions(2).marking.write_markers(producer.node, WriteTxnMarkersRequest(77, marker))
+    talk.run(0.5)
+    errors = [message.error for message in producer.got if type(message).__name__ == "ProduceResponse"]
+    assert errors == [error]
+
+
 # -- version 2 ----------------------------------------------------------------------------------------------------
 
 
