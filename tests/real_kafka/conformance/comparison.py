@@ -134,23 +134,24 @@ def facts(observed: Observed) -> dict[str, Any]:
 def _turning_points(partition: ObservedPartition) -> tuple[Any, ...]:
     """Return the ISRs, and ELRs where there are any, at which shrinking turns into growth and back.
 
-    Two followers that stop together, or return together, leave or rejoin in any order.
+    Two followers that stop together, or return together, leave or rejoin in any order. A scenario begins with all
+    replicas in sync.
     """
-    found: list[tuple[int, ...]] = []
+    everybody = frozenset(broker for _at, isr, _elr, _by in partition.isrs for broker in isr)
+    before: list[frozenset[int]] = [everybody]
+    found: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
     for _at, isr, elr, _by in partition.isrs:
-        state = tuple(isr)
-        if len(found) > 1 and _same_direction(found[-2], found[-1], state):
+        state, now = (tuple(isr), tuple(elr)), frozenset(isr)
+        if found and _same_direction(before[-2], before[-1], now):
             found.pop()
-        if not found or found[-1] != state:
-            found.append(state)
-        elif elr:
-            continue
-    return tuple(found)
+            before.pop()
+        found.append(state)
+        before.append(now)
+    return tuple(isr if not elr else (isr, "ELR", elr) for isr, elr in found)
 
 
-def _same_direction(first: tuple[int, ...], second: tuple[int, ...], third: tuple[int, ...]) -> bool:
-    before, now, after = set(first), set(second), set(third)
-    return before <= now <= after or before >= now >= after
+def _same_direction(first: frozenset[int], second: frozenset[int], third: frozenset[int]) -> bool:
+    return first <= second <= third or first >= second >= third
 
 
 # Durations.

@@ -84,6 +84,24 @@ def test_replicas_that_return_together_may_rejoin_in_any_order() -> None:
     assert found(real, model) == [("orders-0 ISRs", EQUAL)]
 
 
+def test_replicas_that_stop_together_may_leave_one_by_one() -> None:
+    real, model = crashed("real"), crashed("model")
+    real.partitions["orders-0"].isrs = [[1, [1, 3], [], True], [2, [1], [], True], [9, [1, 2, 3], [], True]]
+    model.partitions["orders-0"].isrs = [[1, [1], [], True], [9, [1, 2, 3], [], True]]
+    assert found(real, model) == []
+    real.partitions["orders-0"].isrs[1][1] = [3]
+    assert found(real, model) == [("orders-0 ISRs", EQUAL)]
+
+
+def test_eligible_leader_replicas_are_compared_where_shrinking_ends() -> None:
+    real, model = crashed("real"), crashed("model")
+    real.partitions["orders-0"].isrs = [[1, [1, 2], [], False], [2, [1], [2], False], [9, [1, 2, 3], [], True]]
+    model.partitions["orders-0"].isrs = [[1, [1], [2], False], [9, [1, 2, 3], [], True]]
+    assert found(real, model) == []
+    model.partitions["orders-0"].isrs[0][2] = []
+    assert found(real, model) == [("orders-0 ISRs", EQUAL)]
+
+
 def test_every_fact_of_a_recording_is_compared() -> None:
     model = crashed("model")
     changed: dict[str, Callable[[Observed], object]] = {
