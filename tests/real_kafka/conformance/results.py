@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -86,7 +87,8 @@ def compare_with_model(
 def _observed(playbook: Playbook, seeds: Sequence[int]) -> list[Observed]:
     if len(seeds) == 1:
         return [observe_model(playbook, seeds[0])]
-    with ProcessPoolExecutor(2, initializer=os.nice, initargs=(_NICE,)) as pool:
+    context = get_context("spawn")  # other threads may be at work
+    with ProcessPoolExecutor(2, context, initializer=os.nice, initargs=(_NICE,)) as pool:
         return list(pool.map(observe_model, [playbook] * len(seeds), seeds))
 
 

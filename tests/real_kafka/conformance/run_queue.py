@@ -8,7 +8,8 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -97,11 +98,8 @@ class RunQueue:
         self._say(
             f"{len(waiting)} runs, {self.parallel} at a time: about {seconds / 60:.0f} of {self.minutes:g} minutes"
         )
-        try:
-            self._take(waiting, self.parallel)
-            self._take([job for job in waiting if self.verdicts.get(job.name) in (DIFFERS, FAILED)], 1)
-        finally:
-            self._stop()
+        self._take(waiting, self.parallel)
+        self._take([job for job in waiting if self.verdicts.get(job.name) in (DIFFERS, FAILED)], 1)
         return self._summary()
 
     def _available(self, jobs: Sequence[RunJob]) -> list[RunJob]:
@@ -123,18 +121,33 @@ class RunQueue:
         return time.monotonic() - self._start_s
 
     def _take(self, jobs: Sequence[RunJob], parallel: int) -> None:
+        """Run jobs; each is compared in a thread while the next ones run."""
         waiting, ended = list(jobs), list[StartedRun]()
+        compared: tuple[RunJob, Future[tuple[Observed, Comparison]]] | None = None
         if parallel < self.parallel and waiting:
             self._say(f"repeating alone: {', '.join(job.name for job in waiting)}")
-        while waiting or self._started or ended:
-            ended += [each for each in self._started if each.process.poll() is not None]
-            self._started = [each for each in self._started if each not in ended]
-            while waiting and len(self._started) < parallel:
-                self._start_or_leave_out(waiting.pop(0))
-            if ended:
-                self._judge(ended.pop(0))
-            else:
+        with ThreadPoolExecutor(1) as thread, self._stopped_first():
+            while waiting or self._started or ended or compared:
+                ended += [each for each in self._started if each.process.poll() is not None]
+                self._started = [each for each in self._started if each not in ended]
+                while waiting and len(self._started) < parallel:
+                    self._start_or_leave_out(waiting.pop(0))
+                if compared and compared[1].done():
+                    self._judge(*compared)
+                    compared = None
+                if ended and compared is None:
+                    run = ended.pop(0)
+                    compared = run.job, thread.submit(_compared, run)
                 time.sleep(_POLL_S)
+
+    @contextlib.contextmanager
+    def _stopped_first(self) -> Iterator[None]:
+        """End the runs in progress at an interrupt, before the comparison is waited for."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._stop()
+            raise
 
     def _start_or_leave_out(self, job: RunJob) -> None:
         if self.elapsed_s + expected_s(job) > self.minutes * 60:
@@ -157,14 +170,10 @@ class RunQueue:
         self._started.append(StartedRun(job, process, directory, log, self.elapsed_s))
         self._say(f"{job.scenario.name} on Kafka {job.release}: started")
 
-    def _judge(self, ended: StartedRun) -> None:
-        """Compare a run that has ended with the model, and record it if there is no recording."""
-        job = ended.job
+    def _judge(self, job: RunJob, compared: "Future[tuple[Observed, Comparison]]") -> None:
+        """Print the verdict of a run, and record it if it agrees and there is no recording."""
         try:
-            if ended.process.returncode:
-                lines = ended.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-                raise ValueError(f"{lines[-1] if lines else 'no output'} (all of its output: {ended.log})")
-            real, found = compare_evidence(ended.directory)
+            real, found = compared.result()
         except (*FAILURES, RunRefusedError, KafkaLogsError, OSError, ValueError, KeyError) as error:
             self._end(job, FAILED, str(error))
             return
@@ -239,6 +248,19 @@ def expected_s(job: RunJob) -> float:
             now_us += max(trigger.time_us, trigger.within_us // 2)
         end_us = max(end_us, now_us, now_us + step.for_us)
     return START_S + (end_us + playbook.settle_us) / 1e6
+
+
+def _compared(run: StartedRun) -> tuple[Observed, Comparison]:
+    """Compare a run that has ended with the model.
+
+    Raises:
+        ValueError: it failed.
+        One of the errors of :func:`compare_evidence`.
+    """
+    if run.process.returncode:
+        lines = run.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        raise ValueError(f"{lines[-1] if lines else 'no output'} (all of its output: {run.log})")
+    return compare_evidence(run.directory)
 
 
 def _kept(real: Observed, found: Comparison) -> str:
