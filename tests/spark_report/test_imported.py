@@ -1,6 +1,5 @@
 """A report of imported sessions: the recorded logs of a real cluster, with and without a history of clients."""
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,10 @@ from kafka_logs.incident import read_incident
 from kafka_logs.session_writer import write_session
 from spark_report.fleet.sources import read_sessions
 from spark_report.input.sessions import collect_sessions
-from spark_report.job import run
-from tests.kafka_logs.recorded import DATA, acknowledged, lost
+from spark_report.model.comparison import all_tables
+from spark_report.model.report import build_story
+from tests.kafka_logs.recorded import lost
+from tests.spark_report.conftest import Computed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
