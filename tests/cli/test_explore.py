@@ -50,7 +50,7 @@ def test_where_nothing_breaks_it_says_so(typed: Type, tmp_path: Path) -> None:
 
 
 def test_what_was_ended_early_is_inconclusive(typed: Type, snapshot: SnapshotAssertion) -> None:
-    done = typed("explore", "kip-320", "--most", "500", "--no-symmetry")
+    done = typed("explore", "kip-320", "--max-states", "500", "--no-symmetry")
     assert done.code == 3
     assert [line for line in done.out.splitlines() if not counts(line)] == snapshot
 
