@@ -78,8 +78,8 @@ class Checker:
         """Whether reported losses belong to a partition that is being deleted."""
         self.transacted = TransactionOutcomes(cluster_state, self.ledger.acked_in)
         self.invariants = InvariantChecker(cluster_state, emit, plane)
-        excuses, undone = self.invariants.excuses, self.transacted.undone
-        self.anomalies = AnomalyChecker(cluster_state, clients or NO_CLIENTS, excuses, undone)
+        excuses, acked_aborted = self.invariants.excuses, self.transacted.acked_aborted
+        self.anomalies = AnomalyChecker(cluster_state, clients or NO_CLIENTS, excuses, acked_aborted)
         self.readings = DeliveredRecords(self.anomalies.empty)
         self.findings = FindingCollector(cluster_state, self.history, self.ledger, self.readings, self.transacted)
         self.liveness: LivenessChecker | None = None

@@ -133,8 +133,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _ledger("unknown", "Records that may or may not be in the log: a timeout, a lost connection."),
         _ledger("unknown_written", "Records of unknown outcome that are in the leader's log."),
         _ledger("aborted", "Records of aborted transactions: neither acked nor lost."),
-        _ledger("undone", "Acked records whose transaction is aborted in the leader's log."),
-        _ledger("leaked", "Aborted records whose transaction is committed in the leader's log."),
+        _ledger("acked_aborted", "Acked records whose transaction is aborted in the leader's log."),
+        _ledger("aborted_committed", "Aborted records whose transaction is committed in the leader's log."),
         _ledger("missing", "Acked records currently missing in the leader's log."),
         _ledger("acked_lost", "Acked records in no replica's log; at the end of a run, all missing ones."),
         _ledger("committed_lost", "Lost records that were below the HW: a consumer could have read them."),
@@ -186,10 +186,15 @@ ALL: Final[dict[str, Function]] = FUNCTIONS | {LEN.name: LEN}
 ALSO: Final = {
     "state": "group_state",
     "passed_over": "skipped",
+    "undone": "acked_aborted",
+    "leaked": "aborted_committed",
     "overdue": "liveness_violations",
     "unexpected_overdue": "unexpected_liveness_violations",
 }
 """Alias of a function → its name."""
+
+EARLIER_PROPERTIES: Final = {"parked-requests": "delayed-requests"}
+"""Earlier name of a liveness property, which conditions may use → its name."""
 
 Run = Callable[[Any], Any]
 """A compiled expression: a function of the cluster's query object."""
@@ -364,6 +369,8 @@ class Compiler:
         allowed = "a broker's id" if kind == "broker" else f"the name of {'an' if kind == 'invariant' else 'a'} {kind}"
         if part.type != wanted:
             raise ConditionError(f"found {part.type} in {function.name}(), expected {allowed}", part.column)
+        if kind == "property" and part.constant in EARLIER_PROPERTIES:
+            part = _constant(TEXT, EARLIER_PROPERTIES[str(part.constant)], part.column)
         if part.constant is not None:
             self.uses.append(Use(kind, str(part.constant), part.column, function.name))
         return part

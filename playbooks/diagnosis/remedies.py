@@ -19,13 +19,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 from cluster_model.checker.root_cause import (
     ABANDONED,
+    ABORTED_COMMITTED,
+    ACKED_ABORTED,
     DUPLICATE,
-    LEAKED,
     LOST,
     MISSING,
     REORDERED,
     SKIPPED,
-    UNDONE,
     RecordBlock,
 )
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, modes_of, parse_version
@@ -130,7 +130,7 @@ def _configurations(playbook: Playbook, root: YamlMapping, kind: str) -> Iterato
         wanted.append(("max.in.flight.requests.per.connection", "1"))
     if kind in (SKIPPED, ABANDONED) and not by_hand:
         wanted += [("auto.offset.reset", "earliest"), ("enable.auto.commit", "false")]
-    if kind in (SKIPPED, LEAKED, UNDONE) and not by_hand:
+    if kind in (SKIPPED, ABORTED_COMMITTED, ACKED_ABORTED) and not by_hand:
         wanted.append(("isolation.level", "read_committed"))
     if by_hand and kind in _WRITES:
         yield from _acks_by_hand(root)
@@ -247,8 +247,8 @@ REMAINING: Final[dict[str, str]] = {
     REORDERED: "reordered",
     SKIPPED: "skipped",
     ABANDONED: "unprocessed",
-    UNDONE: "aborted",
-    LEAKED: "committed",
+    ACKED_ABORTED: "aborted",
+    ABORTED_COMMITTED: "committed",
 }
 """Kind of findings → state of a record that still has one."""
 

@@ -152,8 +152,22 @@ def _losses(result: SessionResult, spec: ClusterSpec) -> list[InferredExpectatio
     if ledger.unknown:
         found.append(_count("unknown", ledger.unknown, "", "records of unknown outcome"))
     if any("transactional.id" in str(producer.config) for producer in spec.producers):
-        found.append(_count("undone", ledger.undone, "no commit was undone", "acknowledged, but aborted in the log"))
-        found.append(_count("leaked", ledger.leaked, "no abort was leaked", "aborted, but committed in the log"))
+        found.append(
+            _count(
+                "acked_aborted",
+                ledger.acked_aborted,
+                "no acknowledged transaction was aborted",
+                "acknowledged, but aborted in the log",
+            )
+        )
+        found.append(
+            _count(
+                "aborted_committed",
+                ledger.aborted_committed,
+                "no aborted transaction was committed",
+                "aborted, but committed in the log",
+            )
+        )
     return found
 
 

@@ -322,8 +322,8 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "committed_lost": ledger.committed_lost,
         "duplicates": ledger.duplicates,
         "reordered": ledger.reordered,
-        "undone": ledger.undone,
-        "leaked": ledger.leaked,
+        "acked_aborted": ledger.acked_aborted,
+        "aborted_committed": ledger.aborted_committed,
         "unknown_written": ledger.unknown_written,
     }
 

@@ -345,7 +345,7 @@ def start_reader(told: Told) -> None:
 )
 def test_a_consumer_hands_out_what_comes_before_and_then_throws(config: dict[str, Any], what: str, stops: bool) -> None:
     told = reader(config)
-    inject(told.board, "corrupt_batch", "leader(t-0)", partition="t-0", offset=50, what=what)
+    inject(told.board, "corrupt_batch", "leader(t-0)", partition="t-0", offset=50, field=what)
     (damaged,) = told.of(BatchCorrupted)
     start_reader(told)
     told.run(15)
@@ -390,7 +390,7 @@ def test_the_cleaner_skips_a_log_with_a_corrupt_batch_or_ends(
     )
     told = Told(Cluster.build(spec, 5))
     told.run(3)
-    inject(told.board, "corrupt_batch", "broker(1)", partition="a-0", what="length")
+    inject(told.board, "corrupt_batch", "broker(1)", partition="a-0", field="length")
     told.run(45)
     (found,) = told.of(CorruptBatchFound)
     assert (found.partition, found.by) == ("a-0", "cleaner")
@@ -427,7 +427,7 @@ def test_what_cannot_be_damaged_is_refused(snapshot: SnapshotAssertion) -> None:
 def test_a_batch_corrupted_twice_is_one_damage_and_a_wrong_length_stays() -> None:
     told = busy()
     for what in ("value", "length", "value"):
-        inject(told.board, "corrupt_batch", "broker(1)", partition="orders-0", offset=10, what=what)
+        inject(told.board, "corrupt_batch", "broker(1)", partition="orders-0", offset=10, field=what)
     inject(told.board, "corrupt_batch", "broker(1)", partition="orders-0", offset=3)
     first, second = lines(told, 1).damages
     assert (first.start <= 3 < first.end, first.kind) == (True, "value")

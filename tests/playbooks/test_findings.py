@@ -48,7 +48,7 @@ GOLDEN = {
     "partitions-added-latest": {("skipped", "partitions-added-latest")},
     "retention-overtakes-latest": {("skipped", "retention-overtook"), ("skipped", "reset-latest")},
     "consumer-crash-handed-off": {("abandoned", "commit-before-processing")},
-    "delayed-commit": {("undone", "late-marker")},
+    "delayed-commit": {("acked-aborted", "late-marker")},
 }
 """Playbook → the findings that it must produce, and no others."""
 

@@ -60,7 +60,7 @@ clients:
       topic: orders
       rate: 10/s
       config: {acks: all, transactional.id: txp, transaction.timeout.ms: 5000}
-      transactions: {every: 200ms, abort: 5}
+      transactions: {every: 200ms, abort_every: 5}
 settle: 3s
 steps:
   - {at: 3.074049s, inject: full_disk, target: broker(4), for: 583319us}

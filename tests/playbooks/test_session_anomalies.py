@@ -61,7 +61,7 @@ def made(seed: int, acks: str, *, unclean: bool, txn: bool, kafka: str = "3.9") 
     text = MADE.format(
         seed=seed, kafka=kafka, min_isr=draw.choice((1, 2)), unclean=str(unclean).lower(), acks=acks,
         more=", transactional.id: shop" if txn else idempotent, idempotent=idempotent,
-        txn=", transactions: {records: 50, abort: 4}" if txn else "",
+        txn=", transactions: {records: 50, abort_every: 4}" if txn else "",
         isolation=", isolation.level: read_committed" if txn else "", steps="\n".join(steps),
     )  # fmt: skip
     return loads(text, "made.yaml")
@@ -106,8 +106,8 @@ def check(playbook: Playbook) -> None:
         return  # A fault had nobody to strike, so that others were never healed.
     assert facts.caught_up
     # What is acknowledged and gone is what nobody can read: unless somebody had read it before it went.
-    undone = session.cluster.query.undone()
-    assert found["lost-write"] <= found["unseen"] <= ledger.acked_lost + undone
+    acked_aborted = session.cluster.query.acked_aborted()
+    assert found["lost-write"] <= found["unseen"] <= ledger.acked_lost + acked_aborted
     lost_unread = sum(
         count for loss in result.losses for count in [_unread(facts.values.get(loss.client), loss.sequence, loss.count)]
     )

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from cluster_model.checker.root_cause import (
     ABANDONED,
+    ABORTED_COMMITTED,
+    ACKED_ABORTED,
     DUPLICATE,
-    LEAKED,
     LOST,
     MISSING,
     REORDERED,
     SKIPPED,
-    UNDONE,
     ChainEvent,
     Finding,
 )
@@ -336,8 +336,8 @@ _HEADS: Final = {
     REORDERED: ("{count} {records} of {where} {are} out of order: after later ones of the same producer", "warning"),
     SKIPPED: ("{count} {records} of {where} {were} skipped by {group}", "warning"),
     ABANDONED: ("{count} {records} of {where} {were} fetched by {group} and never processed", "warning"),
-    UNDONE: ("{count} acknowledged {records} of {where} {were} aborted with another transaction", "alarm"),
-    LEAKED: ("{count} aborted {records} of {where} {are} committed in the log", "alarm"),
+    ACKED_ABORTED: ("{count} acknowledged {records} of {where} {were} aborted with another transaction", "alarm"),
+    ABORTED_COMMITTED: ("{count} aborted {records} of {where} {are} committed in the log", "alarm"),
 }
 _RULES: Final = {
     LOST: "acknowledged records must survive leader changes while any replica has them",
@@ -347,8 +347,8 @@ _RULES: Final = {
     " guarantees this for idempotent producers",
     SKIPPED: "a group reads every record from its start offset on",
     ABANDONED: "records that a group commits have been processed",
-    UNDONE: "a committed transaction stays committed",
-    LEAKED: "aborted records are never read as committed",
+    ACKED_ABORTED: "a committed transaction stays committed",
+    ABORTED_COMMITTED: "aborted records are never read as committed",
 }
 
 

@@ -71,14 +71,14 @@ class AnomalyExcuses:
         clients: ClientSettings,
         facts: KeyIndex,
         excuses: Excuses,
-        undone: Callable[[str | None], int],
+        acked_aborted: Callable[[str | None], int],
     ) -> None:
-        """``undone`` returns how many acknowledged records of a client's transactions are aborted in the log."""
+        """``acked_aborted`` returns how many acknowledged records of a client's transactions are aborted in the log."""
         self._cluster_state = cluster_state
         self._clients = clients
         self._facts = facts
         self._excuses = excuses
-        self._undone = undone
+        self._undone = acked_aborted
         self._unclean: dict[str, None] = {}
         """Partitions that had an unclean election."""
         self._damaged: dict[str, None] = {}

@@ -626,9 +626,9 @@ class AnomalyChecker:
         cluster_state: ClusterState,
         clients: ClientSettings,
         excuses: Excuses,
-        undone: Callable[[str | None], int],
+        acked_aborted: Callable[[str | None], int],
     ) -> None:
-        """``excuses`` and ``undone`` decide only whether an anomaly is allowed, not whether it is observed."""
+        """``excuses`` and ``acked_aborted`` decide only whether an anomaly is allowed, not whether it is observed."""
         self._cluster_state = cluster_state
         anomalies = HistoryChecker(self._payload, self.empty, self._begin)
         self.history = HistoryBuilder(
@@ -636,7 +636,7 @@ class AnomalyChecker:
             clients.copiers,
             lambda key: len(cluster_state.epoch_branches[key].by_id) if key in cluster_state.epoch_branches else 0,
         )  # fmt: skip
-        self.excuses = AnomalyExcuses(cluster_state, clients, anomalies.facts, excuses, undone)
+        self.excuses = AnomalyExcuses(cluster_state, clients, anomalies.facts, excuses, acked_aborted)
 
     def _payload(self, key: str, log_branch: int, start: int, end: int) -> list[Run]:
         """Return the values of records that were read or acknowledged; others are never looked up."""

@@ -272,7 +272,7 @@ class TransactionOutcomes:
         """Drop the state of a deleted partition."""
         self._aborted = {key: known for key, known in self._aborted.items() if key[1] != event.partition}
 
-    def undone(self, client: str | None = None) -> int:
+    def acked_aborted(self, client: str | None = None) -> int:
         """Return the number of acknowledged records of transactions that are aborted in the leader's log."""
         return sum(
             _overlap(self._acked_in(partition, log_branch), start, end)
@@ -280,7 +280,7 @@ class TransactionOutcomes:
             if not committed and client in (None, batch.client)
         )
 
-    def leaked(self, client: str | None = None) -> int:
+    def aborted_committed(self, client: str | None = None) -> int:
         """Return the number of aborted records of transactions that are committed in the leader's log."""
         return sum(
             _overlap(self._aborted[batch.client, partition].ranges(), batch.sequence, batch.sequence + batch.records)
@@ -289,7 +289,7 @@ class TransactionOutcomes:
         )
 
     def contradicted(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
-        """Yield what :meth:`undone` and :meth:`leaked` count: (partition, log branch, batch, start, end, committed)."""
+        """Yield (partition, log branch, batch, start, end, committed) of transactions with a wrong outcome."""
         for partition, log_branch, batch, start, end, committed in self._ended():
             if not committed:
                 known = self._acked_in(partition, log_branch)

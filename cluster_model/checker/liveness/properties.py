@@ -459,7 +459,7 @@ def _inactive_leader(context: LivenessContext, scene: PartitionContext) -> Itera
 
 
 DELAYED_REQUESTS_ANSWERED: Final = LivenessProperty(
-    "parked-requests",
+    "delayed-requests",
     "A delayed produce request is answered when its request.timeout.ms expires, or at once when the broker loses "
     "leadership; a delayed fetch when its fetch.max.wait.ms expires.",
     "one second after the request's own timeout.",

@@ -128,7 +128,7 @@ PLANTED = (
     Planted(acknowledges_at_once, "violation:min-isr", 1),
     Planted(commits_what_it_has, "violation:leader-completeness", 1),
     Planted(lets_anybody_join, "violation:leader-completeness", 1, of_another_seed),
-    Planted(forgets_who_waits, "liveness:parked-requests", 1),
+    Planted(forgets_who_waits, "liveness:delayed-requests", 1),
     Planted(acknowledges_as_it_resigns, "violation:acks-all-durability", 2),
     Planted(elects_whoever_lives, "finding:lost/unclean-election", 4),
     Planted(notes_no_epochs, "violation:weak-isr", 2),

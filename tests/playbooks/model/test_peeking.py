@@ -34,7 +34,7 @@ topics:
 clients:
   producers:
     - {name: checkout, topic: orders, rate: 100/s, bytes: {from: 50, to: 90}, records: faker:order, config: {acks: 1}}
-    - {name: plain, topic: facts, rate: 40/s, keys: {distinct: 3, zipf: 1}, tombstones: 4, config: {acks: all},
+    - {name: plain, topic: facts, rate: 40/s, keys: {distinct: 3, zipf: 1}, tombstone_every: 4, config: {acks: all},
        records: {k: key, n: sequence}}
 steps:
   - {at: 3s, inject: lag, target: followers(orders-0), latency: 200ms, for: 20s}

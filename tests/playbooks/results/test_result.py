@@ -33,7 +33,7 @@ SHAPE: dict[str, Any] = {
     "ledger": dict.fromkeys(
         (
             *("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost"),
-            *("duplicates", "reordered", "undone", "leaked", "unknown_written"),
+            *("duplicates", "reordered", "acked_aborted", "aborted_committed", "unknown_written"),
         ),
         INT,
     ),

@@ -21,7 +21,7 @@ class Case:
     """A partition whose leader A wrote unread records in epoch 0, and the report of their loss."""
 
     def __init__(
-        self, kafka: str = "3.9", *, acks: int = -1, transactional: bool = False, undone: int = 0,
+        self, kafka: str = "3.9", *, acks: int = -1, transactional: bool = False, acked_aborted: int = 0,
         placement: tuple[int, ...] = (A, B, C), **config: int | bool
     ) -> None:  # fmt: skip
         named = {key.replace("_", "."): value for key, value in config.items()}
@@ -36,7 +36,7 @@ class Case:
         producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
         excuses = cluster.checker.invariants.excuses
         settings = ClientSettings(producers)
-        self.now = AnomalyExcuses(cluster.cluster_state, settings, self.facts, excuses, lambda _client: undone)
+        self.now = AnomalyExcuses(cluster.cluster_state, settings, self.facts, excuses, lambda _client: acked_aborted)
 
     def acknowledged(self, start: int, end: int) -> None:
         facts = self.facts.key(P)
@@ -123,8 +123,8 @@ PAIRS: dict[str, tuple[Callable[[], Case], Act, bool]] = {
     "a damaged disk": (Case, damaged, True),
     "a disk that was damaged before": (Case, damaged_before, False),
     "a transaction": (lambda: Case(transactional=True), nothing, False),
-    "a transaction that is undone": (lambda: Case(transactional=True, undone=2), nothing, True),
-    "no transaction, and others are undone": (lambda: Case(undone=2), nothing, False),
+    "a transaction that is undone": (lambda: Case(transactional=True, acked_aborted=2), nothing, True),
+    "no transaction, and others are undone": (lambda: Case(acked_aborted=2), nothing, False),
 }  # fmt: skip
 """A cluster, the events applied to it, and whether a loss is allowed then."""
 
