@@ -393,4 +393,4 @@ def test_earlier_names_of_keys_and_parameters_are_accepted() -> None:
     assert [dict(step.params) for step in found.steps] == [{"method": "crash"}, {"reaction": "skip"}]
     with pytest.raises(PlaybookError) as refused:
         loads(EARLIER.replace("fails: 7", "fails: 7, fail_every: 8"), "x")
-    assert [problem.path for problem in refused.value.problems] == ["clients.groups[1].fails"]
+    assert [problem.key for problem in refused.value.problems] == ["clients.groups[1].fails"]
