@@ -19,11 +19,11 @@ from rich.console import Console
 from cluster_model.util.quantities import counted
 from playbooks.session_format.session_files import LayoutError
 from playbooks.text import printable
-from spark_report.input.sessions import SessionInput, SetAside, check_session, collect_sessions
+from spark_report.input.sessions import SessionInput, SkippedDirectory, check_session, collect_sessions
 from spark_report.model.report import ReportModel, build_story
 from spark_report.spark.errors import JobError, ReportError, first_line
 from spark_report.spark.hadoop_fs import Address, AnyPath, parse_path, resolve_remote
-from spark_report.spark.session import Started, failures_converted, start, under_spark_submit
+from spark_report.spark.session import RunningSpark, failures_converted, start, under_spark_submit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +73,7 @@ class JobResult:
     files: tuple[Path, ...]
     """The written files and directories, the HTML page first."""
     reported: int
-    set_aside: tuple[SetAside, ...]
+    set_aside: tuple[SkippedDirectory, ...]
     contradicted: tuple[str, ...] = ()
     """Ids of sessions whose own results disagree with their events."""
 
@@ -178,10 +178,10 @@ def default_out(sessions: Sequence[SessionInput]) -> Path:
 @contextlib.contextmanager
 def _spark(
     wanted: SparkOptions, events: int | None, what: str, stage: Callable[[str], None]
-) -> Iterator[Started]:  # fmt: skip
+) -> Iterator[RunningSpark]:  # fmt: skip
     """Yield the given Spark session, or start one for the duration of the block."""
     if wanted.spark is not None:
-        yield Started(wanted.spark, "given", None)
+        yield RunningSpark(wanted.spark, "given", None)
         return
     if not under_spark_submit():
         stage(f"starting Spark {what}")

@@ -24,7 +24,7 @@ from tui.keybindings.keymap import key_of, program_bindings
 from tui.keybindings.keymap import word_of as key_word
 from tui.keybindings.scopes import keymap_of, remapped
 from tui.screens.base import LiveScreen
-from tui.screens.cluster import MainScreen, Wake
+from tui.screens.cluster import MainScreen, WakeMessage
 from tui.session.destination import Destination
 from tui.session.session_controller import SessionController
 from tui.session.settings_changes import SettingUndo
@@ -33,7 +33,7 @@ from tui.settings.settings_file import ExplainedTerms
 from tui.startup import painted
 from tui.terminal.frame_clock import FRAME_S
 from tui.terminal.glyphs import GlyphSet
-from tui.terminal.terminal import ParsedOnce, TerminalTitle, animated, frugal_driver
+from tui.terminal.terminal import CachedStylesheet, TerminalTitle, animated, reduced_output_driver
 from tui.terminal.theme import Look, ThemeName, textual_name, textual_themes
 from tui.viewmodel.help import term, word_at
 from tui.viewmodel.status_bar import terminal_title
@@ -41,7 +41,7 @@ from tui.widgets.line_widget import LineGrid
 from tui.widgets.panes import Pane
 
 if TYPE_CHECKING:
-    from tui.tour import Guide
+    from tui.tour import TourGuide
 
 
 # Hints: a Kafka term is explained the first time that the pointer or cursor rests on it.
@@ -175,7 +175,7 @@ class FloodmarkApp(App[None]):
         """Previous destination."""
         self.sessions: Path | None = None
         """Directory of recorded sessions; None: the default."""
-        self.guide: Guide | None = None
+        self.guide: TourGuide | None = None
         """Guide of the tour, None without a tour."""
         self.undoable_settings: list[SettingUndo] = []
         """Settings that were changed and written to the file, the latest last."""
@@ -199,7 +199,7 @@ class FloodmarkApp(App[None]):
         for each in textual_themes():
             self.register_theme(each)
         self.theme = textual_name(theme)
-        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
+        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
         self.set_class(glyphs == "ascii", "-ascii")
 
     def set_look(self, look: Look) -> None:
@@ -223,7 +223,7 @@ class FloodmarkApp(App[None]):
 
     def get_driver_class(self) -> type[Driver]:
         """Return the terminal driver that saves bytes."""
-        return frugal_driver(super().get_driver_class())
+        return reduced_output_driver(super().get_driver_class())
 
     def on_mount(self) -> None:
         """Show notes, and set up animation, title, tour and signal handlers."""
@@ -325,7 +325,7 @@ class FloodmarkApp(App[None]):
         if self.hinting is not None:
             self.hinting.moved(event.screen_x, event.screen_y)
 
-    def on_wake(self, _message: Wake) -> None:
+    def on_wake(self, _message: WakeMessage) -> None:
         """Run the next frame at once."""
         self._wake.set()
 
@@ -357,9 +357,9 @@ class FloodmarkApp(App[None]):
 
     def begin_tour(self) -> None:
         """Start the guided tour."""
-        from tui.tour import Guide  # noqa: PLC0415 - seldom wanted
+        from tui.tour import TourGuide  # noqa: PLC0415 - seldom wanted
 
-        self.guide = Guide(self)
+        self.guide = TourGuide(self)
 
     def action_tour(self) -> None:
         """Leave or resume the tour."""

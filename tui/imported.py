@@ -18,7 +18,7 @@ from tui.screen_choice import ScreenChoice
 from tui.session.destination import SESSION, Destination, ScreenExit
 from tui.startup import painted
 from tui.terminal import glyphs
-from tui.terminal.terminal import ParsedOnce
+from tui.terminal.terminal import CachedStylesheet
 from tui.terminal.theme import Look, textual_name, textual_themes
 from tui.viewmodel.row import Row, fitted
 from tui.viewmodel.timeline import imported_session
@@ -84,7 +84,7 @@ class ImportedApp(App[None]):
         for each in textual_themes():
             self.register_theme(each)
         self.theme = textual_name(look.theme)
-        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
+        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
         self.set_class(look.glyphs == "ascii", "-ascii")
 
     def compose(self) -> ComposeResult:

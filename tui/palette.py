@@ -65,7 +65,7 @@ def main_of(screen: Screen[Any]) -> MainScreen | None:
     return found if isinstance(found, MainScreen) and found.bridge.view.brokers else None
 
 
-class Offers(Provider):
+class PaletteProvider(Provider):
     """Provider that searches the entries of :meth:`offers`, the best matches first."""
 
     WORTH: ClassVar[float] = 0.5
@@ -99,7 +99,7 @@ NEVER: Final = "never"
 READ_ONLY: Final = "is read-only: it is read when a broker starts; set it in the playbook"
 
 
-class SettingsProvider(Offers):
+class SettingsProvider(PaletteProvider):
     """Kafka configs: those of the topic under the cursor first, then other topics, then brokers."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
@@ -302,7 +302,7 @@ GO_TO_NAME: Final = "go to "
 _OFFSET: Final = re.compile(r"(?:go (?:to )?)?([A-Za-z0-9._-]+)[ :@]+([0-9]{1,15})", re.ASCII)
 
 
-class GoProvider(Offers):
+class GoProvider(PaletteProvider):
     """Navigation targets by name; ``orders-3 124`` is an offset."""
 
     def answers(self, main: MainScreen, query: str) -> Iterator[PaletteEntry]:
@@ -343,7 +343,7 @@ class GoProvider(Offers):
             )
 
 
-class ViolationProvider(Offers):
+class ViolationProvider(PaletteProvider):
     """Command palette entries of the times of violations."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
@@ -360,7 +360,7 @@ class ViolationProvider(Offers):
 # Playbooks of the library, to be started in place of the current session.
 
 
-class PlaybookProvider(Offers):
+class PlaybookProvider(PaletteProvider):
     """Playbooks by name, title and tags, without those with manual steps."""
 
     async def startup(self) -> None:
@@ -429,7 +429,7 @@ USUAL: Final = ("crash", "gc_pause", "isolate", "lag")
 """Faults offered for a running broker, the most instructive first."""
 
 
-class UsefulProvider(Offers):
+class UsefulProvider(PaletteProvider):
     """Most useful entries before anything is typed; typing finds them by the other providers."""
 
     async def discover(self) -> Hits:
@@ -502,7 +502,7 @@ def _inspections(main: MainScreen) -> Iterator[PaletteEntry]:
 # The TUI settings by name: a form for each, choices of looks, and undo.
 
 
-class ViewProvider(Offers):
+class ViewProvider(PaletteProvider):
     """TUI settings; a choice is applied and written to the user's file at once."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:

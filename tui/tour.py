@@ -221,7 +221,7 @@ class CoachPane(Pane):
         self.caption(tour.title())
 
 
-class Guide:
+class TourGuide:
     """Guide of the tour through a session of its playbook."""
 
     def __init__(self, app: "FloodmarkApp") -> None:

@@ -11,9 +11,9 @@ from textual.binding import BindingType
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import Wanted, bindings_of, remapped, scope_of
 from tui.session.destination import PLAYBOOK, WELCOME, Destination, ScreenExit
-from tui.startup import ImportAhead, painted
+from tui.startup import BackgroundImport, painted
 from tui.terminal import glyphs
-from tui.terminal.terminal import ParsedOnce
+from tui.terminal.terminal import CachedStylesheet
 from tui.terminal.theme import Look, textual_name, textual_themes
 from tui.viewmodel.row import Row, first_shown, fitted
 from tui.widgets.line_widget import Rows
@@ -110,7 +110,7 @@ def welcome(_request: Destination, asked: "ProgramOptions", _back: Destination |
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
     look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
-    ahead = ImportAhead()
+    ahead = BackgroundImport()
     app = WelcomeApp(look, asked.parent, ahead, chosen.settings.keys)
     request = app.run()
     if request is not None:
@@ -127,7 +127,7 @@ class WelcomeApp(App[Destination]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("welcome")
 
     def __init__(
-        self, look: Look, sessions: Path, ahead: ImportAhead | None = None, keys: Wanted | None = None
+        self, look: Look, sessions: Path, ahead: BackgroundImport | None = None, keys: Wanted | None = None
     ) -> None:
         """``ahead`` starts to import what a choice needs after the first paint; ``keys`` are the user's own."""
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
@@ -144,7 +144,7 @@ class WelcomeApp(App[Destination]):
         for each in textual_themes():
             self.register_theme(each)
         self.theme = textual_name(look.theme)
-        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
+        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
 
     def compose(self) -> ComposeResult:
         """Yield the rows of the page."""

@@ -78,7 +78,7 @@ class OperationContext(Protocol):
         """End the operation."""
 
 
-class Procedure:
+class OperationBehaviour:
     """Steps of an operation. A procedure has no state of its own; all state is in the job."""
 
     def check(self, context: OperationContext, job: OperationJob) -> None:
@@ -130,7 +130,7 @@ def error_and_detail(answer: Any) -> tuple[str, str]:
 Params = Mapping[str, Any]
 
 
-class RequestProcedure(Procedure):
+class RequestOperation(OperationBehaviour):
     """Operation that sends one request and ends with its response."""
 
     def __init__(self, request: Callable[[Params], Request]) -> None:
@@ -180,15 +180,15 @@ def _alter_broker_config(params: Params) -> Request:
     return altered(AlterConfigsResource("broker", broker, changes(params)))
 
 
-REQUESTS: Final[Mapping[str, Procedure]] = {
-    "create_topic": RequestProcedure(_create_topic),
-    "delete_topic": RequestProcedure(lambda params: DeleteTopicsRequest(0, (params["topic"],))),
-    "add_partitions": RequestProcedure(_add_partitions),
-    "elect_leaders": RequestProcedure(_elect_leaders),
-    "alter_topic_config": RequestProcedure(_alter_topic_config),
-    "alter_broker_config": RequestProcedure(_alter_broker_config),
-    "delete_records": RequestProcedure(lambda params: DeleteRecordsRequest(0, params["partition"], params["before"])),
-    "delete_group": RequestProcedure(lambda params: DeleteGroupsRequest(0, (params["group"],))),
+REQUESTS: Final[Mapping[str, OperationBehaviour]] = {
+    "create_topic": RequestOperation(_create_topic),
+    "delete_topic": RequestOperation(lambda params: DeleteTopicsRequest(0, (params["topic"],))),
+    "add_partitions": RequestOperation(_add_partitions),
+    "elect_leaders": RequestOperation(_elect_leaders),
+    "alter_topic_config": RequestOperation(_alter_topic_config),
+    "alter_broker_config": RequestOperation(_alter_broker_config),
+    "delete_records": RequestOperation(lambda params: DeleteRecordsRequest(0, params["partition"], params["before"])),
+    "delete_group": RequestOperation(lambda params: DeleteGroupsRequest(0, (params["group"],))),
 }
 
 

@@ -8,14 +8,14 @@ from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
 from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import OperationContext, OperationJob, Procedure, error_and_detail
+from faults.operations.base import OperationBehaviour, OperationContext, OperationJob, error_and_detail
 from faults.operations.reassignment import Plan, ReplicaMove, decommission_plan
 
 LOOK_US: Final = 100 * MS
 """Interval at which an operator checks whether a process has ended, in microseconds."""
 
 
-class BrokerShutdown(Procedure):
+class BrokerShutdown(OperationBehaviour):
     """Clean shutdown of one broker, with an optional restart."""
 
     def check(self, context: OperationContext, job: OperationJob) -> None:
@@ -111,7 +111,7 @@ class Decommission(ReplicaMove):
         context.end(job, error, detail or f"broker {job.params['broker']} is removed")
 
 
-class RollingRestart(Procedure):
+class RollingRestart(OperationBehaviour):
     """Rolling restart: each broker is shut down and restarted, the next one when the cluster has recovered."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:

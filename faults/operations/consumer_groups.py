@@ -48,7 +48,7 @@ from cluster_model.protocol.messages import (
     MetadataResponse,
 )
 from faults.declarations.fault import FaultError
-from faults.operations.base import OperationContext, OperationJob, Procedure, count_text, error_and_detail
+from faults.operations.base import OperationBehaviour, OperationContext, OperationJob, count_text, error_and_detail
 from faults.operations.reassignment import ReassignmentError, states_of
 
 # Common to operations on groups: many offsets in one request, and tables printed line by line.
@@ -57,7 +57,7 @@ from faults.operations.reassignment import ReassignmentError, states_of
 ANY_EPOCH = -1
 
 
-class StagedProcedure(Procedure):
+class StagedOperation(OperationBehaviour):
     """Procedure of several stages; the method that handles a stage's responses is its name after ``_``."""
 
     def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
@@ -152,7 +152,7 @@ def offsets_in(lines: Iterable[str]) -> dict[str, int]:
 _SCOPES: Final = ("topics", "all_topics")
 
 
-class OffsetReset(StagedProcedure):
+class OffsetReset(StagedOperation):
     """The ``--reset-offsets`` command: new offsets by a strategy, committed if executed (KIP-122).
 
     Stages: state; metadata, committed or both, as the partitions and the strategy require; offsets of the logs; commit.
@@ -321,7 +321,7 @@ def new_offsets(job: OperationJob) -> tuple[dict[str, int], list[str]]:
 ANY = "any"
 
 
-class GroupDescription(StagedProcedure):
+class GroupDescription(StagedOperation):
     """The ``--describe`` command. Stages: state, then coordinator, or metadata, committed and ends."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -392,7 +392,7 @@ def summary(group: DescribedGroup) -> str:
     return f"{group.state}, {count_text(len(group.members), 'member')}"
 
 
-class GroupListing(StagedProcedure):
+class GroupListing(StagedOperation):
     """The ``--list`` command. Stages: metadata, then groups for every broker."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -421,7 +421,7 @@ class GroupListing(StagedProcedure):
         context.end(job, "", count_text(len(found), "group"))
 
 
-class OffsetDeletion(StagedProcedure):
+class OffsetDeletion(StagedOperation):
     """The ``--delete-offsets`` command (KIP-496). Stages: metadata for whole topics, then removed."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:

@@ -21,7 +21,7 @@ from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.messages import MetadataResponse, PartitionState
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import OperationContext, OperationJob, Procedure, altered, error_and_detail, joined
+from faults.operations.base import OperationBehaviour, OperationContext, OperationJob, altered, error_and_detail, joined
 
 # Plans: target replicas, computed from a broker's metadata. Pure functions.
 
@@ -149,7 +149,7 @@ RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.ra
 REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
-class ReplicaMove(Procedure):
+class ReplicaMove(OperationBehaviour):
     """Base of all moves: subclasses provide the plan and the steps after it."""
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:

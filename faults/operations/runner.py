@@ -14,7 +14,7 @@ from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminReq
 from faults.declarations.fault import Action, FaultError
 from faults.declarations.operation import OPERATIONS, nearest_operation
 from faults.declarations.parameters import parameters_of, params_text
-from faults.operations.base import REQUESTS, OperationJob, Procedure
+from faults.operations.base import REQUESTS, OperationBehaviour, OperationJob
 from faults.operations.broker_restarts import BrokerShutdown, Decommission, RollingRestart
 from faults.operations.consumer_groups import GroupDescription, GroupListing, OffsetDeletion, OffsetReset
 from faults.operations.reassignment import Reassignment, ReplicationChange
@@ -28,7 +28,7 @@ from faults.operations.transactions import (
 FIRST_OPERATION_TOKEN: Final = 1 << 32
 """First token of the cluster's control events that belong to operations; lower tokens belong to faults."""
 
-PROCEDURES: Final[Mapping[str, Procedure]] = {
+PROCEDURES: Final[Mapping[str, OperationBehaviour]] = {
     **REQUESTS,
     "reassign": Reassignment(),
     "set_replication": ReplicationChange(),

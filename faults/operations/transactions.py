@@ -29,11 +29,11 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
 )
 from faults.operations.base import OperationContext, OperationJob, count_text
-from faults.operations.consumer_groups import StagedProcedure, partitions_in
+from faults.operations.consumer_groups import StagedOperation, partitions_in
 from faults.operations.reassignment import ReassignmentError
 
 
-class AllCoordinators(StagedProcedure):
+class CoordinatorsOperation(StagedOperation):
     """Base of operations that query the coordinators on all brokers."""
 
     def known(self, context: OperationContext, job: OperationJob, answer: Any) -> bool:
@@ -59,7 +59,7 @@ class AllCoordinators(StagedProcedure):
         return not job.memo["left"]
 
 
-class TransactionListing(AllCoordinators):
+class TransactionListing(CoordinatorsOperation):
     """The ``list`` command. Stages: metadata, then listed for every broker."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -78,7 +78,7 @@ class TransactionListing(AllCoordinators):
             context.end(job, "", count_text(len(found), "transactional id"))
 
 
-class ProducerDescription(StagedProcedure):
+class ProducerDescription(StagedOperation):
     """The ``describe-producers`` command: the producer state of a partition's leader. Stage: producers."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -93,7 +93,7 @@ class ProducerDescription(StagedProcedure):
         context.end(job, "", f"{count_text(len(found), 'producer')}, {count_text(opened, 'open transaction')}")
 
 
-class HangingTransactionSearch(AllCoordinators):
+class HangingTransactionSearch(CoordinatorsOperation):
     """The ``find-hanging`` command. Stages: metadata, producers; with suspects also brokers, listed, described."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:

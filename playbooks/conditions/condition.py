@@ -215,7 +215,7 @@ _MEMBER: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class NameUse:
     """A name used in a condition, and its column from 1 in the condition's text."""
 
     kind: Argument
@@ -239,7 +239,7 @@ class Compiler:
     """Compiler of one tree; afterwards ``uses`` lists the partitions, groups, producers and brokers it names."""
 
     def __init__(self) -> None:
-        self.uses: list[Use] = []
+        self.uses: list[NameUse] = []
         self._rules: Final[dict[str, Callable[[Tree[Token], int], TypedExpression]]] = {
             "or_test": self._either,
             "and_test": self._both,
@@ -372,7 +372,7 @@ class Compiler:
         if kind == "property" and part.constant in EARLIER_PROPERTIES:
             part = _constant(TEXT, EARLIER_PROPERTIES[str(part.constant)], part.column)
         if part.constant is not None:
-            self.uses.append(Use(kind, str(part.constant), part.column, function.name))
+            self.uses.append(NameUse(kind, str(part.constant), part.column, function.name))
         return part
 
     @staticmethod
@@ -499,7 +499,7 @@ class Condition:
     line: int
     column: int
     """Position in its file; 1 and 1 for a text alone."""
-    uses: tuple[Use, ...]
+    uses: tuple[NameUse, ...]
     """All names in the condition."""
     _run: Callable[[Any], Any] = field(repr=False, compare=False)
 

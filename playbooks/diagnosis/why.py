@@ -10,7 +10,7 @@ from cluster_model.checker.root_cause import LOST, MISSING, Finding
 from cluster_model.util.quantities import alternatives, counted, short_seconds, time_in_seconds
 from playbooks.diagnosis.evidence import lost_findings
 from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
-from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_manual
+from playbooks.diagnosis.point_of_no_return import PointOfNoReturn, PointOfNoReturnSearch, find_manual
 from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, changes, evaluate
 from playbooks.engine.replay import playbook_of
 from playbooks.engine.session import SLICE_US, Session
@@ -31,7 +31,7 @@ from playbooks.version import VERSION
 # The answer of ``why`` as text: the point of no return, and what a change leaves and costs.
 
 
-def no_return_words(found: NoReturn) -> list[tuple[str, str]]:
+def no_return_words(found: PointOfNoReturn) -> list[tuple[str, str]]:
     """Return the point of no return as a few lines, each with its label; the last label may be empty."""
     lines = [("point of no return", _point(found))]
     if found.actions:
@@ -68,7 +68,7 @@ def remedy_words(remedy: Remedy) -> str:
     return f"{remedy.change.name}{note}: {', '.join(parts)}"
 
 
-def _point(found: NoReturn) -> str:
+def _point(found: PointOfNoReturn) -> str:
     if found.kind == "unplaced":
         return "at the acknowledgement itself: no broker had the records then or ever received them"
     if found.kind == "acknowledgement":
@@ -79,7 +79,7 @@ def _point(found: NoReturn) -> str:
     return found.words if found.manual else f"{time_in_seconds(found.at_us)}, {found.words}"
 
 
-def _sign(found: NoReturn) -> str:
+def _sign(found: PointOfNoReturn) -> str:
     if found.manual:
         left = found.at_us - found.sign_us
         return f"{found.step(found.sign_us)} ({found.sign}), {counted(left, 'step')} before"
@@ -198,7 +198,7 @@ class FindingDiagnosis:
     number: int
     """Number from 1, in the order of the result."""
     finding: Finding
-    no_return: NoReturn | None
+    no_return: PointOfNoReturn | None
     """None if it was not searched for: only for lost records, and of many findings only the first."""
     remedies: tuple[Remedy, ...]
     """The best first; the same for all findings of a kind."""
@@ -213,7 +213,7 @@ class FindingDiagnosis:
         }
 
 
-def _no_return_json(found: NoReturn) -> dict[str, Any]:
+def _no_return_json(found: PointOfNoReturn) -> dict[str, Any]:
     lines = [f"{label}: {words}" if label else words for label, words in no_return_words(found)[1:]]
     return {**found.to_json(), "text": [no_return_words(found)[0][1], *lines]}
 
@@ -283,11 +283,11 @@ def _tell_of(tell: Telling, number: int, text: str) -> None:
     tell(f"searching the point of no return of finding {number}: {text}")
 
 
-def _no_return(case: SessionCase, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> NoReturn:
+def _no_return(case: SessionCase, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> PointOfNoReturn:
     already_lost = [place for other in findings if other.kind == LOST for place in other.blocks]
     if case.playbook.spec.manual:
         return find_manual(case.playbook, case.seed, finding, already_lost)
-    return NoReturnSearch(case.start, case.actions, finding, already_lost, tell).find()
+    return PointOfNoReturnSearch(case.start, case.actions, finding, already_lost, tell).find()
 
 
 def _remedies(

@@ -462,7 +462,7 @@ class ExportError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedPlaybook:
     """A playbook exported from a session."""
 
     text: str
@@ -478,7 +478,7 @@ class Exported:
     """Notes on the recording."""
 
 
-def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda text: None) -> Exported:
+def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda text: None) -> ExportedPlaybook:
     """Export a session as a playbook; ``name`` is the playbook's name.
 
     Raises:
@@ -511,7 +511,7 @@ def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda 
     judged = result.expectations[len(result.expectations) - len(watched) - len(own.expectations) :]
     text = expecting(remarked(text, judged[: len(own.expectations)]), inferred)
     loads(text, _PATH)
-    return Exported(
+    return ExportedPlaybook(
         text=text,
         digest=result.digest,
         steps=sum(not isinstance(each, StepComment) for each in steps),

@@ -376,7 +376,7 @@ class OutageSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailability:
     """Unavailability of a session; without an interval a key is left out, unless attempts failed."""
 
     clients: tuple[OutageSummary, ...] = ()
@@ -415,16 +415,16 @@ class Unavailable:
         }
 
 
-def unavailability_from_events(availability: Availability, now_us: int) -> Unavailable:
+def unavailability_from_events(availability: Availability, now_us: int) -> Unavailability:
     """Return what events alone show, without the cluster: outages of clients and partitions, cut off at ``now_us``."""
     partitions = [(name, each.until(now_us)) for name, each in sorted(availability.partitions.items())]
-    return Unavailable(
+    return Unavailability(
         tuple([_line(key[2], each, key[0], key[1]) for key, each in availability.clients(now_us).items()]),
         tuple([_line(name, each) for name, each in partitions]),
     )
 
 
-def unavailability_of(availability: Availability, books: ClientStats, view: ClusterView) -> Unavailable:
+def unavailability_of(availability: Availability, books: ClientStats, view: ClusterView) -> Unavailability:
     """Return the unavailability at this time; open intervals are cut off."""
     found = unavailability_from_events(availability, view.now_us)
     out = [each.partition for each in found.partitions]
@@ -470,7 +470,7 @@ def _lines(lines: Iterable[OutageSummary]) -> dict[str, Any]:
     return {each.partition: each.to_json() for each in lines}
 
 
-def outage_texts(unavailable: Unavailable) -> list[str]:
+def outage_texts(unavailable: Unavailability) -> list[str]:
     """Return a line for each producer with outages: ``checkout acks=all 12.3 s in 3 intervals, longest 9.1 s``."""
     texts = []
     for (client, acks), lines in by_client(unavailable.clients).items():

@@ -26,7 +26,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.util.latency import LatencyHistogram
 from playbooks.results.client_stats import Clients, ClientStats, process_events, summarize
-from playbooks.results.outages import Availability, Unavailable, unavailability_of
+from playbooks.results.outages import Availability, Unavailability, unavailability_of
 
 # JSON of anomalies.
 
@@ -94,7 +94,7 @@ class SessionResult:
     """Actions of the guards."""
     skipped: tuple[FaultSkipped, ...] = ()
     """Faults that had no target, as their steps allow (``if any``)."""
-    unavailable: Unavailable = field(default_factory=Unavailable)
+    unavailable: Unavailability = field(default_factory=Unavailability)
     """When clients were out of service, and when partitions had no leader."""
     anomalies: tuple[AnomalyReport, ...] = ()
     """Anomalies that clients could observe, illegal first."""

@@ -23,7 +23,7 @@ from playbooks.campaign.store import PARTS, RUNS, CampaignWorkload, rows_of_line
 from playbooks.campaign.workloads.fuzz_workload import FuzzPlanError, read_plan
 from playbooks.fuzz.protocol_states import STEADY
 from spark_report.spark.errors import ReportError
-from spark_report.spark.session import Started, cancel, cores, failures_converted, shares_this_python, start
+from spark_report.spark.session import RunningSpark, cancel, cores, failures_converted, shares_this_python, start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -354,11 +354,11 @@ class CampaignJob:
         return seconds
 
     @contextlib.contextmanager
-    def _spark(self) -> Iterator[Started]:
+    def _spark(self) -> Iterator[RunningSpark]:
         wanted = self._wanted
         with contextlib.ExitStack() as stack:
             if wanted.spark is not None:
-                started = Started(wanted.spark, "given", None)
+                started = RunningSpark(wanted.spark, "given", None)
             else:
                 self._stage("starting Spark")
                 started = stack.enter_context(start(wanted.master, memory=wanted.memory))

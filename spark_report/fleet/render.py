@@ -12,7 +12,7 @@ from cluster_model.util.quantities import counted, rounded_duration, thousands
 from playbooks.text import escaped, printable, table_text
 from spark_report.fleet.sources import Source
 from spark_report.fleet.tables import ANY, SURPRISING
-from spark_report.input.sessions import SetAside
+from spark_report.input.sessions import SkippedDirectory
 from spark_report.model.format import three_figures
 from spark_report.model.report import Tone, first_reasons
 from spark_report.render.charts import ALARM, CALM, LINES, WARNING, Figure, chart_text
@@ -38,7 +38,7 @@ class FleetModel:
     errors: Mapping[str, int]
     """Fleet → number of runs with an internal error."""
     tables: Mapping[str, list[Row]]
-    set_aside: tuple[SetAside, ...] = ()
+    set_aside: tuple[SkippedDirectory, ...] = ()
 
     @property
     def several(self) -> bool:

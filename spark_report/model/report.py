@@ -14,7 +14,7 @@ import yaml
 from cluster_model.util.quantities import counted, rounded_duration, rounded_time
 from playbooks.results.expected_losses import allowing_losses, unexpected_loss_text
 from playbooks.session_format import session_files
-from spark_report.input.sessions import SessionInput, SetAside
+from spark_report.input.sessions import SessionInput, SkippedDirectory
 from spark_report.model.format import acks, is_internal, user_topic_rows
 from spark_report.spark.hadoop_fs import HadoopPath
 from spark_report.tables.collect import Tables, rows
@@ -343,14 +343,14 @@ class ReportModel:
     """A whole report, the input of every renderer."""
 
     sessions: tuple[SessionModel, ...]
-    set_aside: tuple[SetAside, ...]
+    set_aside: tuple[SkippedDirectory, ...]
     tables: Tables
     baseline: str = ""
     """Id of the session that the others are compared with; empty for none."""
 
 
 def build_story(
-    sessions: Sequence[SessionInput], set_aside: Sequence[SetAside], tables: Tables, baseline: str = ""
+    sessions: Sequence[SessionInput], set_aside: Sequence[SkippedDirectory], tables: Tables, baseline: str = ""
 ) -> ReportModel:
     """Group the table rows by session, and return the report's model."""
     by_table = {name: _by_session(table) for name, table in tables.items()}
@@ -366,7 +366,7 @@ def build_story(
     return ReportModel(tuple(stories), tuple(set_aside), tables, baseline)
 
 
-def first_reasons(set_aside: Sequence[SetAside], most: int) -> list[str]:
+def first_reasons(set_aside: Sequence[SkippedDirectory], most: int) -> list[str]:
     """Return the reasons why input was set aside, at most ``most``, and the number of the others."""
     reasons = [aside.reason for aside in set_aside[:most]]
     more = len(set_aside) - len(reasons)

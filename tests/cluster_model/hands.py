@@ -9,7 +9,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 P = "orders-0"
 
 
-class Hands:
+class HandSteppedCluster:
     """A one-partition cluster stepped by hand; brokers may be called A, B, C for 1, 2, 3."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Hands:
     def state(self, broker: int) -> dict[str, Any]:
         return self.cluster.state()[str(broker)]
 
-    def close(self) -> "Hands":
+    def close(self) -> "HandSteppedCluster":
         self.cluster.close()
         return self
 

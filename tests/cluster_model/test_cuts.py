@@ -10,7 +10,7 @@ from cluster_model.kernel.link import GIVEN_UP_US, RETRANSMIT_US
 from cluster_model.protocol.events import IsrChanged, ProduceRefused, TraceEvent
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, World
+from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, ThreeNodes
 from tests.support.breadth import spread_sample
 
 MS = 1_000
@@ -21,15 +21,15 @@ AGAIN = RETRANSMIT_US + LATENCY
 
 
 @pytest.fixture
-def cluster_state() -> World:
-    return World()
+def cluster_state() -> ThreeNodes:
+    return ThreeNodes()
 
 
-def words(cluster_state: World, node: int) -> list[Any]:
+def words(cluster_state: ThreeNodes, node: int) -> list[Any]:
     return [detail[1] if what == "message" else what for _at, what, detail in cluster_state.seen(node)]
 
 
-def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(cluster_state: World) -> None:
+def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     for word in ("one", "two", "three"):
         cluster_state.send(A, B, word)
@@ -48,7 +48,7 @@ def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(cluste
     assert cluster_state.seen(B)[-1] == (6 * SECOND + LATENCY, "message", (A, "five"))
 
 
-def test_what_was_on_its_way_when_the_link_was_cut_arrives(cluster_state: World) -> None:
+def test_what_was_on_its_way_when_the_link_was_cut_arrives(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "sent before")
     cluster_state.run(LATENCY // 2)
     cluster_state.network.cut(A, B, 1)
@@ -56,7 +56,7 @@ def test_what_was_on_its_way_when_the_link_was_cut_arrives(cluster_state: World)
     assert cluster_state.seen(B) == [(LATENCY, "message", (A, "sent before"))]
 
 
-def test_only_the_direction_that_is_cut_is_silent(cluster_state: World) -> None:
+def test_only_the_direction_that_is_cut_is_silent(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
     cluster_state.send(B, A, "passes")
@@ -69,7 +69,7 @@ def test_only_the_direction_that_is_cut_is_silent(cluster_state: World) -> None:
     )
 
 
-def test_a_link_stays_cut_until_the_last_fault_mends_it(cluster_state: World) -> None:
+def test_a_link_stays_cut_until_the_last_fault_mends_it(cluster_state: ThreeNodes) -> None:
     for fault in (1, 2, 1):
         cluster_state.network.cut(A, B, fault)
     cluster_state.send(A, B, "x")
@@ -82,7 +82,7 @@ def test_a_link_stays_cut_until_the_last_fault_mends_it(cluster_state: World) ->
     assert cluster_state.seen(B) == [(SECOND + AGAIN, "message", (A, "x"))]
 
 
-def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(cluster_state: World) -> None:
+def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.run(SECOND)
     cluster_state.send(A, B, "oldest")
@@ -100,7 +100,7 @@ def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(cl
     assert words(cluster_state, A) == ["reset"]
 
 
-def test_each_connection_has_its_own_time(cluster_state: World) -> None:
+def test_each_connection_has_its_own_time(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "first")
     cluster_state.run(GIVEN_UP_US + SECOND)
@@ -109,7 +109,7 @@ def test_each_connection_has_its_own_time(cluster_state: World) -> None:
     assert [at for at, _what, _detail in cluster_state.seen(A)] == [GIVEN_UP_US, 2 * GIVEN_UP_US + SECOND]
 
 
-def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones(cluster_state: World) -> None:
+def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "old life")
     cluster_state.network.crash(A)
@@ -125,7 +125,7 @@ def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones
 
 @pytest.mark.parametrize(("stop", "arrives"), [("crash", ["last words"]), ("power_off", [])])
 def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
-    cluster_state: World, stop: str, arrives: list[str]
+    cluster_state: ThreeNodes, stop: str, arrives: list[str]
 ) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "last words")
@@ -145,7 +145,7 @@ def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
     ],
 )
 def test_what_is_to_be_sent_again_dies_with_its_machine_until_it_is(
-    cluster_state: World, after: int, dark: bool, arrives: list[str]
+    cluster_state: ThreeNodes, after: int, dark: bool, arrives: list[str]
 ) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
@@ -160,12 +160,14 @@ def test_what_is_to_be_sent_again_dies_with_its_machine_until_it_is(
     assert [word for word in words(cluster_state, B) if word != "reset"] == arrives
 
 
-def cut_both(cluster_state: World) -> None:
+def cut_both(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.network.cut(B, A, 1)
 
 
-def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_the_old(cluster_state: World) -> None:
+def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_the_old(
+    cluster_state: ThreeNodes,
+) -> None:
     cluster_state.send(A, B, "hello")
     cluster_state.run(SECOND)
     cut_both(cluster_state)
@@ -182,7 +184,7 @@ def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_
     assert cluster_state.seen(A) == [(10 * SECOND + AGAIN + LATENCY, "reset", B)]
 
 
-def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(cluster_state: World) -> None:
+def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
     cluster_state.network.crash(B)
@@ -193,7 +195,7 @@ def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(clu
     assert (words(cluster_state, A), words(cluster_state, B)) == (["reset"], [])
 
 
-def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(cluster_state: World) -> None:
+def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
     cluster_state.network.pause(A)
@@ -204,7 +206,7 @@ def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(clus
     assert cluster_state.seen(A) == [(40 * SECOND, "reset", B)]
 
 
-def test_a_network_saved_in_the_middle_of_a_cut_goes_on_as_it_did(cluster_state: World) -> None:
+def test_a_network_saved_in_the_middle_of_a_cut_goes_on_as_it_did(cluster_state: ThreeNodes) -> None:
     cut_both(cluster_state)
     cluster_state.send(A, B, "held")
     cluster_state.run(5 * SECOND)

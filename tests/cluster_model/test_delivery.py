@@ -29,7 +29,7 @@ NEVER_AGAIN: dict[str, ConfigValue] = {"retries": 0}
 
 
 @dataclass
-class Seen:
+class DeliveryCounts:
     """Counts at the end."""
 
     sent: int
@@ -141,7 +141,7 @@ class Run:
     def leader_pauses(self) -> "Run":
         return self.inject("gc_pause", "leader(orders-0)", 15_000).wait(20)
 
-    def end(self) -> Seen:
+    def end(self) -> DeliveryCounts:
         cluster = self.cluster
         self.board.heal("all")
         cluster.stop_producers()
@@ -151,7 +151,7 @@ class Run:
         cluster.close()
         assert cluster.query.unexpected_violations() == 0
         query = cluster.query
-        return Seen(
+        return DeliveryCounts(
             query.sent(), query.acked(), query.failed(), query.unknown(), query.acked_lost(), query.duplicates(),
             query.reordered(), query.leo(P), epoch,
         )  # fmt: skip

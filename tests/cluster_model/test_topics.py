@@ -19,7 +19,7 @@ from cluster_model.protocol.events import (
     ReplicaDeleted,
 )
 from cluster_model.snapshots import pack, unpack
-from tests.cluster_model.desk import SECOND, Desk, desk, one_controller, own, spec_of
+from tests.cluster_model.desk import SECOND, ClusterDriver, desk, one_controller, own, spec_of
 
 MODES = pytest.mark.parametrize(
     ("kafka", "mode"), [("0.10.2", None), ("2.6", None), ("3.9", "zookeeper"), ("4.1", None)]
@@ -31,11 +31,11 @@ def _planes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cluster_model.cluster.make_plane", one_controller)
 
 
-def of(desk: Desk, kind: type[Any]) -> list[Any]:
+def of(desk: ClusterDriver, kind: type[Any]) -> list[Any]:
     return [event for event in desk.cluster.drain() if isinstance(event, kind)]
 
 
-def books(desk: Desk) -> tuple[int, int, int]:
+def books(desk: ClusterDriver) -> tuple[int, int, int]:
     query = desk.cluster.query
     return (query.acked_lost(), query.missing(), query.violations())
 
@@ -404,7 +404,7 @@ def test_what_reached_nobody_is_told_although_its_topic_is_gone() -> None:
     assert (finding.kind, finding.cause, finding.count) == ("lost", "acks-0-unplaced", at.cluster.query.acked_lost())
 
 
-def busy(at: Desk, until: float = 0) -> None:
+def busy(at: ClusterDriver, until: float = 0) -> None:
     """A life with a bit of everything, each thing at its time."""
     for second, act in (
         (2, lambda: at.create("late", (2, 3, 4), (4, 1, 2))),
@@ -426,7 +426,7 @@ def busy(at: Desk, until: float = 0) -> None:
     at.cluster.run(18 * SECOND)
 
 
-def seen(at: Desk) -> tuple[Any, ...]:
+def seen(at: ClusterDriver) -> tuple[Any, ...]:
     cluster = at.cluster
     logs = [cluster.log_view(name, 0, 1 << 40) for name in cluster.cluster_state.records]
     holders = [(name, tuple(there)) for name, there in cluster.cluster_state.replicas.items()]
@@ -447,7 +447,7 @@ def test_keyframes_restore_the_partitions_and_replicas_of_their_instant(kafka: s
     expected = seen(at)
     assert expected == seen(straight), "saving leaves no mark, and the same is done twice in the same way"
 
-    twin = Desk(at.cluster.twin())
+    twin = ClusterDriver(at.cluster.twin())
     for place in (3, 0, 2):
         before, packed = kept[place]
         twin.cluster.load(unpack(packed)[0])

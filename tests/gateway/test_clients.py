@@ -15,7 +15,7 @@ from playbooks.engine.replay import replay
 from playbooks.recording.reader import read_session
 from tests.gateway.hosting import Served, playbook, served, until
 from tests.gateway.running import PATIENCE_S
-from tests.gateway.stock import LIBRARIES, Asked, reader
+from tests.gateway.stock import LIBRARIES, StockClient, reader
 
 pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 QUIET = {"log_level": 0}
@@ -107,7 +107,7 @@ def test_clients_of_three_libraries_share_a_group() -> None:
     with served() as host:
         for partition in range(3):
             sent(host, [f"sent/{partition}{number}" for number in range(5)], partition)
-        members = [reader(Asked(library, host.bootstrap, library, group="mixed")) for library in LIBRARIES]
+        members = [reader(StockClient(library, host.bootstrap, library, group="mixed")) for library in LIBRARIES]
 
         def seen() -> set[bytes]:
             return {told.value for each in members for told in each.log.read}

@@ -15,7 +15,7 @@ from playbooks.parser.steps.timed_steps import facts_in
 from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
-from tui.session.typed_commands import Act, CommandContext, TypedError, facts_now, read_line
+from tui.session.typed_commands import ActionCommand, CommandContext, TypedError, facts_now, read_line
 
 BEAT, DESCRIBE = api_versions.CONSUMER_GROUP_HEARTBEAT, api_versions.CONSUMER_GROUP_DESCRIBE
 ASKED = ', group.coordinator.rebalance.protocols: "classic,consumer"'
@@ -197,7 +197,7 @@ def test_a_line_can_speak_of_the_coordinator_of_a_group_that_is_only_on_the_wire
     cluster = group.wire.session.cluster
     place = CommandContext(facts_now(facts_in(cluster), cluster.view()))
     typed = read_line("crash coordinator(g) 3s", place)
-    assert isinstance(typed, Act)
+    assert isinstance(typed, ActionCommand)
     assert group.wire.session.board.targets(typed.actions[0].target) == (group.at,)
     for line in ("crash coordinator(other) 3s", "restart_consumer members(g)", "crash transaction_coordinator(typed)"):
         with pytest.raises(TypedError, match="found"):

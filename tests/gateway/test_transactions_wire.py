@@ -16,7 +16,7 @@ from playbooks.parser.steps.timed_steps import facts_in
 from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
-from tui.session.typed_commands import Act, CommandContext, facts_now, read_line
+from tui.session.typed_commands import ActionCommand, CommandContext, facts_now, read_line
 
 UNKNOWN_TOPIC_ID = 100
 
@@ -155,7 +155,7 @@ def test_a_line_can_speak_of_the_coordinator_of_a_producer_on_the_wire() -> None
     typed = read_line(
         "crash transaction_coordinator(c) 3s", CommandContext(facts_now(facts_in(cluster), cluster.view()))
     )
-    assert isinstance(typed, Act)
+    assert isinstance(typed, ActionCommand)
     assert tuple(shop.wire.session.board.targets(typed.actions[0].target)) == (shop.at,)
 
 

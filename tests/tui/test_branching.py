@@ -14,7 +14,7 @@ from tests.tui.session.test_session_controller import SlowClock
 from tui.output import session_end
 from tui.screens.cluster import MainScreen
 from tui.screens.time_travel import CompareScreen, GrowingScreen
-from tui.session.session_controller import Companion, SessionController
+from tui.session.session_controller import ComparisonBranch, SessionController
 from tui.terminal.frame_clock import SLICE_S, StepClock
 from tui.viewmodel import status_bar
 from tui.viewmodel.timeline import branches
@@ -149,7 +149,7 @@ def test_what_is_compared_with_catches_up_by_slices_and_nothing_moves_meanwhile(
 def test_a_companion_that_is_let_go_shows_its_present():
     branches = Branches(small())
     branches.current.session.advance(SECOND)
-    companion = Companion(branches.current)
+    companion = ComparisonBranch(branches.current)
     companion.jump(SECOND // 2)
     assert branches.current.session.in_past
     companion.leave()

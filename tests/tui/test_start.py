@@ -15,7 +15,7 @@ from tests.tui.test_launch import ROOT
 from tests.tui.test_welcome import welcomed
 from tui.app import FloodmarkApp
 from tui.session.session_controller import SessionController
-from tui.startup import ImportAhead, no_gc_until_painted, painted
+from tui.startup import BackgroundImport, no_gc_until_painted, painted
 from tui.terminal.frame_clock import MonotonicClock
 from tui.terminal.theme import Look
 from tui.welcome import WelcomeApp
@@ -169,7 +169,7 @@ async def test_the_styles_of_the_welcome_page_are_parsed_once(parsed):
         assert set(parsed.values()) == {1}
 
 
-class Ahead(ImportAhead):
+class Ahead(BackgroundImport):
     """Notes what it is asked for."""
 
     def __init__(self, names):
@@ -197,7 +197,7 @@ async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
 
 
 def test_reading_ahead_comes_to_an_end_also_when_it_never_began():
-    ahead = ImportAhead(("tui.terminal.frame_clock", "tui.session.destination"))
+    ahead = BackgroundImport(("tui.terminal.frame_clock", "tui.session.destination"))
     ahead.wait()
     ahead.begin()
     ahead.wait()

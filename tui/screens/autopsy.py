@@ -17,7 +17,7 @@ from textual.worker import Worker
 from cluster_model.util.quantities import compact_duration, counted
 from playbooks.recording.recorder import Recorder
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import WHEEL, Reachable
+from tui.screens.base import WHEEL, OverlayPage
 from tui.session.background_tasks import (
     QuestionReply,
     case_of,
@@ -74,7 +74,7 @@ class AutopsyRequest:
     """Setting to change from the beginning, in a branch up to the time shown; None: no change."""
 
 
-class AutopsyScreen(ModalScreen[AutopsyRequest | None], Reachable):
+class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
     """Autopsy page of one finding at a time; its result is a navigation request, None if it is just closed."""
 
     SCOPE = "autopsy"
@@ -311,7 +311,7 @@ ASK_KEYS_HELP: Final = f"enter: ask {glyphs.NOTHING} esc"
 BUSY_WORDS: Final = f"time continues {glyphs.NOTHING} esc: cancel"
 
 
-class AskScreen(ModalScreen[None], Reachable):
+class AskScreen(ModalScreen[None], OverlayPage):
     """Prompt for one "is it safe?" question at a time, about the current time."""
 
     SCOPE = "question"

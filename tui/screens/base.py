@@ -161,7 +161,7 @@ COPIED = 60
 """Maximum characters in the message about a copy."""
 
 
-class Paned(StackedScreen):
+class PanedScreen(StackedScreen):
     """Screen of panes, one of which is chosen; the first one by default."""
 
     look: Look
@@ -286,7 +286,7 @@ def leader_of(view: ClusterView, name: str, otherwise: int) -> int:
     return next(leaders, otherwise)
 
 
-class ModeScreen(LiveScreen, Paned, Sheets):
+class ModeScreen(LiveScreen, PanedScreen, Sheets):
     """Frame of a mode, which defines :meth:`body` and :meth:`show`. Its selection is the target of faults.
 
     A mode with nodes to select has its own :meth:`chosen`; keys that act work as on the main screen.
@@ -471,7 +471,7 @@ FOCUS = "focus"
 """Kind of jump targets that take focus."""
 
 
-class Reachable(StackedScreen):
+class OverlayPage(StackedScreen):
     """Page over the main screen; it adds its own jump targets by :meth:`spots`."""
 
     SCOPE: ClassVar[str] = ""
@@ -528,7 +528,7 @@ class Reachable(StackedScreen):
 Piece = tuple[str, str]
 
 
-class ChoiceScreen(LiveScreen, Reachable):
+class ChoiceScreen(LiveScreen, OverlayPage):
     """Base of lists over the main screen; subclasses define the lines."""
 
     TITLE_WORDS: ClassVar[str] = ""

@@ -12,7 +12,7 @@ from textual.message import Message
 from cluster_model.observation import LogView, PartitionView
 from faults.declarations import Action, FaultError
 from tui.keybindings.keymap import KeyBinding, Mode, bindings, key_of, mode_of, word_of
-from tui.screens.base import Filtering, LiveScreen, Paned
+from tui.screens.base import Filtering, LiveScreen, PanedScreen
 from tui.screens.branch_controller import BranchController
 from tui.screens.fault_sheet import Sheets
 from tui.screens.layout import BARS, SMALLEST, Box, plan
@@ -23,7 +23,7 @@ from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, partition_matrix, side_panes, status_bar
 from tui.viewmodel import help as help_text
 from tui.viewmodel.animation import Animation
-from tui.viewmodel.help import Here
+from tui.viewmodel.help import ScreenHelp
 from tui.viewmodel.row import LabelPosition, Row
 from tui.viewmodel.timeline.branches import Bookmark, letter_of
 from tui.viewmodel.timeline.event_feed import ALL, level_after, level_title
@@ -61,11 +61,11 @@ def screen_class(mode: Mode) -> "type[ModeScreen]":
     return found
 
 
-class Wake(Message):
+class WakeMessage(Message):
     """Message that frames may be needed again."""
 
 
-class MainScreen(Paned, Filtering, Sheets):
+class MainScreen(PanedScreen, Filtering, Sheets):
     """Main screen of one session: matrix, lanes, feed, side panes, status and keys.
 
     The actions of keys are here; work on branches, faults and targets is done by its collaborators.
@@ -465,7 +465,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
         self.app.push_screen(HelpScreen(self.look, self.keys, self._here()))
 
-    def _here(self) -> Here:
+    def _here(self) -> ScreenHelp:
         """Return the help about the current screen."""
         focused = getattr(self.app.screen.focused, "id", "")
         if focused in SHEET_HELP:
@@ -603,7 +603,7 @@ class MainScreen(Paned, Filtering, Sheets):
         for screen in self.app.screen_stack:
             if isinstance(screen, LiveScreen):
                 screen.present()
-        self.post_message(Wake())
+        self.post_message(WakeMessage())
 
     # -- branches and bookmarks ---------------------------------------------------------------------------------------
 
@@ -703,7 +703,7 @@ class MainScreen(Paned, Filtering, Sheets):
     def scrub(self, at_us: int) -> None:
         """Show the time that the pointer was dragged to, now or with the next frame."""
         if not self.scrubbing.want(at_us):
-            self.post_message(Wake())
+            self.post_message(WakeMessage())
 
     def near(self, at_us: int) -> int:
         """Return a time near ``at_us`` that is cheap to show."""

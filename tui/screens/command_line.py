@@ -12,8 +12,8 @@ from textual.style import Style
 from textual.widgets import Input, Static
 
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import Reachable
-from tui.session.typed_commands import Press, TypedError, completed, hints, read_line
+from tui.screens.base import OverlayPage
+from tui.session.typed_commands import KeyCommand, TypedError, completed, hints, read_line
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 from tui.terminal.theme import Look
@@ -29,7 +29,7 @@ KEYS_WORDS: Final = (
 )
 
 
-class CommandScreen(ModalScreen[None], Reachable):
+class CommandScreen(ModalScreen[None], OverlayPage):
     """Command line; stays open with its text until the command succeeds. The session continues."""
 
     SCOPE = "line"
@@ -83,7 +83,7 @@ class CommandScreen(ModalScreen[None], Reachable):
         except TypedError as error:
             self._refuse(str(error))
             return
-        if isinstance(typed, Press):  # the key may open a page, which has to be over the main screen
+        if isinstance(typed, KeyCommand):  # the key may open a page, which has to be over the main screen
             self.dismiss()
             self._main.call_later(self._main.commands.run, typed)
             return

@@ -19,7 +19,7 @@ from playbooks.parser.document import ErrorNotes, Node, Scalar
 from playbooks.parser.document import Mapping as YamlMapping
 from playbooks.parser.steps import TimedSteps
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import Reachable
+from tui.screens.base import OverlayPage
 from tui.session.typed_commands import CommandContext, node
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
@@ -49,7 +49,7 @@ class SettingPrompt:
     choices: tuple[str, ...] = ()
 
 
-class ValueForm(ModalScreen[None], Reachable):
+class ValueForm(ModalScreen[None], OverlayPage):
     """Form of one setting; stays open until the value is set."""
 
     SCOPE = "value"
@@ -198,7 +198,7 @@ FAULT_LINES: Final = 4
 """Lines for the predicted impact, or for the error."""
 
 
-class FaultForm(ModalScreen[None], Reachable):
+class FaultForm(ModalScreen[None], OverlayPage):
     """Form of a fault; stays open until the fault is injected or queued."""
 
     SCOPE = "form"

@@ -9,7 +9,7 @@ from faults.declarations import OPERATIONS, Action, ExpectedImpact, FaultError, 
 from playbooks.model import action_text
 from tui.session.session_controller import SessionController
 from tui.terminal.theme import Look
-from tui.viewmodel.fault_sheet import Room
+from tui.viewmodel.fault_sheet import SheetSize
 from tui.widgets.panes import Pane, Status
 from tui.widgets.which_key import OperationSheet, WhichKey
 
@@ -162,7 +162,7 @@ class Sheets(Screen[None]):
         pane, name = self._sheet_pane(), self.target_words()
         if self.sheet is self.operations:
             name = ", ".join(each for each in (self.partition_name(), f"b{self.broker_id()}") if each)
-        built = self.sheet.present(name, self, Room(self.size.width - 2, self.size.height))
+        built = self.sheet.present(name, self, SheetSize(self.size.width - 2, self.size.height))
         pane.caption(f"{built.title}{self.main.operator.queue_words()}", self.sheet.keys_words(self.size.width))
         self.place_sheet()
 

@@ -13,19 +13,19 @@ from textual.widgets import Input, Static
 
 from tui.keybindings.keymap import KeyBinding
 from tui.keybindings.scopes import all_keys, bindings_of, scopes
-from tui.screens.base import Reachable
+from tui.screens.base import OverlayPage
 from tui.terminal.theme import Look
 from tui.viewmodel import help as help_text
-from tui.viewmodel.help import CLUSTER, Here, Line
+from tui.viewmodel.help import CLUSTER, Line, ScreenHelp
 
 
-class HelpScreen(ModalScreen[None], Reachable):
+class HelpScreen(ModalScreen[None], OverlayPage):
     """Help page: the current screen, all keys, the legend of marks, basic terms. The session continues."""
 
     SCOPE = "help"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("help")
 
-    def __init__(self, look: Look, keys: Sequence[KeyBinding] = all_keys(), here: Here = CLUSTER) -> None:
+    def __init__(self, look: Look, keys: Sequence[KeyBinding] = all_keys(), here: ScreenHelp = CLUSTER) -> None:
         """``here`` describes the current screen, which comes first."""
         super().__init__()
         self._look = look
@@ -49,7 +49,7 @@ class HelpScreen(ModalScreen[None], Reachable):
             await super().action_main(action)
 
 
-class GlossaryScreen(ModalScreen[None], Reachable):
+class GlossaryScreen(ModalScreen[None], OverlayPage):
     """Glossary of terms and keys, filtered by what is typed."""
 
     SCOPE = "word"

@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from playbooks.model.record_contents import inspect_record
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import Reachable
+from tui.screens.base import OverlayPage
 from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
@@ -24,7 +24,7 @@ KEYS_WORDS: Final = (
 )
 
 
-class RecordScreen(ModalScreen[None], Reachable):
+class RecordScreen(ModalScreen[None], OverlayPage):
     """Page of the records written at an offset up to the time of the screen below; the session continues."""
 
     SCOPE = "record"

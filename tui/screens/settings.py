@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from tui.keybindings.keymap import KeyBinding, with_keys
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import Reachable
+from tui.screens.base import OverlayPage
 from tui.session import settings_changes
 from tui.session.session_controller import SessionController
 from tui.session.settings_changes import SettingsHolder
@@ -95,7 +95,7 @@ def _labelled(label: str, text: str, role: str, width: int) -> list[tuple[Piece,
     return [((f"{label if not at else '':<{LABEL + 1}}", "quiet"), (line, role)) for at, line in enumerate(wrapped)]
 
 
-class SettingsScreen(ModalScreen[None], Reachable):
+class SettingsScreen(ModalScreen[None], OverlayPage):
     """Settings page with one setting marked; the session continues."""
 
     SCOPE = "setting"

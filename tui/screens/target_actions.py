@@ -167,19 +167,19 @@ class CommandRunner:
 
     async def run(self, typed: "Typed") -> str:
         """Run a typed command; return the error, empty for none."""
-        from tui.session.typed_commands import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
+        from tui.session.typed_commands import ActionCommand, JumpCommand, KeyCommand, PlayCommand, Speed  # noqa: PLC0415 - first paint does without it
 
-        if isinstance(typed, Act):
+        if isinstance(typed, ActionCommand):
             self._screen.top_selection().go_to_selected_time()
             refused = self._act(typed.actions)
             if not refused:
                 self._screen.top_selection().action_performed()
             return refused
-        if isinstance(typed, Press):
+        if isinstance(typed, KeyCommand):
             await self._screen.press(typed.id)
-        elif isinstance(typed, Go):
+        elif isinstance(typed, JumpCommand):
             self._screen.go_to(typed.at_us)
-        elif isinstance(typed, Play):
+        elif isinstance(typed, PlayCommand):
             self._bridge.pause(False)
             self._screen.moved()
         elif isinstance(typed, Speed):

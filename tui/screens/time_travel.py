@@ -17,8 +17,8 @@ from cluster_model.util.quantities import clock
 from playbooks.timetravel.branches import Branch
 from tui.keybindings.keymap import KEYS, KeyBinding, key_of, word_of
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ChoiceScreen, LiveScreen, ModeScreen, Piece, Reachable, leader_of
-from tui.session.session_controller import Companion, SessionController
+from tui.screens.base import ChoiceScreen, LiveScreen, ModeScreen, OverlayPage, Piece, leader_of
+from tui.session.session_controller import ComparisonBranch, SessionController
 from tui.terminal import glyphs
 from tui.terminal.format import InstantError, instant_us
 from tui.terminal.theme import Look
@@ -131,11 +131,11 @@ class CompareScreen(ModeScreen):
         return log_view.window(found, log_view.cells(widget.size.width), start)[0]
 
     @property
-    def _companion(self) -> Companion:
+    def _companion(self) -> ComparisonBranch:
         assert self.bridge.companion is not None
         return self.bridge.companion
 
-    def _say_not_so_far(self, companion: Companion) -> None:
+    def _say_not_so_far(self, companion: ComparisonBranch) -> None:
         letter = companion.branch.letter
         words = branches.ends_before(letter, self.bridge.view.now_us, companion.branch.session.present_us)
         self._lanes[1].show([log_view.PartitionHeading(words)])
@@ -273,7 +273,7 @@ MOST: Final = 8
 """Maximum number of bookmarks shown."""
 
 
-class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
+class GotoScreen(ModalScreen[int | Bookmark | None], OverlayPage):
     """Prompt for a time; its result is a time in microseconds, a bookmark, or None if it is cancelled."""
 
     SCOPE = "to_time"

@@ -23,13 +23,13 @@ from playbooks.timetravel.history_view import HistoryView, ReopenedSession
 from tui.terminal.frame_clock import BATCH, FRAME_S, SLICE_S, SPEEDS, FrameClock, faster, slower
 from tui.viewmodel.partition_history import LogHistory, PartitionHistory
 from tui.viewmodel.timeline import branches
-from tui.viewmodel.timeline.branches import Rail
-from tui.viewmodel.timeline.event_feed import Feed, NotableEvents, Rates, Tape
+from tui.viewmodel.timeline.branches import BranchLine
+from tui.viewmodel.timeline.event_feed import Feed, NotableEvents, Rates, TimelineMarks
 
 # The companion: another branch, kept at the same virtual time if it has run that far.
 
 
-class Companion:
+class ComparisonBranch:
     """Second branch of a comparison; only its past is shown, its session does not advance."""
 
     def __init__(self, branch: Branch) -> None:
@@ -156,7 +156,7 @@ class BranchHistory:
         self.happened = NotableEvents()
         self.feed = Feed()
         self.log_book = LogHistory()
-        self.tape = Tape()
+        self.tape = TimelineMarks()
         self.rates = Rates()
         self.ended = False
         """Whether the branch has ended."""
@@ -205,7 +205,7 @@ class SessionController:
     ) -> None:
         """``at_end``, for a recording, returns the message at its end."""
         self.branches = session if isinstance(session, Branches) else Branches(session)
-        self.companion: Companion | None = None
+        self.companion: ComparisonBranch | None = None
         """Other branch of a comparison, kept at the same time."""
         self.news: list[tuple[str, bool]] = []
         """Messages about new branches, and whether each succeeded."""
@@ -263,7 +263,7 @@ class SessionController:
         return self._now.log_book
 
     @property
-    def tape(self) -> Tape:
+    def tape(self) -> TimelineMarks:
         """Marks of the timeline, up to the present."""
         return self._now.tape
 
@@ -305,7 +305,7 @@ class SessionController:
         """Keep another branch at the time of this one for a comparison; None ends the comparison."""
         if self.companion is not None:
             self.companion.leave()
-        self.companion = Companion(branch) if branch is not None else None
+        self.companion = ComparisonBranch(branch) if branch is not None else None
         if self.companion is not None:
             self.pause(True)
             self.companion.jump(self.view.now_us)
@@ -642,14 +642,15 @@ class RailCache:
     def __init__(self) -> None:
         self._known: dict[Branch, tuple[int, branches.BranchRow]] = {}
 
-    def rails(self, bridge: SessionController) -> tuple[Rail, ...]:
+    def rails(self, bridge: SessionController) -> tuple[BranchLine, ...]:
         """Return the rails in order of creation; none if there is only one branch."""
         known = bridge.branches
         if len(known) < 2:
             return ()
         undone = {each.undoes: each.left_us for each in known if each.undoes is not None}
         return tuple(
-            Rail(self._row(each, bridge), undone.get(each, -1) if each is not known.current else -1) for each in known
+            BranchLine(self._row(each, bridge), undone.get(each, -1) if each is not known.current else -1)
+            for each in known
         )
 
     def _row(self, branch: Branch, bridge: SessionController) -> branches.BranchRow:
@@ -663,6 +664,6 @@ class RailCache:
         return known[1]
 
 
-def reach_us(rails: tuple[Rail, ...], present_us: int) -> int:
+def reach_us(rails: tuple[BranchLine, ...], present_us: int) -> int:
     """Return the latest time that any branch has reached."""
     return max((each.branch.now_us for each in rails), default=present_us)

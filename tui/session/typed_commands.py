@@ -65,14 +65,14 @@ class CommandContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class ActionCommand:
     """Perform these actions now, in order."""
 
     actions: tuple[Action, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class JumpCommand:
     """Typed command that goes to a time."""
 
     at_us: int
@@ -86,18 +86,18 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class PlayCommand:
     """Typed command that lets time continue."""
 
 
 @dataclass(frozen=True, slots=True)
-class Press:
+class KeyCommand:
     """Press the key with that id."""
 
     id: str
 
 
-Typed = Act | Go | Speed | Play | Press
+Typed = ActionCommand | JumpCommand | Speed | PlayCommand | KeyCommand
 
 
 def read_line(text: str, place: CommandContext) -> Typed:
@@ -112,21 +112,21 @@ def read_line(text: str, place: CommandContext) -> Typed:
     if not name:
         raise TypedError("found nothing, expected a fault, an operation, heal, go, speed, play or the id of a key")
     if not rest and name in _PRESSED:
-        return Press(name)
+        return KeyCommand(name)
     if name == "play":
-        return _alone(name, rest, Play())
+        return _alone(name, rest, PlayCommand())
     if name == "go":
         try:
-            return Go(instant_us(rest, place.first_us, place.present_us))
+            return JumpCommand(instant_us(rest, place.first_us, place.present_us))
         except InstantError as error:
             raise TypedError(f"go: {error}") from None
     if name == "speed":
         return Speed(_speed(rest))
     if true_verb(name) not in VERBS:
         if name in _PRESSED:
-            return _alone(name, rest, Press(name))
+            return _alone(name, rest, KeyCommand(name))
         raise TypedError(f"found {shown(name)}, which is no command{nearest(name, NAMES)}; see: floodmark faults")
-    return Act(_actions(line, place))
+    return ActionCommand(_actions(line, place))
 
 
 _PRESSED: Final = tuple(key.id for key in KEYS)

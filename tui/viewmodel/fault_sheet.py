@@ -170,7 +170,7 @@ Cell = Heading | Item | None
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SheetSize:
     """Space for the sheet: the width inside its border, and the height of the terminal."""
 
     width: int
@@ -193,7 +193,13 @@ class Room:
 
 
 def build_columns(
-    faults: Sequence[Fault], *, chosen: int, title: str, expected: ExpectedImpact, fitting: Collection[str], room: Room
+    faults: Sequence[Fault],
+    *,
+    chosen: int,
+    title: str,
+    expected: ExpectedImpact,
+    fitting: Collection[str],
+    room: SheetSize,
 ) -> Sheet:
     """Return the sheet with fault number ``chosen`` marked; ``fitting`` names the faults that apply to the target."""
     pages = _pages(faults, room)
@@ -209,7 +215,7 @@ def build_columns(
     return Sheet(title + where, tuple(rows))
 
 
-def other_page(faults: Sequence[Fault], chosen: int, step: int, room: Room) -> int:
+def other_page(faults: Sequence[Fault], chosen: int, step: int, room: SheetSize) -> int:
     """Return the first fault of the page ``step`` pages after that of ``chosen``, wrapping around."""
     pages = _pages(faults, room)
     at = next(number for number, page in enumerate(pages) if any(faults[chosen] in column for column in page))
@@ -217,7 +223,7 @@ def other_page(faults: Sequence[Fault], chosen: int, step: int, room: Room) -> i
     return next(faults.index(each) for column in page for each in column if isinstance(each, Fault))
 
 
-def _pages(faults: Sequence[Fault], room: Room) -> list[list[list[Fault | str]]]:
+def _pages(faults: Sequence[Fault], room: SheetSize) -> list[list[list[Fault | str]]]:
     """Return pages of columns of faults and headings, with as few lines as possible."""
     for down in range(3, room.down + 1):
         columns = _columns(faults, down)
@@ -250,7 +256,7 @@ def _cell(cell: Fault | str | None, marked: Fault, fitting: Collection[str]) -> 
     return Item(cell.letter, with_defaults(cell), cell.summary, cell == marked, cell.glyph, cell.colour, dim)
 
 
-def _details(fault: Fault, expected: ExpectedImpact, room: Room) -> list[SheetTextRow]:
+def _details(fault: Fault, expected: ExpectedImpact, room: SheetSize) -> list[SheetTextRow]:
     """Return summary and predicted impact of the marked fault, always the same number of lines."""
     width = max(room.width - 2, 20)
     tall = room.details == DETAILS

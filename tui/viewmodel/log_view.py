@@ -87,7 +87,7 @@ BESIDE_FROM: Final = 72
 """Minimum width for the panes of epochs and fetches beside the record."""
 
 
-class Shares(NamedTuple):
+class PaneSizes(NamedTuple):
     """Sizes of the panes of the log mode, borders included."""
 
     lanes: int
@@ -98,7 +98,7 @@ class Shares(NamedTuple):
     """Lines of the epochs pane, the upper one of these."""
 
 
-def share(width: int, height: int, replicas: int) -> Shares:
+def share(width: int, height: int, replicas: int) -> PaneSizes:
     """Return the sizes of the panes for a number of replicas."""
     body = height - BARS
     lanes = max(AROUND + 1, min(replicas + AROUND, body - LEAST_BELOW))
@@ -107,7 +107,7 @@ def share(width: int, height: int, replicas: int) -> Shares:
     beside = 0 if width < BESIDE_FROM else max(33, min(width * 2 // 5, 84))
     below = body - lanes
     fetches = max(3, min(replicas + 1, below // 2))
-    return Shares(lanes, beside, max(3, below - fetches))
+    return PaneSizes(lanes, beside, max(3, below - fetches))
 
 
 # A record in a log, in every drawing of logs: one character and its role.

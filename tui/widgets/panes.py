@@ -19,7 +19,7 @@ from tui.terminal import glyphs
 from tui.terminal.theme import Look, Over
 from tui.viewmodel.fault_sheet import SUMMARY_AT, Heading, Item, ItemRow, SheetTextRow
 from tui.viewmodel.row import HEAL
-from tui.viewmodel.status_bar import BETWEEN, ControlBar, HintPlace, StatusBar, fitted, places
+from tui.viewmodel.status_bar import BETWEEN, ControlBar, HintArea, StatusBar, fitted, places
 from tui.viewmodel.timeline.event_feed import INDENT, FeedLine
 from tui.widgets.line_widget import RIGHT, LineGrid, Rows, Span, left, side, strip
 
@@ -229,10 +229,10 @@ def _hints(row: ModeBarRow, width: int) -> tuple[int, tuple[str, ...]]:
     return used, fitted(row.hints, width - used)
 
 
-def hint_places(row: ModeBarRow, width: int) -> list[HintPlace]:
+def hint_places(row: ModeBarRow, width: int) -> list[HintArea]:
     """Return the cells of the bar that press a key of the mode."""
     used, hints = _hints(row, width)
-    return [HintPlace(used + start, used + end, key) for start, end, key in places(hints)]
+    return [HintArea(used + start, used + end, key) for start, end, key in places(hints)]
 
 
 class Pane(Container):

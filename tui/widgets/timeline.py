@@ -8,8 +8,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui.terminal.theme import Look
-from tui.viewmodel.timeline.branches import Rail, rail_rows, window
-from tui.viewmodel.timeline.event_feed import Tape
+from tui.viewmodel.timeline.branches import BranchLine, rail_rows, window
+from tui.viewmodel.timeline.event_feed import TimelineMarks
 from tui.viewmodel.timeline.event_text import CLUSTER, FAULTS, SAFETY
 from tui.viewmodel.timeline.timeline_rows import LABEL, NONE, TIME, Drawer, TimelineView, TimeRow, Window, fit
 from tui.widgets.line_widget import RIGHT, LineGrid, strip
@@ -172,7 +172,7 @@ class TimeStrip(TimeLanes):
         """Return True for every lane of the strip."""
         return lane in (*self.LANES, TIME, "")
 
-    def present(self, tape: Tape, now_us: int, present_us: int, branches: Sequence[Rail] = ()) -> None:
+    def present(self, tape: TimelineMarks, now_us: int, present_us: int, branches: Sequence[BranchLine] = ()) -> None:
         """Draw the lanes that changed."""
         reach_us = max(present_us, *(each.branch.now_us for each in branches), 0)
         self.window = Window(fit(reach_us, self.columns), 0, self.columns)

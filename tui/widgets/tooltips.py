@@ -19,7 +19,7 @@ from tui.session.session_controller import SessionController
 from tui.viewmodel import log_view
 from tui.viewmodel.partition_matrix import lag_text, lags_of
 from tui.viewmodel.timeline import selection, timeline_rows
-from tui.viewmodel.timeline.branches import Rail, letter_of, outcome
+from tui.viewmodel.timeline.branches import BranchLine, letter_of, outcome
 from tui.viewmodel.timeline.event_feed import Feed
 from tui.viewmodel.timeline.timeline_rows import LABEL, LaneColumn, TimelineView
 from tui.widgets.log import Lanes, Microscope
@@ -289,7 +289,10 @@ def of_side(pane: SidePane, bridge: SessionController) -> TooltipFunction:
 
 
 def of_timeline(
-    lanes: TimeLanes, bridge: SessionController, shown: Callable[[], TimelineView], rails: Callable[[], Sequence[Rail]]
+    lanes: TimeLanes,
+    bridge: SessionController,
+    shown: Callable[[], TimelineView],
+    rails: Callable[[], Sequence[BranchLine]],
 ) -> TooltipFunction:
     """Return the tooltips of the timeline: marks, times, rails."""
 
@@ -317,7 +320,7 @@ def _mark(stop: LaneColumn, bridge: SessionController) -> str:
     return "\n".join([*lines, *(line.text for line in feed.lines(selection.EVENTS_READ)[:EVENTS])])
 
 
-def _rail(rail: Rail) -> str:
+def _rail(rail: BranchLine) -> str:
     row = rail.branch
     origin = f" forked from {row.parent} at {clock(row.forked_us)}" if row.parent else ": the original session"
     return f"{row.letter}{origin}, now at {clock(row.now_us)}: {outcome(row)[0]}" + (

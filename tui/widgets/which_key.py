@@ -15,7 +15,7 @@ from tui.keybindings.scopes import bindings_of, current_keys, keys_of
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import fault_sheet
-from tui.viewmodel.fault_sheet import Room
+from tui.viewmodel.fault_sheet import SheetSize
 from tui.widgets import panes
 from tui.widgets.line_widget import LineGrid
 
@@ -87,7 +87,7 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
         self.choices = tuple(choices)
         self.title = title
         self.chosen = 0
-        self.room = Room(80, 24)
+        self.room = SheetSize(80, 24)
 
     def on_mount(self) -> None:
         """Replace the letters by the user's own."""
@@ -103,7 +103,7 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
         )
         return with_keys(words, current_keys(self.app))
 
-    def present(self, target: str, info: TargetInfo, room: Room) -> fault_sheet.Sheet:
+    def present(self, target: str, info: TargetInfo, room: SheetSize) -> fault_sheet.Sheet:
         """Show the sheet for a target; ``info`` predicts the impact on it."""
         self.room = room
         built = self.build(f"{self.title} {target}", info)

@@ -76,7 +76,7 @@ from cluster_model.protocol.versions import Profile
 # Delayed produce requests that are complete.
 
 
-class Completed(NamedTuple):
+class CompletedProduce(NamedTuple):
     """Result of a delayed produce with acks=all; ``token`` is the caller's, from when the delay began."""
 
     token: int
@@ -521,7 +521,7 @@ class PartitionLeaderState:
             if settled is None:
                 remaining.append((required, token))
             else:
-                self.replica.done.append(Completed(token, settled))
+                self.replica.done.append(CompletedProduce(token, settled))
         self._waiting = remaining
 
     def give_up(self, token: int) -> bool:
@@ -533,7 +533,9 @@ class PartitionLeaderState:
 
     def resign(self) -> None:
         """End the leadership: every delayed produce fails with NOT_LEADER_OR_FOLLOWER."""
-        self.replica.done.extend(Completed(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting)
+        self.replica.done.extend(
+            CompletedProduce(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting
+        )
         self._waiting = []
 
     def update_follower_fetch_state(
@@ -829,7 +831,7 @@ class Replica:
         self.leader_epoch = -1
         self.partition_epoch = -1
         self.leadership: PartitionLeaderState | None = None
-        self.done: list[Completed] = []
+        self.done: list[CompletedProduce] = []
         """Completed delayed produces, to be taken by the caller."""
         self.following: FollowerState | None = None
 

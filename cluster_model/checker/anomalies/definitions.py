@@ -8,7 +8,7 @@ from cluster_model.checker.anomalies.anomaly_case import AnomalyCase
 from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import ASSIGN, COMMITTED, SUBSCRIBE, WIRE
 from cluster_model.checker.anomalies.rules import unread
-from cluster_model.checker.invariants.base import LOSSY, Excuses
+from cluster_model.checker.invariants.base import LOSSY, AllowedLosses
 from cluster_model.checker.invariants.durability import DURABILITY
 from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import BatchCorrupted, LeaderElected, LogStartMoved, PartitionDeleted, TraceEvent
@@ -50,7 +50,7 @@ def manner(*, coordinated: bool, committed_only: bool) -> str:
     return f"{SUBSCRIBE if coordinated else ASSIGN} {COMMITTED if committed_only else ''}".strip()
 
 
-class AnomalyExcuses:
+class AllowedAnomalies:
     """Settings in force and events that allow an anomaly: an unclean election does, a broker's crash does not."""
 
     __slots__ = (
@@ -70,7 +70,7 @@ class AnomalyExcuses:
         cluster_state: ClusterState,
         clients: ClientSettings,
         facts: KeyIndex,
-        excuses: Excuses,
+        excuses: AllowedLosses,
         acked_aborted: Callable[[str | None], int],
     ) -> None:
         """``acked_aborted`` returns how many acknowledged records of a client's transactions are aborted in the log."""
@@ -218,7 +218,7 @@ class AnomalyExcuses:
 # Every anomaly by name: its rule in one sentence, and when it is allowed.
 
 
-Excuse = Callable[[AnomalyCase, AnomalyExcuses], str]
+Excuse = Callable[[AnomalyCase, AllowedAnomalies], str]
 """Callable that returns why a case is allowed, in one phrase; empty if it is not."""
 
 
@@ -232,7 +232,7 @@ class Anomaly(NamedTuple):
     own: bool = False
 
 
-def _never(_case: AnomalyCase, _now: AnomalyExcuses) -> str:
+def _never(_case: AnomalyCase, _now: AllowedAnomalies) -> str:
     return ""
 
 
@@ -240,34 +240,34 @@ def _always(why: str) -> Excuse:
     return lambda _case, _now: why
 
 
-def _losses(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _losses(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return now.why_lost(case.client, case.key, written=True)
 
 
-def _never_read(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _never_read(case: AnomalyCase, now: AllowedAnomalies) -> str:
     """Allow a lost write: readers may have started above it, so only the final read of an online partition counts."""
     return _losses(case, now) if now.had_leader(case.key) else "the partition had no leader at the end"
 
 
-def _losses_of_anybody(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _losses_of_anybody(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return now.why_lost("", case.key)
 
 
-def _owners(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _owners(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return "another process may use the same group.instance.id" if case.client in now.static else ""
 
 
-def _duplicate(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _duplicate(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return now.why_duplicated(case.client)
 
 
-def _unseen(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _unseen(case: AnomalyCase, now: AllowedAnomalies) -> str:
     if not now.caught_up(case.key):
         return "the final read did not reach the end of the partition"
     return now.why_lost(case.client, case.key, written=True) or _compacted(case, now)
 
 
-def _aborted(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _aborted(case: AnomalyCase, now: AllowedAnomalies) -> str:
     if not now.transactional(case.client):
         return ""
     if case.manner != COMMITTED:
@@ -275,15 +275,15 @@ def _aborted(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return now.why_wrong_outcome()
 
 
-def _precommitted(case: AnomalyCase, _now: AnomalyExcuses) -> str:
+def _precommitted(case: AnomalyCase, _now: AllowedAnomalies) -> str:
     return "" if case.manner == COMMITTED else "the reader is read_uncommitted"
 
 
-def _compacted(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _compacted(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return "the topic is compacted" if now.compacted(case.key) else ""
 
 
-def _between_polls(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _between_polls(case: AnomalyCase, now: AllowedAnomalies) -> str:
     if case.manner.startswith(SUBSCRIBE):
         return "the reader uses its group's commits"
     if case.manner.startswith(WIRE):
@@ -291,11 +291,11 @@ def _between_polls(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return now.why_lost("", case.key) or now.why_skipped(case.key)
 
 
-def _reordered(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _reordered(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return now.why_reordered(case.client) or now.why_lost(case.client, case.key)
 
 
-def _cycle_excuse(case: AnomalyCase, _now: AnomalyExcuses) -> str:
+def _cycle_excuse(case: AnomalyCase, _now: AllowedAnomalies) -> str:
     if not case.manner:
         return "writes are not isolated, and the cycle contains writes"
     return "" if COMMITTED in case.manner else "a reader is read_uncommitted"

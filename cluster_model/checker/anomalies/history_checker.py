@@ -17,8 +17,8 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.anomalies import rules
 from cluster_model.checker.anomalies.anomaly_case import EXAMPLES, AnomalyCase, AnomalyCounter, Example
 from cluster_model.checker.anomalies.cycles import Cycles
-from cluster_model.checker.anomalies.definitions import KINDS, AnomalyExcuses, ClientSettings
-from cluster_model.checker.anomalies.index import KeyIndex, KeyObservations, Undecided
+from cluster_model.checker.anomalies.definitions import KINDS, AllowedAnomalies, ClientSettings
+from cluster_model.checker.anomalies.index import KeyIndex, KeyObservations, UnresolvedOperation
 from cluster_model.checker.anomalies.operations import (
     ASSIGN,
     COMMITTED,
@@ -39,7 +39,7 @@ from cluster_model.checker.anomalies.operations import (
 )
 from cluster_model.checker.anomalies.order_rules import OffsetJumps, PollOrder, RealtimeLags, RealtimeOrder, SendOrder
 from cluster_model.checker.anomalies.rules import ConsumedOffsets, GroupChecks
-from cluster_model.checker.invariants.base import Excuses
+from cluster_model.checker.invariants.base import AllowedLosses
 from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     NodeUp,
@@ -131,7 +131,7 @@ class HistoryChecker:
         for send in op.sends:
             self.facts.key(send.key).sends(send.client, send.sequence, send.size)
         if op.type == INFO and op.sends:
-            self.facts.undecided.append(Undecided(op.sends))
+            self.facts.undecided.append(UnresolvedOperation(op.sends))
         for send in op.sends:
             if op.type == OK:
                 self.acked(op.process, *send, self._operations, op.time_us)
@@ -625,7 +625,7 @@ class AnomalyChecker:
         self,
         cluster_state: ClusterState,
         clients: ClientSettings,
-        excuses: Excuses,
+        excuses: AllowedLosses,
         acked_aborted: Callable[[str | None], int],
     ) -> None:
         """``excuses`` and ``acked_aborted`` decide only whether an anomaly is allowed, not whether it is observed."""
@@ -636,7 +636,7 @@ class AnomalyChecker:
             clients.copiers,
             lambda key: len(cluster_state.epoch_branches[key].by_id) if key in cluster_state.epoch_branches else 0,
         )  # fmt: skip
-        self.excuses = AnomalyExcuses(cluster_state, clients, anomalies.facts, excuses, acked_aborted)
+        self.excuses = AllowedAnomalies(cluster_state, clients, anomalies.facts, excuses, acked_aborted)
 
     def _payload(self, key: str, log_branch: int, start: int, end: int) -> list[Run]:
         """Return the values of records that were read or acknowledged; others are never looked up."""

@@ -305,7 +305,7 @@ def _picked(run: Run, log_branch: int, wanted: dict[str, RangeSet]) -> Iterator[
             yield ValueExtent(client, low, high - low, log_branch, offset + low - sequence)
 
 
-class Undecided(NamedTuple):
+class UnresolvedOperation(NamedTuple):
     """A send or transaction with unknown outcome: it is committed once any of its values is read."""
 
     sends: tuple[Send, ...]
@@ -322,7 +322,7 @@ class KeyIndex:
         self.empty: Empty = empty or (lambda *_part: False)
         self.begin: Begin = begin or (lambda _key, _log_branch: UNKNOWN)
         self.keys: dict[str, KeyObservations] = {}
-        self.undecided: list[Undecided] = []
+        self.undecided: list[UnresolvedOperation] = []
         """Sends with unknown outcome whose values may have been read."""
 
     def key(self, name: str) -> KeyObservations:
@@ -336,7 +336,7 @@ class KeyIndex:
         """Look up all new values, and add sends that turned out to be committed to the log."""
         for facts in self.keys.values():
             facts.settle()
-        left: list[Undecided] = []
+        left: list[UnresolvedOperation] = []
         for each in self.undecided:
             if self.committed(each.sends):
                 for send in each.sends:

@@ -33,10 +33,10 @@ from cluster_model.protocol.versions import Profile, modes_of
 from cluster_model.util.ranges import subtract
 
 EXCUSING_EVENTS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
-"""Rare events that :class:`Excuses` handles."""
+"""Rare events that :class:`AllowedLosses` handles."""
 
 
-class Excuses:
+class AllowedLosses:
     """Allowed losses by partition: up to which leader epoch, and which replicas have lost records."""
 
     __slots__ = (
@@ -382,7 +382,7 @@ class InvariantContext:
         """``plane`` is None with manual steps, where there is no control plane."""
         self.cluster_state = cluster_state
         self.plane = plane
-        self.excuses = Excuses(cluster_state)
+        self.excuses = AllowedLosses(cluster_state)
         self._emit = emit
         self._reported: dict[tuple[str, str, str, int, int], None] = {}
         self.violations: dict[str, int] = {}

@@ -305,7 +305,7 @@ TRUE_HW: Final = InvariantDefinition(
 )
 
 
-class TrueHw(Invariant):
+class TrueHwMonotone(Invariant):
     """Invariant true-hw-monotone, checked at every HW advance of the committed leader and when it starts to lead."""
 
     __slots__ = ("epochs", "highest")

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
     EXCUSING_EVENTS,
-    Excuses,
+    AllowedLosses,
     HwHandler,
     Invariant,
     InvariantContext,
@@ -21,9 +21,9 @@ from cluster_model.checker.invariants.durability import (
     WeakIsr,
 )
 from cluster_model.checker.invariants.epochs import EpochMonotonicity, SingleLeader, ZombieFencing
-from cluster_model.checker.invariants.high_watermark import HwWithin, StableReads, TrueHw
+from cluster_model.checker.invariants.high_watermark import HwWithin, StableReads, TrueHwMonotone
 from cluster_model.checker.invariants.isr import IsrEligibility, LeaderInIsr, MaximalIsr, MinIsr, RecoveryBarrier
-from cluster_model.checker.invariants.log import KeepsNewest, LogBounds, LogMatching
+from cluster_model.checker.invariants.log import CompactionKeepsNewest, LogBounds, LogMatching
 from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     Appended,
@@ -49,7 +49,9 @@ class HighWatermarkCheck:
 
     __slots__ = ("_reads", "_replicas", "_true_hw", "_within")
 
-    def __init__(self, cluster_state: ClusterState, within: HwWithin, reads: StableReads, true_hw: TrueHw) -> None:
+    def __init__(
+        self, cluster_state: ClusterState, within: HwWithin, reads: StableReads, true_hw: TrueHwMonotone
+    ) -> None:
         self._replicas = cluster_state.replicas
         self._within = within
         self._reads = reads
@@ -93,7 +95,7 @@ class HighWatermarkCheck:
 PROPERTIES: Final[tuple[type[Invariant], ...]] = (
     LogMatching, LeaderCompleteness, WeakIsr, AcksAllDurability, AcksOneBounded, LogBounds, SingleLeader, LeaderInIsr,
     EpochMonotonicity, HwWithin, StableReads, MaximalIsr, IsrEligibility, RecoveryBarrier, ZombieFencing, MinIsr,
-    UncleanExclusion, TrueHw, KeepsNewest,
+    UncleanExclusion, TrueHwMonotone, CompactionKeepsNewest,
 )  # fmt: skip
 
 DEFINITIONS: Final[dict[str, InvariantDefinition]] = {each.definition.name: each.definition for each in PROPERTIES}
@@ -142,7 +144,7 @@ class InvariantChecker:
         self.min_isr.use_previous_hw_of(within)
         self.read: Callable[[RecordsRead], None] = reads.read
         """Handler of records that a consumer received."""
-        true_hw = _find(TrueHw, self.properties)
+        true_hw = _find(TrueHwMonotone, self.properties)
         self._hw_handlers: tuple[HwHandler, ...] = (
             _find(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
             reads.hw_advanced, true_hw.hw_advanced,
@@ -160,7 +162,7 @@ class InvariantChecker:
         return self._context.unexpected
 
     @property
-    def excuses(self) -> Excuses:
+    def excuses(self) -> AllowedLosses:
         """Allowed losses, by partition."""
         return self._context.excuses
 

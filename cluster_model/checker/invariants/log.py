@@ -230,7 +230,7 @@ VALUE: Final = -1
 """Used instead of a batch's base offset: the record is a value, not a tombstone."""
 
 
-class KeepsNewest(Invariant):
+class CompactionKeepsNewest(Invariant):
     """Invariant compaction-keeps-newest, checked after every pass that removed records against the log before it."""
 
     __slots__ = ()

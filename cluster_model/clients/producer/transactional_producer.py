@@ -55,7 +55,7 @@ ABORTED_BY_APPLICATION: Final = "TransactionAbortedException"
 """Error of records not yet sent when their transaction was aborted, without a Kafka error code."""
 
 
-class _Written(NamedTuple):
+class _SentBatch(NamedTuple):
     """A batch that may be in the log; broker, epoch, offset and log branch are -1 if it was not acknowledged."""
 
     partition: str
@@ -90,7 +90,7 @@ class TransactionalDeliveryStats(DeliveryStats):
         self._refused = refused
         self.io: IoThread | None = None
         """I/O thread of a producer whose callbacks take time, else None."""
-        self._written: list[_Written] = []
+        self._written: list[_SentBatch] = []
         """Batches of the current transaction that may be in the log."""
         self.open_records = 0
         """Records sent since the transaction began."""
@@ -117,7 +117,7 @@ class TransactionalDeliveryStats(DeliveryStats):
         """Handle the success callback of a batch, whose outcome follows with the end of the transaction."""
         self._pace.settled(batch.records, now - batch.created_us)
         self._written.append(
-            _Written(
+            _SentBatch(
                 batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.by_send_time()), broker,
                 epoch, offset, epoch_branch,
             )
@@ -141,7 +141,7 @@ class TransactionalDeliveryStats(DeliveryStats):
     def _over(self, now: int, batch: ProducerBatch, error: str) -> None:
         if batch.written:
             self._written.append(
-                _Written(
+                _SentBatch(
                     batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.by_send_time())
                 )
             )  # fmt: skip

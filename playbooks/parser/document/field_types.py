@@ -222,7 +222,7 @@ class ListOf(FieldType):
 
 
 @dataclass(frozen=True, slots=True)
-class ByShape(FieldType):
+class TypeByShape(FieldType):
     """A value that may be a scalar, a list or a mapping; each form has its own type."""
 
     allowed: str

@@ -37,7 +37,6 @@ from playbooks.parser.document.field_types import (
     DURATION,
     NAME,
     RATE,
-    ByShape,
     ChoiceType,
     Fields,
     FieldSpec,
@@ -47,6 +46,7 @@ from playbooks.parser.document.field_types import (
     Quantity,
     Record,
     Schema,
+    TypeByShape,
 )
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.units import (
@@ -304,9 +304,9 @@ CHANGING_RATE: Final = Record(
     }
 )
 
-RATE_OF_RECORDS: Final = ByShape("a rate such as 200/s, or a mapping", scalar=RATE, mapping=CHANGING_RATE)
+RATE_OF_RECORDS: Final = TypeByShape("a rate such as 200/s, or a mapping", scalar=RATE, mapping=CHANGING_RATE)
 
-LOOP: Final = ByShape(
+LOOP: Final = TypeByShape(
     "open, or a mapping with the keys outstanding and think",
     scalar=ChoiceType(("open",), "open, or a mapping with the keys outstanding and think"),
     mapping=Record(
@@ -319,7 +319,7 @@ LOOP: Final = ByShape(
     ),
 )
 
-SIZES: Final = ByShape(
+SIZES: Final = TypeByShape(
     f"{SIZE_ALLOWED}, or a mapping",
     scalar=SIZE,
     mapping=Record(
@@ -335,7 +335,7 @@ SIZES: Final = ByShape(
     ),
 )
 
-KEYS: Final = ByShape(
+KEYS: Final = TypeByShape(
     "a number of keys, or a mapping with distinct and either zipf or hot",
     scalar=Integer(1, MOST_KEYS),
     mapping=Record(
@@ -356,14 +356,14 @@ KEYS: Final = ByShape(
 # Outputs: records that an application writes for each record it reads.
 
 
-class Written(TypedDict):
+class OutputFields(TypedDict):
     """Output fields of a group's specification."""
 
     output_topic: str
     output_config: dict[str, Any]
 
 
-def read_output(fields: Fields, profile: Profile, notes: ErrorNotes) -> Written:
+def read_output(fields: Fields, profile: Profile, notes: ErrorNotes) -> OutputFields:
     """Return the topic, and the configuration of the producers; both empty without output."""
     topic = str(fields.get("to", ""))
     config = fields.get("to_config", {})
@@ -557,7 +557,7 @@ def _field(name: str, where: Node, value: Node, key: str, notes: ErrorNotes) -> 
     return value.text
 
 
-RECORDS: Final = ByShape(
+RECORDS: Final = TypeByShape(
     f"a template such as {FAKER}order, or a mapping of fields", scalar=Template(), mapping=FieldMap()
 )
 

@@ -36,7 +36,6 @@ from playbooks.parser.document.field_types import (
     NAME,
     BooleanType,
     BrokerId,
-    ByShape,
     ChoiceType,
     Fields,
     FieldSpec,
@@ -47,6 +46,7 @@ from playbooks.parser.document.field_types import (
     Reference,
     Schema,
     TextType,
+    TypeByShape,
 )
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.parser.sections.clients import (
@@ -220,7 +220,7 @@ CLUSTER: Final = Record(
         "kafka": FieldSpec(KafkaVersion(), "Kafka release line to emulate; default: the newest."),
         "mode": FieldSpec(ChoiceType(("kraft", "zookeeper")), "Controller mode, if the release has both."),
         "brokers": FieldSpec(
-            ByShape(
+            TypeByShape(
                 BROKERS_ALLOWED,
                 scalar=Integer(1, MAX_BROKERS, BROKERS_ALLOWED),
                 sequence=ListOf(BROKER, 1, MAX_BROKERS),
@@ -228,7 +228,7 @@ CLUSTER: Final = Record(
             "Number of brokers (ids from 1), or a list of them; default 3.",
         ),
         "controllers": FieldSpec(
-            ByShape(
+            TypeByShape(
                 CONTROLLERS_ALLOWED,
                 scalar=QuorumSize(),
                 sequence=ListOf(BrokerId(), 1, max(QUORUM_SIZES)),

@@ -26,7 +26,7 @@ from cluster_model.protocol.messages import (
 )
 from cluster_model.protocol.records import Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.hands import Hands
+from tests.cluster_model.hands import HandSteppedCluster
 from tests.cluster_model.leaders import LeaderRig, P
 
 SECOND = 1_000_000
@@ -392,9 +392,9 @@ def test_an_exit_that_a_crash_overtakes_ends_no_later_life() -> None:
 # --- manual stepping --------------------------------------------------------------------------------------------------
 
 
-def by_hand(kafka: str, *, unclean: bool) -> Hands:
+def by_hand(kafka: str, *, unclean: bool) -> HandSteppedCluster:
     """Trace 8.6: A led alone and has a longer log than B, which an unclean election made leader."""
-    hands = Hands(kafka, placement=(A, B), config={"unclean.leader.election.enable": unclean})
+    hands = HandSteppedCluster(kafka, placement=(A, B), config={"unclean.leader.election.enable": unclean})
     hands.tell(A, B)
     hands.append(A, *"abc")
     hands.fetch(B)

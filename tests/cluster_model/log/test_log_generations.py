@@ -10,7 +10,7 @@ from cluster_model.protocol.messages import PartitionState, ProduceRequest
 from cluster_model.protocol.records import Batch, CompactionOverlay
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from tests.cluster_model.hands import Hands
+from tests.cluster_model.hands import HandSteppedCluster
 
 SECOND = 1_000_000
 EVERY = pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
@@ -161,7 +161,7 @@ def test_a_clean_start_and_a_crash_find_the_same_log_in_every_release(kafka: str
 
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
 def test_a_returning_follower_truncates_by_its_own_generations_rule(kafka: str) -> None:
-    hands = Hands(kafka)
+    hands = HandSteppedCluster(kafka)
     hands.tell(1, 2, 3)
     hands.append(1, "m1", "m2")
     hands.fetch(2, 3)

@@ -6,14 +6,14 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import RecoveryFinished
-from tests.cluster_model.hands import Hands
+from tests.cluster_model.hands import HandSteppedCluster
 
 A, B, C = 1, 2, 3
 
 
-def told(kafka: str = "3.9", records: int = 0, **more: dict[str, int | str | bool]) -> Hands:
+def told(kafka: str = "3.9", records: int = 0, **more: dict[str, int | str | bool]) -> HandSteppedCluster:
     """Three brokers that know that A leads; ``records`` are everywhere and committed."""
-    hands = Hands(kafka, **more)
+    hands = HandSteppedCluster(kafka, **more)
     hands.tell(A, B, C)
     if records:
         hands.do("append", broker=A, records=records)
@@ -21,13 +21,13 @@ def told(kafka: str = "3.9", records: int = 0, **more: dict[str, int | str | boo
     return hands
 
 
-def books(hands: Hands) -> tuple[int, int, int]:
+def books(hands: HandSteppedCluster) -> tuple[int, int, int]:
     query = hands.cluster.query
     return query.acked(), query.failed(), query.unknown()
 
 
 def test_every_verb_can_be_taken() -> None:
-    hands = Hands("3.9")
+    hands = HandSteppedCluster("3.9")
     assert set(hands.cluster._handlers) == set(MANUAL_VERBS)
 
 
@@ -528,7 +528,7 @@ def test_deleting_records_moves_the_start_and_followers_hear_of_it() -> None:
 # A consumer
 
 
-def consumer(hands: Hands) -> tuple[int, list[object]]:
+def consumer(hands: HandSteppedCluster) -> tuple[int, list[object]]:
     state = hands.cluster.state()["consumer"]
     return state["position"], [name for _epoch, name in state["read"]]
 

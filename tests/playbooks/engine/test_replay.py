@@ -53,7 +53,7 @@ def torn(session: Path, keep: int) -> Path:
     return session
 
 
-def again(path: Path) -> replay.Replayed:
+def again(path: Path) -> replay.ReplayResult:
     return replay.replay(read_session(path))
 
 

@@ -26,7 +26,7 @@ from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import changed, load, loads
 from playbooks.results.client_stats import ClientStats
-from playbooks.results.outages import SPANS_KEPT, Availability, Unavailable, outage_texts, unavailability_of
+from playbooks.results.outages import SPANS_KEPT, Availability, Unavailability, outage_texts, unavailability_of
 from tests.spark_report import twins
 from tests.spark_report.random_sessions import BOUNDS, random_session
 from tests.support.breadth import sample_count
@@ -35,7 +35,7 @@ from tests.support.sessions import Row, event, numbered
 SECOND = 1_000_000
 
 
-def entered(rows: list[Row], end_us: int, cut: int = -1, bounds: Mapping[str, int] = BOUNDS) -> Unavailable:
+def entered(rows: list[Row], end_us: int, cut: int = -1, bounds: Mapping[str, int] = BOUNDS) -> Unavailability:
     """What the rows amount to; at ``cut`` the books are saved and loaded on the way."""
     books = Availability(bounds)
     for place, row in enumerate(rows):

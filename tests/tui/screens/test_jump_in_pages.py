@@ -7,7 +7,7 @@ from tests.tui.driving import driving
 from tests.tui.viewmodel.test_arranging import label_of
 from tests.tui.viewmodel.timeline.test_timeline import lost, over  # noqa: F401 - fixtures
 from tui.screens.autopsy import AutopsyScreen
-from tui.screens.base import FOCUS, JumpScreen, Reachable
+from tui.screens.base import FOCUS, JumpScreen, OverlayPage
 from tui.screens.time_travel import BranchesScreen
 from tui.settings.schema import OPTIONS
 
@@ -66,4 +66,4 @@ async def test_pages_without_places_say_so_or_scroll():
         await driver.press("question_mark", "ctrl+o")
         assert isinstance(driver.app.screen, JumpScreen)
         await driver.press("escape")
-        assert isinstance(driver.app.screen, Reachable)
+        assert isinstance(driver.app.screen, OverlayPage)

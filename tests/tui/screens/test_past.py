@@ -29,7 +29,7 @@ BOTH = [pytest.param("live", SIZES[0], id="live"), pytest.param("recording", SIZ
 CRASHED = in_feed(NodeDown(0, "broker 1", 1, "crash"))
 
 
-class Stage:
+class OpenScreen:
     """A screen some seconds into a session, live or recorded."""
 
     def __init__(self, kind, path):
@@ -43,7 +43,7 @@ class Stage:
 
 @pytest.fixture(params=["live", "recording"])
 def stage(request, recorded):  # noqa: F811
-    return Stage(request.param, recorded)
+    return OpenScreen(request.param, recorded)
 
 
 def top(driver):

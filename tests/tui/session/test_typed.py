@@ -12,11 +12,11 @@ from tui.keybindings.keymap import KEYS
 from tui.screens.command_line import CommandScreen
 from tui.screens.help import HelpScreen
 from tui.session.typed_commands import (
-    Act,
+    ActionCommand,
     CommandContext,
-    Go,
-    Play,
-    Press,
+    JumpCommand,
+    KeyCommand,
+    PlayCommand,
     Speed,
     TypedError,
     completed,
@@ -34,7 +34,7 @@ PLACE = CommandContext(
 
 def actions(text):
     found = read_line(text, PLACE)
-    assert isinstance(found, Act)
+    assert isinstance(found, ActionCommand)
     return found.actions
 
 
@@ -73,14 +73,14 @@ def test_several_stand_between_semicolons():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("go 12.5s", Go(12_500_000)),
-        ("go 00:12.5", Go(12_500_000)),
+        ("go 12.5s", JumpCommand(12_500_000)),
+        ("go 00:12.5", JumpCommand(12_500_000)),
         ("speed 10", Speed(10)),
         ("speed x0.5", Speed(0.5)),
-        ("play", Play()),
-        ("quit", Press("quit")),
-        ("heal", Press("heal")),
-        (":mode_clients", Press("mode_clients")),
+        ("play", PlayCommand()),
+        ("quit", KeyCommand("quit")),
+        ("heal", KeyCommand("heal")),
+        (":mode_clients", KeyCommand("mode_clients")),
     ],
 )
 def test_other_commands(text, found):

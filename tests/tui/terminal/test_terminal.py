@@ -8,7 +8,7 @@ from textual._compositor import CompositorUpdate
 from faults.declarations.fault import Action
 from tests.tui.driving import driving
 from tui.keybindings.keymap import MODES
-from tui.terminal.terminal import frugal, frugal_driver
+from tui.terminal.terminal import frugal, reduced_output_driver
 
 UNSEEN = {1, 2, 3, 38}
 """What blanks do not show."""
@@ -121,5 +121,5 @@ def test_a_driver_sends_what_is_left():
         def write(self, data):
             sent.append(data)
 
-    frugal_driver(Kind)().write(piece("a", RED, DARK) + piece("b", BLUE, DARK))
+    reduced_output_driver(Kind)().write(piece("a", RED, DARK) + piece("b", BLUE, DARK))
     assert sent == [f"\x1b[{RED};{DARK}ma\x1b[{BLUE}mb\x1b[0m"]

@@ -20,7 +20,7 @@ from tui.widgets import matrix as paint_matrix
 RUNNING = status_bar.RunStatus("sandbox", 7, False, False, False, 1.0, 1.0)
 
 
-class Seen:
+class AnimationClock:
     """A motion with the hands of its clocks."""
 
     def __init__(self):
@@ -36,7 +36,7 @@ class Seen:
 
 
 def test_a_number_is_told_for_three_frames_after_it_changed_and_not_when_it_is_first_seen():
-    seen = Seen()
+    seen = AnimationClock()
     assert not seen.turn().fresh("hw", 1)
     assert not seen.turn(1).fresh("hw", 1)
     assert seen.turn(1).fresh("hw", 2)
@@ -47,14 +47,14 @@ def test_a_number_is_told_for_three_frames_after_it_changed_and_not_when_it_is_f
 
 
 def test_a_number_that_changes_all_the_time_is_no_news():
-    seen = Seen()
+    seen = AnimationClock()
     told = [seen.turn(frame_clock.FRAME_S).fresh("leo", number) for number in range(30)]
     assert sum(told) <= 4
     assert not any(told[6:])
 
 
 def test_another_instant_is_another_picture():
-    seen = Seen()
+    seen = AnimationClock()
     seen.turn().fresh("hw", 5)
     assert not seen.turn(1, -500).fresh("hw", 4)
     seen.motion.forget()
@@ -84,7 +84,7 @@ def test_what_is_fresh_is_bold_and_else_as_it_was(name, colour):
 
 
 def test_counts_of_the_bar_are_told_and_the_clock_is_not():
-    seen = Seen()
+    seen = AnimationClock()
     sound = view()
     status_bar.build(sound, RUNNING, 120).with_changes(seen.turn())
     later = replace(sound, now_us=sound.now_us + 1_000_000, ledger=replace(sound.ledger, acked_lost=4))
@@ -98,7 +98,7 @@ def test_counts_of_the_bar_are_told_and_the_clock_is_not():
 
 
 def test_a_row_is_swept_over_once_from_left_to_right_when_another_broker_leads():
-    seen = Seen()
+    seen = AnimationClock()
     assert seen.turn().sweep(partition(leader=1), 9) == -1
     assert seen.turn().sweep(partition(leader=-1), 9) == -1
     steps = [seen.turn(SWEEP_S / 10 if at else 0).sweep(partition(leader=2), 9) for at in range(13)]
@@ -121,7 +121,7 @@ def test_a_sweep_changes_styles_and_no_text(look):
 
 
 def test_rows_of_the_matrix_tell_what_changed_in_them():
-    seen = Seen()
+    seen = AnimationClock()
 
     def rows(*partitions):
         shown = view(partitions=partitions)
@@ -160,7 +160,7 @@ def tail(shown):
 
 
 def test_cells_that_were_cut_are_eaten_from_the_right_in_six_frames():
-    seen = Seen()
+    seen = AnimationClock()
     assert seen.turn().with_truncated("here", log(), ()) == log()
     cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
     left = [tail(seen.turn(TRUNCATION_S / 6 if at else 0).with_truncated("here", cut_log(), cut)) for at in range(8)]
@@ -172,7 +172,7 @@ def test_cells_that_were_cut_are_eaten_from_the_right_in_six_frames():
 
 
 def test_what_is_eaten_keeps_its_look_and_what_is_written_anew_comes_in_sight_behind_it():
-    seen = Seen()
+    seen = AnimationClock()
     seen.turn().with_truncated("here", log(), ())
     cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
     after = cut_log()
@@ -189,7 +189,7 @@ def test_what_is_eaten_keeps_its_look_and_what_is_written_anew_comes_in_sight_be
 
 
 def test_cuts_of_the_past_and_of_logs_that_were_not_looked_at_are_not_eaten_again():
-    seen = Seen()
+    seen = AnimationClock()
     cut = (ReplicaTruncation(500, 1, 121, 130, "epoch"),)
     assert seen.turn().with_truncated("here", cut_log(), cut) == cut_log()
     assert seen.turn().with_truncated("here", cut_log(), cut) == cut_log()

@@ -11,11 +11,16 @@ from tests.tui.driving import driving
 from tests.tui.test_paint import LOOKS, text_of
 from tui.terminal.theme import Look
 from tui.viewmodel import fault_sheet
-from tui.viewmodel.fault_sheet import Heading, Item, ItemRow, Room, SheetTextRow
+from tui.viewmodel.fault_sheet import Heading, Item, ItemRow, SheetSize, SheetTextRow
 from tui.widgets import panes
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
-SIZES = {"80x24": Room(78, 24), "120x40": Room(118, 40), "200x60": Room(198, 60), "60x18": Room(58, 18)}
+SIZES = {
+    "80x24": SheetSize(78, 24),
+    "120x40": SheetSize(118, 40),
+    "200x60": SheetSize(198, 60),
+    "60x18": SheetSize(58, 18),
+}
 EXPECTED = ExpectedImpact(
     "a sentence about it", ("orders-1", "orders-2"), ("orders-3",), ("orders-4",), ("checkout", "billing/0"),
     ("orders-5",), ("billing",), ("till",), (1, 2), controller_moves=True,

@@ -16,7 +16,7 @@ from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, log_view, record_inspector
-from tui.viewmodel.log_view import Shares, share, title
+from tui.viewmodel.log_view import PaneSizes, share, title
 from tui.viewmodel.row import LabelPosition, Row
 from tui.widgets import tooltips
 from tui.widgets.log import Microscope
@@ -53,7 +53,7 @@ class LogScreen(ModeScreen):
         self._record_pane = Pane(self._record, look, title="Record", id="log-record-pane")
         self._epochs_pane = Pane(self._epochs, look, title="Leader epochs", id="log-epochs-pane")
         self._wires_pane = Pane(self._wires, look, title="Fetches", id="log-wires-pane")
-        self._shared: Shares | None = None
+        self._shared: PaneSizes | None = None
         self._beside = Vertical(self._epochs_pane, self._wires_pane, id="log-beside")
 
     def body(self) -> list[Widget]:

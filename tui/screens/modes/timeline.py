@@ -17,7 +17,7 @@ from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text
 from tui.viewmodel.row import Row
 from tui.viewmodel.timeline import branches, selection, timeline_rows
-from tui.viewmodel.timeline.branches import Rail
+from tui.viewmodel.timeline.branches import BranchLine
 from tui.viewmodel.timeline.event_text import LANES, nodes_of
 from tui.viewmodel.timeline.selection import MarkFinding, Span, SpanSummary, between
 from tui.viewmodel.timeline.timeline_rows import (
@@ -101,7 +101,7 @@ class TimelineScreen(ModeScreen):
         self._told: tuple[tuple[object, ...], list[MarkFinding]] | None = None
         self._branch = bridge.branches.current
         self._railing = RailCache()
-        self._rails: tuple[Rail, ...] = ()
+        self._rails: tuple[BranchLine, ...] = ()
         self.lanes.printer = tooltips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
 
     @property
@@ -412,7 +412,7 @@ class TimelineScreen(ModeScreen):
 
     # -- branches ---------------------------------------------------------------------------------------------------
 
-    def _chosen_rail(self) -> Rail | None:
+    def _chosen_rail(self) -> BranchLine | None:
         return next((each for each in self._rails if each.branch.letter == self.rail), None)
 
     def _change_over(self, letter: str, at_us: int = -1) -> None:

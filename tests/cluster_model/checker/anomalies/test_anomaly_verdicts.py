@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.checker.anomalies.definitions import AnomalyExcuses, ClientSettings, ProducerSettings
+from cluster_model.checker.anomalies.definitions import AllowedAnomalies, ClientSettings, ProducerSettings
 from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import OK
 from cluster_model.protocol.events import BatchCorrupted, NodeDown, PartitionDeleted, TraceEvent
 from cluster_model.protocol.records import CorruptBatchRange
 from cluster_model.protocol.versions import PROFILE_VERSIONS
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 
 A, B, C = 1, 2, 3
 SHOP = "shop"
@@ -25,7 +25,7 @@ class Case:
         placement: tuple[int, ...] = (A, B, C), **config: int | bool
     ) -> None:  # fmt: skip
         named = {key.replace("_", "."): value for key, value in config.items()}
-        self.hands = Hands(kafka, placement=placement, config=dict(named))
+        self.hands = HandSteppedCluster(kafka, placement=placement, config=dict(named))
         self.hands.tell(*placement)
         self.hands.append(A, "a", "b", acks="all")
         if len(placement) > 1:
@@ -36,7 +36,7 @@ class Case:
         producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
         excuses = cluster.checker.invariants.excuses
         settings = ClientSettings(producers)
-        self.now = AnomalyExcuses(cluster.cluster_state, settings, self.facts, excuses, lambda _client: acked_aborted)
+        self.now = AllowedAnomalies(cluster.cluster_state, settings, self.facts, excuses, lambda _client: acked_aborted)
 
     def acknowledged(self, start: int, end: int) -> None:
         facts = self.facts.key(P)

@@ -3,26 +3,26 @@
 import pytest
 
 from cluster_model.broker.partition.partition import PartitionLeaderState
-from cluster_model.checker.invariants.base import Excuses
+from cluster_model.checker.invariants.base import AllowedLosses
 from cluster_model.checker.invariants.durability import AcksOneBounded
 from cluster_model.checker.invariants.invariant_checker import DEFINITIONS
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InvariantViolated
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile, modes_of
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 from tests.cluster_model.storms import SECOND, LossyStorm, disturbances, spec_of
 from tests.support.breadth import EVENING, sample_count
 
 A, B, C = 1, 2, 3
 
 
-def excuses_of(cluster: Cluster) -> Excuses:
+def excuses_of(cluster: Cluster) -> AllowedLosses:
     return cluster.checker.invariants.excuses
 
 
-def hands(kafka: str = "3.9", **config: int | bool) -> Hands:
-    made = Hands(kafka, config={key.replace("_", "."): value for key, value in config.items()})
+def hands(kafka: str = "3.9", **config: int | bool) -> HandSteppedCluster:
+    made = HandSteppedCluster(kafka, config={key.replace("_", "."): value for key, value in config.items()})
     made.tell(A, B, C)
     made.append(A, "a", "b", acks="all")
     made.fetch(B, C, B, C)

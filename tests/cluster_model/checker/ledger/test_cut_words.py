@@ -8,7 +8,7 @@ from cluster_model.checker.ledger.ledger import truncation_text
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
 from cluster_model.protocol.events import RecordsMissing, Truncated
 from cluster_model.protocol.records import CORRUPT_BATCH
-from tests.cluster_model.hands import Hands
+from tests.cluster_model.hands import HandSteppedCluster
 
 RULES = ("high watermark", EPOCH_UNKNOWN, "KIP-101 epoch end", DIVERGING_EPOCH, POWER_LOSS, DISK_LOSS, CORRUPT_BATCH)
 
@@ -30,7 +30,7 @@ def test_a_high_watermark_is_stale_only_below_committed_records() -> None:
 @pytest.mark.parametrize("committed", [False, True])
 def test_an_unreadable_record_is_not_above_a_stale_high_watermark(*, committed: bool) -> None:
     """A follower truncates to its high watermark as it starts, before KIP-101, and is elected."""
-    hands = Hands("0.10.2", placement=(1, 2))
+    hands = HandSteppedCluster("0.10.2", placement=(1, 2))
     hands.tell(1, 2)
     hands.append(1, "a")
     hands.fetch(2)

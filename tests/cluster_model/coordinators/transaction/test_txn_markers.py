@@ -12,7 +12,7 @@ E = KafkaError
 SECOND = 1_000_000
 
 
-class Known:
+class FakeMetadataCache:
     """Metadata cache of a broker; broker 1 is the coordinator's own."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.wire: Any = Wire(1)
-        self.known: Any = Known()
+        self.known: Any = FakeMetadataCache()
         self.done: list[str] = []
         self.own: list[WriteTxnMarkersRequest] = []
         self.sender = MarkerSender(self.wire, self.known, 30 * SECOND, self.done.append, self.own.append)

@@ -12,7 +12,7 @@ from tui.screens import layout
 from tui.session.session_controller import RailCache
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel.timeline.branches import BranchRow, Rail, about_rail, letter_of, outcome, rail_rows, window
+from tui.viewmodel.timeline.branches import BranchLine, BranchRow, about_rail, letter_of, outcome, rail_rows, window
 from tui.viewmodel.timeline.timeline_rows import LABEL
 from tui.widgets.timeline import paint
 
@@ -24,7 +24,7 @@ def row(letter="B", parent="main", left=10, come=30, *, shown=False, **numbers):
     return BranchRow(letter, parent, left * SECOND, "crash on broker(1)", come * SECOND, **told, shown=shown)
 
 
-MAIN = Rail(row("main", "", -1, 40, shown=True, lost=4))
+MAIN = BranchLine(row("main", "", -1, 40, shown=True, lost=4))
 
 
 def drawn(*rails, **where):
@@ -32,35 +32,35 @@ def drawn(*rails, **where):
 
 
 def test_a_branch_forks_off_its_parents_rail_and_tells_what_it_came_to():
-    main, branch = drawn(MAIN, Rail(row(failed=31)))
+    main, branch = drawn(MAIN, BranchLine(row(failed=31)))
     assert main[:42] == "━" * 10 + "┬" + "━" * 19 + "●" + "━" * 10 + " "
     assert main[42:].strip() == "4 lost"
     assert branch.startswith(" " * 10 + "╰" + "─" * 20 + " 31 failed")
 
 
 def test_a_fork_crosses_the_rails_between():
-    lines = drawn(MAIN, Rail(row("B", left=5)), Rail(row("C", left=12)), Rail(row("D", "B", left=20)))
+    lines = drawn(MAIN, BranchLine(row("B", left=5)), BranchLine(row("C", left=12)), BranchLine(row("D", "B", left=20)))
     assert lines[0][5] == lines[0][12] == lines[1][20] == "┬"
     assert lines[1][12] == lines[2][20] == "┼"
     assert lines[2][12] == lines[3][20] == "╰"
 
 
 def test_a_dropped_future_is_dashed_and_says_so(snapshot):
-    (line,) = drawn(Rail(row(), 15 * SECOND))
+    (line,) = drawn(BranchLine(row(), 15 * SECOND))
     assert line[10:31] == "╰" + "─" * 5 + "╌" * 15
     assert line.split("╌")[-1].strip() == snapshot
 
 
 def test_a_branch_of_the_shared_past_leaves_the_rail_that_it_was_on():
     """C began on B, at an instant before B left main: B went as main then."""
-    lines = drawn(MAIN, Rail(row("B", left=20)), Rail(row("C", "B", left=12)))
+    lines = drawn(MAIN, BranchLine(row("B", left=20)), BranchLine(row("C", "B", left=12)))
     assert lines[0][12] == lines[0][20] == "┬"
     assert lines[1][12] == "│"
     assert lines[2][12] == "╰"
 
 
 def test_one_that_comes_farther_than_the_window_says_so_and_one_before_it_begins_at_the_edge():
-    (line,) = drawn(Rail(row(left=0, come=100, lost=2)), first=20)
+    (line,) = drawn(BranchLine(row(left=0, come=100, lost=2)), first=20)
     assert line.startswith("─")
     assert line.rstrip().endswith("2 lost ▸")
 
@@ -82,7 +82,7 @@ def test_the_outcome_is_a_word_or_two_with_the_worst_first(numbers, role, snapsh
 
 
 def test_of_many_rails_those_around_the_one_looked_at_are_shown():
-    rails = [Rail(row(letter, shown=letter == "F")) for letter in "BCDEFGHIJ"]
+    rails = [BranchLine(row(letter, shown=letter == "F")) for letter in "BCDEFGHIJ"]
     assert [each.branch.letter for each in window(rails, 3)] == ["E", "F", "G"]
     assert [each.branch.letter for each in window(rails, 3, "J")] == ["H", "I", "J"]
     assert window(rails, 20) == tuple(rails)
@@ -99,7 +99,7 @@ def test_every_rail_is_as_wide_as_the_lanes(made, columns, first):
     for number, (left, more, lost, dropped) in enumerate(made):
         parent = rails[number // 2].branch.letter
         rails.append(
-            Rail(row("BCDEFGH"[number], parent, left, left + more, lost=lost), left * SECOND if dropped else -1)
+            BranchLine(row("BCDEFGH"[number], parent, left, left + more, lost=lost), left * SECOND if dropped else -1)
         )
     for each in rail_rows(rails, shown(columns, first=first), "C"):
         assert len(text(each)) == columns
@@ -115,7 +115,7 @@ def about(rail):
 
 
 def test_a_branch_is_told_in_words(snapshot):
-    assert about(Rail(row(lost=2), 12 * SECOND)) == snapshot
+    assert about(BranchLine(row(lost=2), 12 * SECOND)) == snapshot
 
 
 def test_the_strip_gives_rails_room_where_there_is_some():

@@ -19,13 +19,13 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
 )
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
-from tests.cluster_model.coordinators.group.consumer_protocol.desks import REBALANCE, SECOND, Desk
+from tests.cluster_model.coordinators.group.consumer_protocol.desks import REBALANCE, SECOND, ConsumerGroupDriver
 
 E = KafkaError
 ALL = ("t-0", "t-1", "t-2", "t-3")
 
 
-def state(desk: Desk) -> str:
+def state(desk: ConsumerGroupDriver) -> str:
     return desk.group.state
 
 
@@ -33,7 +33,7 @@ def state(desk: Desk) -> str:
 
 
 def test_the_first_member_gets_everything_at_once() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     assert state(desk) == "Empty"
     response = desk.join("a")
     assert (response.error, response.member_epoch, response.assignment) == (E.NONE, 1, ALL)
@@ -42,7 +42,7 @@ def test_the_first_member_gets_everything_at_once() -> None:
 
 
 def test_the_second_waits_for_what_the_first_gives_up() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     second = desk.join("b")
     assert (second.member_epoch, second.assignment) == (2, ())
@@ -60,7 +60,7 @@ def test_the_second_waits_for_what_the_first_gives_up() -> None:
 
 
 def test_members_that_keep_what_they_have_are_told_nothing() -> None:
-    desk = Desk({"t": 4})
+    desk = ConsumerGroupDriver({"t": 4})
     for name in ("a", "b", "c", "d"):
         desk.join(name)
         desk.settle()
@@ -73,8 +73,8 @@ def test_members_that_keep_what_they_have_are_told_nothing() -> None:
 
 def test_a_member_without_an_id_gets_one_only_before_version_1() -> None:
     request = ConsumerGroupHeartbeatRequest(0, "g", "", 0, "c", "", REBALANCE, ("t",), owned=(), version=0)
-    assert Desk().ask(request).member_id == "drawn-1"
-    assert Desk().ask(request._replace(version=1)).error == E.INVALID_REQUEST
+    assert ConsumerGroupDriver().ask(request).member_id == "drawn-1"
+    assert ConsumerGroupDriver().ask(request._replace(version=1)).error == E.INVALID_REQUEST
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,12 @@ def test_a_member_without_an_id_gets_one_only_before_version_1() -> None:
 )
 def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
     request = ConsumerGroupHeartbeatRequest(0, "g", "m", 0, "c", "", REBALANCE, ("t",), owned=())
-    assert Desk().ask(request).error == E.NONE
-    assert Desk().ask(request._replace(**wrong)).error == E.INVALID_REQUEST
+    assert ConsumerGroupDriver().ask(request).error == E.NONE
+    assert ConsumerGroupDriver().ask(request._replace(**wrong)).error == E.INVALID_REQUEST
 
 
 def test_assignors_are_those_that_the_broker_has() -> None:
-    desk = Desk({"s": 3, "t": 3}, group_consumer_assignors="range")
+    desk = ConsumerGroupDriver({"s": 3, "t": 3}, group_consumer_assignors="range")
     assert desk.join("a", assignor="uniform").error == E.UNSUPPORTED_ASSIGNOR
     assert desk.group.members == {}
     for name in ("a", "b"):
@@ -115,7 +115,7 @@ def test_assignors_are_those_that_the_broker_has() -> None:
 def test_the_assignor_that_most_members_name_is_taken_and_uniform_unless_any_does(
     votes: tuple[str, ...], by_range: bool
 ) -> None:
-    desk = Desk({"s": 2, "t": 2})
+    desk = ConsumerGroupDriver({"s": 2, "t": 2})
     for name, vote in zip(("a", "b", "c"), votes, strict=True):
         desk.join(name, "s", "t", assignor=vote or None)
     desk.settle()
@@ -123,7 +123,7 @@ def test_the_assignor_that_most_members_name_is_taken_and_uniform_unless_any_doe
 
 
 def test_what_a_member_has_named_once_holds() -> None:
-    desk = Desk({"s": 2, "t": 2})
+    desk = ConsumerGroupDriver({"s": 2, "t": 2})
     desk.join("a", "s", "t", assignor="range")
     desk.beat("a")
     for name in ("b", "c"):
@@ -133,7 +133,7 @@ def test_what_a_member_has_named_once_holds() -> None:
 
 
 def test_there_is_no_room_beyond_the_largest_size() -> None:
-    desk = Desk(group_consumer_max_size=1)
+    desk = ConsumerGroupDriver(group_consumer_max_size=1)
     desk.join("a")
     assert desk.join("b").error == E.GROUP_MAX_SIZE_REACHED
     assert desk.beat("a").error == E.NONE
@@ -143,21 +143,21 @@ def test_there_is_no_room_beyond_the_largest_size() -> None:
 
 
 def test_an_unknown_member_is_told_so() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     assert desk.beat("x", epoch=1).error == E.UNKNOWN_MEMBER_ID
     assert desk.leave("x") is E.UNKNOWN_MEMBER_ID
 
 
 def test_an_epoch_that_never_was_is_fenced() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     assert desk.beat("a", epoch=2).error == E.FENCED_MEMBER_EPOCH
     assert desk.written == []
 
 
 def test_the_epoch_before_will_do_if_the_answer_may_have_been_lost() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     desk.join("b")
     desk.beat("a")
@@ -170,7 +170,7 @@ def test_the_epoch_before_will_do_if_the_answer_may_have_been_lost() -> None:
 
 
 def test_two_epochs_behind_is_fenced_whatever_it_owns() -> None:
-    desk = Desk({"s": 1, "t": 4})
+    desk = ConsumerGroupDriver({"s": 1, "t": 4})
     desk.join("a")
     desk.grow(s=1, t=5)
     desk.beat("a")
@@ -182,7 +182,7 @@ def test_two_epochs_behind_is_fenced_whatever_it_owns() -> None:
 
 
 def test_who_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     for name in ("a", "b"):
         desk.join(name)
     desk.settle()
@@ -193,7 +193,7 @@ def test_who_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() ->
 
 
 def test_who_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     desk.join("b")
     desk.beat("a")
@@ -206,7 +206,7 @@ def test_who_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() 
 
 
 def test_a_full_request_is_told_everything_and_another_only_what_has_changed() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     assert desk.beat("a").assignment is None
     assert desk.tell("a", *ALL).assignment is None
@@ -214,7 +214,7 @@ def test_a_full_request_is_told_everything_and_another_only_what_has_changed() -
 
 
 def test_a_heartbeat_that_changes_nothing_writes_nothing() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     desk.beat("a")
     assert desk.written == []
@@ -224,7 +224,7 @@ def test_a_heartbeat_that_changes_nothing_writes_nothing() -> None:
 
 
 def test_another_subscription_is_another_epoch_and_another_assignment() -> None:
-    desk = Desk({"s": 2, "t": 2})
+    desk = ConsumerGroupDriver({"s": 2, "t": 2})
     desk.join("a", "t")
     assert desk.beat("a", topics=("s",)).assignment == ()
     assert (desk.group.epoch, desk.group.current["a"].state) == (2, UNREVOKED)
@@ -235,7 +235,7 @@ def test_another_subscription_is_another_epoch_and_another_assignment() -> None:
 
 
 def test_a_topic_that_comes_grows_or_goes_is_noticed_at_the_next_heartbeat() -> None:
-    desk = Desk({"s": 1})
+    desk = ConsumerGroupDriver({"s": 1})
     assert desk.join("a").assignment == ()
     desk.grow(s=1, t=2)
     assert desk.beat("a").assignment == ("t-0", "t-1")
@@ -249,7 +249,7 @@ def test_a_topic_that_comes_grows_or_goes_is_noticed_at_the_next_heartbeat() -> 
 
 def test_whoever_notices_it_keeps_what_it_has() -> None:
     for noticed in ("a", "b"):
-        desk = Desk()
+        desk = ConsumerGroupDriver()
         for name in ("a", "b"):
             desk.join(name)
         desk.settle()
@@ -260,7 +260,7 @@ def test_whoever_notices_it_keeps_what_it_has() -> None:
 
 
 def test_a_topic_that_nobody_reads_changes_nothing() -> None:
-    desk = Desk({"s": 1, "t": 4})
+    desk = ConsumerGroupDriver({"s": 1, "t": 4})
     desk.join("a")
     desk.grow(s=9, t=4)
     desk.beat("a")
@@ -268,7 +268,7 @@ def test_a_topic_that_nobody_reads_changes_nothing() -> None:
 
 
 def test_a_pattern_is_the_coordinators_to_match() -> None:
-    desk = Desk({"orders.a": 1, "orders.b": 1, "other": 1, "__consumer_offsets": 3})
+    desk = ConsumerGroupDriver({"orders.a": 1, "orders.b": 1, "other": 1, "__consumer_offsets": 3})
     joined = desk.join("a", topics=None, pattern=r"orders\..*|__.*")
     assert joined.assignment == ("orders.a-0", "orders.b-0")
     desk.grow(**{"orders.a": 1, "orders.b": 1, "orders.c": 1, "my.orders.d": 1})
@@ -276,11 +276,11 @@ def test_a_pattern_is_the_coordinators_to_match() -> None:
 
 
 def test_a_pattern_that_does_not_compile_is_refused() -> None:
-    assert Desk().join("a", topics=None, pattern="orders(").error == E.INVALID_REGULAR_EXPRESSION
+    assert ConsumerGroupDriver().join("a", topics=None, pattern="orders(").error == E.INVALID_REGULAR_EXPRESSION
 
 
 def test_members_that_read_different_topics_get_what_they_read() -> None:
-    desk = Desk({"s": 2, "t": 2})
+    desk = ConsumerGroupDriver({"s": 2, "t": 2})
     desk.join("a", "s")
     desk.join("b", "s", "t")
     desk.settle()
@@ -291,7 +291,7 @@ def test_members_that_read_different_topics_get_what_they_read() -> None:
 
 
 def test_who_leaves_frees_everything_and_the_next_heartbeat_hands_it_out() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     for name in ("a", "b"):
         desk.join(name)
     desk.settle()
@@ -303,7 +303,7 @@ def test_who_leaves_frees_everything_and_the_next_heartbeat_hands_it_out() -> No
 
 
 def test_a_member_that_is_dropped_has_no_part_any_more() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     desk.join("b")
     for record in desk.rules.remove_member(desk.group, "a", desk.known):
@@ -315,8 +315,8 @@ def test_a_member_that_is_dropped_has_no_part_any_more() -> None:
 # -- static members ----------------------------------------------------------------------------------------------------
 
 
-def static() -> Desk:
-    desk = Desk()
+def static() -> ConsumerGroupDriver:
+    desk = ConsumerGroupDriver()
     for name in ("a", "b"):
         desk.join(name, group_instance_id=f"pod-{name}")
     for _ in range(3):
@@ -349,7 +349,7 @@ def test_who_leaves_for_now_keeps_its_partitions_and_the_next_of_its_name_gets_t
 
 
 def test_who_leaves_for_now_has_given_up_what_it_was_to_give_up() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a", group_instance_id="pod-a")
     desk.join("b")
     desk.beat("a", group_instance_id="pod-a")
@@ -368,7 +368,7 @@ def test_a_static_member_that_leaves_for_good_is_gone() -> None:
 
 
 def test_what_is_read_again_is_what_was_and_what_compaction_leaves_too() -> None:
-    desk = Desk({"s": 3, "t": 4})
+    desk = ConsumerGroupDriver({"s": 3, "t": 4})
     told: list[ConsumerGroupRecord] = []
     story: list[Callable[[], Any]] = [
         lambda: desk.join("a", "s", "t"), lambda: desk.join("b", "t"), lambda: desk.beat("a"),
