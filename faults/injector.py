@@ -176,7 +176,7 @@ class FaultInjector:
         return found
 
     def schedule(self, active_fault: ActiveFault, after_us: int) -> None:
-        """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
+        """Schedule a call of the behaviour's ``on_timer``, unless the fault is healed by then."""
         self._cluster.call_at(self._cluster.now_us + after_us, FIRST_WAKE_TOKEN + active_fault.id)
 
     def pause(self, active_fault: ActiveFault, node: int) -> None:

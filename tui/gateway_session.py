@@ -38,7 +38,7 @@ class GatewaySessionController(SessionController):
 
     def frame(self) -> FrameResult:
         """Advance the model to the wall-clock time, and update the view."""
-        self._gateway.engine.pump()
+        self._gateway.engine.advance()
         if self._gateway.engine.failure is not None:
             raise self._gateway.engine.failure
         self._now.ended = self._gateway.engine.over

@@ -46,17 +46,8 @@ class Checker:
     """All checks of one cluster: invariants, liveness, anomalies, ledger and findings. ``emit`` adds events."""
 
     __slots__ = (
-        "_has_clients",
-        "anomalies",
-        "deleting",
-        "findings",
-        "history",
-        "invariants",
-        "ledger",
-        "liveness",
-        "readings",
-        "transacted",
-        "waits",
+        "_has_clients", "anomalies", "deleting", "findings", "history", "invariants", "ledger", "liveness", "readings",
+        "transacted", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -155,7 +146,7 @@ class Checker:
 
     def _appended(self, event: Appended) -> None:
         if event.acks == 0:
-            self.ledger.placed(event)
+            self.ledger.on_unacknowledged_append(event)
         elif event.acks > 0:
             self.ledger.appended(event)
         self.ledger.repeats.appended(event)

@@ -203,7 +203,7 @@ class FaultContext(Protocol):
         ...
 
     def schedule(self, active_fault: ActiveFault, after_us: int) -> None:
-        """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
+        """Schedule a call of the behaviour's ``on_timer``, unless the fault is healed by then."""
         ...
 
     def pause(self, active_fault: ActiveFault, node: int) -> None:

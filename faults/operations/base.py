@@ -26,7 +26,7 @@ from cluster_model.protocol.messages import DeleteRecordsRequest
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import ALL, Operation
 
-# An operation in progress, and the context that a procedure uses.
+# An operation in progress, and the context that it uses.
 
 
 Plain = tuple[Any, ...]
@@ -50,7 +50,7 @@ class OperationJob:
     detail: str = ""
     """Current step as text."""
     memo: dict[str, Any] = field(default_factory=dict)
-    """State of the procedure."""
+    """State of the operation."""
 
     def save(self) -> Plain:
         """Return all state as plain values."""
@@ -61,15 +61,15 @@ class OperationJob:
 
 
 class OperationContext(Protocol):
-    """Access of a procedure to the cluster and to the runner of operations."""
+    """Access of an operation to the cluster and to the runner of operations."""
 
     cluster: Cluster
 
     def send(self, job: OperationJob, request: Request) -> None:
-        """Send a request; the procedure's ``answered`` receives its final response."""
+        """Send a request; the operation's ``on_response`` receives its final response."""
 
     def schedule(self, job: OperationJob, after_us: int) -> None:
-        """Schedule a call of the procedure's ``woken``."""
+        """Schedule a call of the operation's ``on_timer``."""
 
     def progress(self, job: OperationJob, detail: str) -> None:
         """Report that a step is done."""
@@ -79,7 +79,7 @@ class OperationContext(Protocol):
 
 
 class OperationBehaviour:
-    """Steps of an operation. A procedure has no state of its own; all state is in the job."""
+    """Steps of an operation. It has no state of its own; all state is in the job."""
 
     def check(self, context: OperationContext, job: OperationJob) -> None:
         """Refuse an operation that cannot be tried now, before anything has changed.

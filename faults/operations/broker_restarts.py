@@ -168,7 +168,7 @@ class RollingRestart(OperationBehaviour):
         else:
             self._rest(context, job)
 
-    def _look(self, context: OperationContext, job: OperationJob) -> None:
+    def _check_isr(self, context: OperationContext, job: OperationJob) -> None:
         if job.cancelled:
             self._next(context, job)
         elif context.cluster.brokers[job.memo["broker"]].control.registered:

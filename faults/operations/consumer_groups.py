@@ -58,7 +58,7 @@ ANY_EPOCH = -1
 
 
 class StagedOperation(OperationBehaviour):
-    """Procedure of several stages; the method that handles a stage's responses is its name after ``_``."""
+    """Operation of several stages; the method that handles a stage's responses is its name after ``_``."""
 
     def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End on an error, else pass the response to the current stage."""
@@ -204,7 +204,7 @@ class OffsetReset(StagedOperation):
         if strategy_of(job).needs_committed:
             self._ask_committed(context, job)
         else:
-            self._look(context, job)
+            self._request_offsets(context, job)
 
     def _ask_committed(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "committed"
@@ -214,11 +214,11 @@ class OffsetReset(StagedOperation):
         job.memo["committed"] = committed_in(answer)
         if job.memo["partitions"] is None:
             job.memo["partitions"] = tuple(partition for partition, _offset in job.memo["committed"])
-        self._look(context, job)
+        self._request_offsets(context, job)
 
     # -- log offsets ------------------------------------------------------------------------------------------------
 
-    def _look(self, context: OperationContext, job: OperationJob) -> None:
+    def _request_offsets(self, context: OperationContext, job: OperationJob) -> None:
         """Request the offsets that the strategy uses."""
         strategy, partitions = strategy_of(job), job.memo["partitions"]
         if strategy.by_time:
@@ -371,13 +371,13 @@ class GroupDescription(StagedOperation):
         led = dict.fromkeys(job.memo["led"])
         wanted = [each for each in partitions_of(job.memo["group"], dict(committed)) if each in led]
         if not self.ask_offsets(context, job, "ends", wanted, LATEST):
-            self._done(context, job)
+            self._end_described(context, job)
 
     def _ends(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.collect(job, answer):
-            self._done(context, job)
+            self._end_described(context, job)
 
-    def _done(self, context: OperationContext, job: OperationJob) -> None:
+    def _end_described(self, context: OperationContext, job: OperationJob) -> None:
         group, memo = job.memo["group"], job.memo
         table = offset_table(group, dict(memo["committed"]), dict(memo["ends"]), context.cluster.name_of)
         rows = table[1:]

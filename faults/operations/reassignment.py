@@ -167,7 +167,7 @@ class ReplicaMove(OperationBehaviour):
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Request the cluster's metadata."""
-        self._look(context, job, "describe")
+        self._request_state(context, job, "describe")
 
     def cancel(self, context: OperationContext, job: OperationJob) -> None:
         """Cancel the move and remove its throttle."""
@@ -178,7 +178,7 @@ class ReplicaMove(OperationBehaviour):
             )
         job.cancelled = True
 
-    def _look(self, context: OperationContext, job: OperationJob, stage: str) -> None:
+    def _request_state(self, context: OperationContext, job: OperationJob, stage: str) -> None:
         job.stage = stage
         context.send(job, DescribeMetadata(0))
 
@@ -198,14 +198,14 @@ class ReplicaMove(OperationBehaviour):
         elif stage == "moving" and isinstance(answer, ListPartitionReassignmentsResponse):
             self._listed(context, job, answer)
         elif stage == "take back":
-            self._look(context, job, "verify")
+            self._request_state(context, job, "verify")
         else:
             self.finish(context, job)
 
     def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the move is complete."""
         if job.stage == "verify":
-            self._look(context, job, "verify")
+            self._request_state(context, job, "verify")
         elif job.cancelled:
             self._take_back(context, job)
         else:
@@ -261,7 +261,7 @@ class ReplicaMove(OperationBehaviour):
         elif answer.error or left:
             context.schedule(job, POLL_US)
         else:
-            self._look(context, job, "verify")
+            self._request_state(context, job, "verify")
 
     def _take_back(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "take back"

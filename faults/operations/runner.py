@@ -44,7 +44,7 @@ PROCEDURES: Final[Mapping[str, OperationBehaviour]] = {
     "find_hanging": HangingTransactionSearch(),
     "abort_transaction": TransactionAbort(),
 }
-"""Procedure of each operation except ``cancel``, which ends another one."""
+"""Behaviour of each operation except ``cancel``, which ends another one."""
 
 
 class OperationResult(NamedTuple):
@@ -66,7 +66,7 @@ class OperationRunner:
         """Token of a request → id of its operation."""
         self._next_token = 1
         self._ended: list[OperationResult] = []
-        cluster.admin.on_answer = self._answered
+        cluster.admin.on_answer = self._on_response
         cluster.operations = self._count
 
     def _count(self) -> int:
@@ -138,7 +138,7 @@ class OperationRunner:
         self.cluster.admin.ask(token, request)
 
     def schedule(self, job: OperationJob, after_us: int) -> None:
-        """Schedule a call of the procedure's ``woken``."""
+        """Schedule a call of the operation's ``on_timer``."""
         self.cluster.call_at(self.cluster.now_us + after_us, FIRST_OPERATION_TOKEN + job.id)
 
     def progress(self, job: OperationJob, detail: str) -> None:
@@ -156,7 +156,7 @@ class OperationRunner:
 
     # -- responses and timers ---------------------------------------------------------------------------------------
 
-    def _answered(self, token: int, answer: Answer) -> None:
+    def _on_response(self, token: int, answer: Answer) -> None:
         job = self._jobs.get(self._requests.pop(token, 0))
         if job is not None:
             PROCEDURES[job.operation.name].on_response(self, job, answer)

@@ -411,7 +411,7 @@ def conclude_session(
         findings=findings,
         view=replace(view, ledger=ledger),
     )
-    result = replace(result, anomalies=cluster.checker.anomalies.found(view.now_us))
+    result = replace(result, anomalies=cluster.checker.anomalies.report(view.now_us))
     result = result.with_findings(cluster.checker.findings.findings(cluster.now_us))
     if recorder is not None:
         recorder.seal(result, RecordLocations(cluster.cluster_state, cluster.checker.ledger))

@@ -92,7 +92,7 @@ class ProducerStats:
         return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ProducerStats":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "ProducerStats":
         """Restore the state of :meth:`save`."""
         book = cls()
         _fill(book, saved)
@@ -103,16 +103,8 @@ class MemberStats:
     """Counts of one consumer of a group."""
 
     __slots__ = (
-        "abandoned",
-        "commits",
-        "failed_commits",
-        "failure",
-        "handler_failed",
-        "last_commit",
-        "latencies",
-        "lost",
-        "read",
-        "reread",
+        "abandoned", "commits", "failed_commits", "failure", "handler_failed", "last_commit", "latencies", "lost",
+        "read", "reread",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -140,7 +132,7 @@ class MemberStats:
         return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "MemberStats":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "MemberStats":
         """Restore the state of :meth:`save`."""
         book = cls()
         _fill(book, saved)
@@ -215,14 +207,14 @@ class GroupStats:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "GroupStats":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "GroupStats":
         """Restore the state of :meth:`save`."""
         book = cls()
         members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, *rest = saved
         owners, idle, expired, stalls, latencies = rest
         book.latencies = PartitionLatencies(latencies)
-        book.expired, book.stalls = dict.fromkeys(expired), ReadStalls.loaded(stalls)
-        book.members = {name: MemberStats.loaded(each) for name, each in members}
+        book.expired, book.stalls = dict.fromkeys(expired), ReadStalls.from_saved(stalls)
+        book.members = {name: MemberStats.from_saved(each) for name, each in members}
         book.handed = {
             name: {log_branch: DeliveredOffsets(ranges) for log_branch, ranges in log_branches}
             for name, log_branches in handed
@@ -271,16 +263,16 @@ class ClientStats:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ClientStats":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "ClientStats":
         """Restore the state of :meth:`save`."""
         books = cls()
         producers, groups, killed, closed, readable = saved
         books.readable = dict(readable)
         books.killed, books.closed = dict(killed), dict(closed)
-        books.producers = {name: ProducerStats.loaded(each) for name, each in producers}
+        books.producers = {name: ProducerStats.from_saved(each) for name, each in producers}
         for producer in books.producers.values():
             books.latencies.include(producer.latencies.whole)
-        books.groups = {name: GroupStats.loaded(each) for name, each in groups}
+        books.groups = {name: GroupStats.from_saved(each) for name, each in groups}
         return books
 
 

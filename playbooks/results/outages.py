@@ -73,7 +73,7 @@ class Outages:
 
     def until(self, now_us: int) -> "Outages":
         """Return a copy in which the open interval is cut off now."""
-        copied = Outages.loaded(self.save())
+        copied = Outages.from_saved(self.save())
         copied.set(False, max(now_us, copied.since_us))
         return copied
 
@@ -82,7 +82,7 @@ class Outages:
         return (self.us, self.longest_us, self.times, self.since_us, self.refusals, tuple(self.spans))
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Outages":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "Outages":
         """Restore the state of :meth:`save`."""
         outages = cls()
         outages.us, outages.longest_us, outages.times, outages.since_us, outages.refusals, spans = saved
@@ -143,7 +143,7 @@ class ServiceTracker:
 
     def until(self, now_us: int) -> Outages:
         """Return its outages; an open one is cut off now."""
-        copied = ServiceTracker.loaded(self.save())
+        copied = ServiceTracker.from_saved(self.save())
         copied._end(now_us)
         return copied.outages
 
@@ -177,13 +177,13 @@ class ServiceTracker:
         return (*state, self.outages.save())
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ServiceTracker":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "ServiceTracker":
         """Restore the state of :meth:`save`."""
         bound_us, usual_us, waiting, since_us, given_up_us, outages = saved
         service = cls(bound_us)
         service._usual_us = usual_us
         service.waiting, service._since_us, service._failed_us = waiting, since_us, given_up_us
-        service.outages = Outages.loaded(outages)
+        service.outages = Outages.from_saved(outages)
         return service
 
 
@@ -208,7 +208,7 @@ class Availability:
 
     def restarted(self, now_us: int) -> "Availability":
         """Return a copy that counts from now on: open outages begin now."""
-        copied = Availability.loaded(self.save())
+        copied = Availability.from_saved(self.save())
         copied._services = {key: each.afresh(now_us) for key, each in self._services.items()}
         for each in list(copied.partitions.values()):
             out = each.since_us >= 0
@@ -323,12 +323,12 @@ class Availability:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Availability":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "Availability":
         """Restore the state of :meth:`save`."""
         bounds, services, partitions, serving, newest, stopped, fenced = saved
         found = cls(dict(bounds))
-        found._services = {key: ServiceTracker.loaded(each) for key, each in services}
-        found.partitions = {name: Outages.loaded(each) for name, each in partitions}
+        found._services = {key: ServiceTracker.from_saved(each) for key, each in services}
+        found.partitions = {name: Outages.from_saved(each) for name, each in partitions}
         found._serving, found._newest = dict(serving), dict(newest)
         found._stopped, found._fenced = dict.fromkeys(stopped), dict.fromkeys(fenced)
         return found

@@ -214,11 +214,11 @@ class CollectedEvents:
         return (self.events, *found, self.clients.save(), *rest)
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "CollectedEvents":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "CollectedEvents":
         """Restore the state of :meth:`save`."""
         events, violations, losses, refused, clients, guards, skipped, availability, overdue = saved
         lists = (list(losses), list(violations), list(refused))
-        books, outages = ClientStats.loaded(clients), Availability.loaded(availability)
+        books, outages = ClientStats.from_saved(clients), Availability.from_saved(availability)
         return cls(events, *lists, books, list(guards), list(skipped), outages, list(overdue))
 
 

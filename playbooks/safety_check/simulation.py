@@ -97,7 +97,7 @@ class ReadStallMonitor:
         self._groups: dict[str, ReadStalls] = {}
         self._over: dict[GroupPartition, list[tuple[int, int]]] = {}
         for name, book in books.groups.items():
-            stalls = self._groups[name] = ReadStalls.loaded(book.stalls.save())
+            stalls = self._groups[name] = ReadStalls.from_saved(book.stalls.save())
             stalls.restart(now_us)
 
     def enter(self, events: Iterable[Any]) -> None:

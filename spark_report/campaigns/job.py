@@ -211,7 +211,7 @@ class FinishedRuns:
     """Names of files that could not be read, and were renamed."""
     _seen: set[str] = field(default_factory=set)
 
-    def look(self) -> None:
+    def read_new_files(self) -> None:
         """Read the new files."""
         for path in sorted(self.folder.glob("*.parquet")):
             if path.name in self._seen:
@@ -333,7 +333,7 @@ class CampaignJob:
         folder, landed = self._wanted.folder, self.landed
         if (folder / RUNS).is_file():
             landed.take(list(rows_of_lines(folder / RUNS).values()))
-        landed.look()
+        landed.read_new_files()
         for name in landed.damaged:
             self._stage(f"set aside: {folder / PARTS / name} cannot be read; its runs are repeated")
         if landed.done.count:
@@ -378,7 +378,7 @@ class CampaignJob:
                 return
             before = landed.done.count
             self._wave(spark, pieces, seconds, slots)
-            landed.look()
+            landed.read_new_files()
             if landed.done.count == before and not self.interrupted:
                 raise ReportError(
                     f"{landed.folder}: found no files of the executors, expected a directory shared with them",
@@ -416,7 +416,7 @@ class CampaignJob:
         printed = before
         while not over.wait(LOOK_SECONDS):
             with contextlib.suppress(OSError):
-                self.landed.look()
+                self.landed.read_new_files()
             done = self.landed.done.count
             if done == printed:
                 continue

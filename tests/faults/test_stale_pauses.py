@@ -174,10 +174,10 @@ def test_an_alarm_that_is_set_goes_back_though_nothing_is_held() -> None:
     control.on_committed(control._committed.next_offset, 1, ())
     assert not control._held.delaying
     assert not control._held.nonempty
-    at = control._alarm.at
+    at = control._timer.at
     assert at >= cluster.now_us
     saved = cluster.save()
     cluster.run(10 * SECOND)
-    assert control._alarm.at == -1
+    assert control._timer.at == -1
     cluster.load(saved)
-    assert control._alarm.at == at
+    assert control._timer.at == at

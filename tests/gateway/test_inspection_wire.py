@@ -332,7 +332,7 @@ class TestDescribeConfigs:
                  resources=[{"resource_type": BROKER, "resource_name": "1", "configs": ()}])  # fmt: skip
         wire.run(1)
         assert described(wire, BROKER, "").configs[0].value == "70000"
-        assert wire.session.cluster.brokers[1].settings.given == {"log.retention.ms": 70_000}
+        assert wire.session.cluster.brokers[1].settings.dynamic_defaults == {"log.retention.ms": 70_000}
 
     def test_a_broker_has_the_address_at_which_it_listens(self) -> None:
         wire = wired("4.1")

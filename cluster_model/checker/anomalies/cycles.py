@@ -126,7 +126,7 @@ class Cycles:
         self._facts = facts
         self._txns: list[_Txn] = []
 
-    def ended(self, op: Op, *, committed_only: bool) -> None:
+    def record_transaction(self, op: Op, *, committed_only: bool) -> None:
         """Record a transaction that ended and did not fail; ``committed_only``: its reader uses read_committed."""
         if op.sends or op.reads:
             known = (op.process, op.type == INFO, _joined(op.sends), op.reads, op.invoked_us, op.time_us)

@@ -136,7 +136,7 @@ class HistoryChecker:
             if op.type == OK:
                 self.acked(op.process, *send, self._operations, op.time_us)
             else:
-                self.ended(op.type, op.process, send, self._operations)
+                self.record_outcome(op.type, op.process, send, self._operations)
 
     def _take_reads(self, op: Op, manner: str) -> None:
         self.polls.begin(op.process)
@@ -161,10 +161,10 @@ class HistoryChecker:
         facts.acked(client, sequence, count)
         if offset >= 0:
             facts.observe(log_branch, offset, offset + count)
-            self._sent_in_order.placed(process, key, sequence, count, offset, operation, now)
-            self.lags.known(key, offset + count, now)
+            self._sent_in_order.record_offset(process, key, sequence, count, offset, operation, now)
+            self.lags.record_end_offset(key, offset + count, now)
 
-    def ended(self, outcome: str, process: str, send: Send, operation: int) -> None:
+    def record_outcome(self, outcome: str, process: str, send: Send, operation: int) -> None:
         """Record a send with any other outcome."""
         self.facts.key(send.key).ended_with(outcome, send.client, send.sequence, send.size)
         if outcome == INFO:
@@ -183,7 +183,7 @@ class HistoryChecker:
             facts.returned_committed(log_branch, start, end)
         self.polls.polled(reader, key, log_branch, start, end, now, moved=moved)
         self.lags.polled(process, key, end - 1, called_us)
-        self.lags.known(key, end, now)
+        self.lags.record_end_offset(key, end, now)
         if manner.startswith(SUBSCRIBE):
             self.consumed.polled(process, key, log_branch, start, end)
 
@@ -198,7 +198,7 @@ class HistoryChecker:
         if op.sends and op.reads:
             rules.find_precommitted_reads(op, self._payload, COMMITTED if COMMITTED in manner else "", self.tally)
         if op.f == TXN and op.type != FAIL:
-            self.cycles.ended(op, committed_only=COMMITTED in manner)
+            self.cycles.record_transaction(op, committed_only=COMMITTED in manner)
 
     def over(self, process: str) -> None:
         """Record that a process has ended."""
@@ -296,18 +296,8 @@ class HistoryBuilder:
     """Translator of trace events into operations for :class:`HistoryChecker`."""
 
     __slots__ = (
-        "_copiers",
-        "_incarnations",
-        "_manner_of",
-        "_newest_log_branch",
-        "_number",
-        "_open",
-        "_poll_times",
-        "_processes",
-        "_readers",
-        "_reads",
-        "_started",
-        "anomalies",
+        "_copiers", "_incarnations", "_manner_of", "_newest_log_branch", "_number", "_open", "_poll_times",
+        "_processes", "_readers", "_reads", "_started", "anomalies",
     )  # fmt: skip
 
     def __init__(
@@ -370,7 +360,7 @@ class HistoryBuilder:
                 return
             anomalies.realtime.acknowledged(client, key, sequence, count, event.log_offset, event.at_us)
         else:
-            anomalies.realtime.ended(client, key, sequence, count)
+            anomalies.realtime.record_outcome(client, key, sequence, count)
         operation, offset = -1, event.log_offset
         txn = self._open.get(client) if self._open else None
         if txn is not None:
@@ -381,26 +371,26 @@ class HistoryBuilder:
 
     def failed(self, event: RecordsFailed) -> None:
         """Record a send that failed."""
-        self._ended(FAIL, event)
+        self._record_outcome(FAIL, event)
 
     def aborted(self, event: RecordsAborted) -> None:
         """Record a send that was aborted with its transaction."""
-        self._ended(FAIL, event)
+        self._record_outcome(FAIL, event)
 
     def unknown(self, event: RecordsUnknown) -> None:
         """Record a send with unknown outcome."""
-        self._ended(INFO, event)
+        self._record_outcome(INFO, event)
 
-    def _ended(self, outcome: str, event: RecordsFailed | RecordsAborted | RecordsUnknown) -> None:
+    def _record_outcome(self, outcome: str, event: RecordsFailed | RecordsAborted | RecordsUnknown) -> None:
         if event.sequence < 0:
             return
         client, key = event.client, event.partition
         send = Send(key, client, event.sequence, event.count)
-        self.anomalies.realtime.ended(client, key, event.sequence, event.count)
+        self.anomalies.realtime.record_outcome(client, key, event.sequence, event.count)
         txn = self._open.get(client)
         if txn is not None:
             txn.sends.append(send)
-        self.anomalies.ended(outcome, self.process(client), send, -1 if txn is None else txn.number)
+        self.anomalies.record_outcome(outcome, self.process(client), send, -1 if txn is None else txn.number)
 
     def _transaction_begun(self, event: TransactionBegun) -> None:
         self._number += 1
@@ -660,7 +650,7 @@ class AnomalyChecker:
         read_all(self._cluster_state, self.history.anomalies, now)
         self.history.anomalies.close(now)
 
-    def found(self, now: int) -> tuple[AnomalyReport, ...]:
+    def report(self, now: int) -> tuple[AnomalyReport, ...]:
         """Return the anomalies, those not allowed first; before the end only those independent of later reads."""
         merged: dict[tuple[str, str], list[AnomalyCase]] = {}
         for case in self.history.anomalies.cases(now):

@@ -29,27 +29,9 @@ class KeyObservations:
     """Observations of one key, as ranges."""
 
     __slots__ = (
-        "_fresh_log",
-        "_fresh_read",
-        "begin",
-        "caught_up",
-        "contested",
-        "duplicated",
-        "empty",
-        "ended",
-        "found_committed",
-        "had_leader",
-        "key",
-        "log",
-        "log_values",
-        "payload",
-        "read",
-        "read_committed",
-        "resent",
-        "seen",
-        "sent",
-        "start",
-        "values",
+        "_fresh_log", "_fresh_read", "begin", "caught_up", "contested", "duplicated", "empty", "ended",
+        "found_committed", "had_leader", "key", "log", "log_values", "payload", "read", "read_committed", "resent",
+        "seen", "sent", "start", "values",
     )  # fmt: skip
 
     def __init__(self, key: str, payload: Payload, empty: Empty, begin: Begin) -> None:
@@ -243,7 +225,7 @@ class KeyObservations:
             load_all(guaranteed),
         )
         self.ended = {outcome: load_all(spans) for outcome, spans in ended}
-        self.seen, self.contested = RangeSet.loaded(seen), RangeSet.loaded(contested)
+        self.seen, self.contested = RangeSet.from_saved(seen), RangeSet.from_saved(contested)
         self.log_values, self.duplicated, self.values = load_all(log_values), load_all(doubles), load_all(values)
         self._fresh_log, self._fresh_read = list(map(list, fresh)), list(map(list, unread))
 

@@ -279,7 +279,9 @@ class SendOrder:
         self._chains: dict[_Chain, list[ValueRun]] = {}
         self._unknown: list[_UnknownSend] = []
 
-    def placed(self, process: str, key: str, sequence: int, count: int, offset: int, operation: int, now: int) -> None:
+    def record_offset(
+        self, process: str, key: str, sequence: int, count: int, offset: int, operation: int, now: int
+    ) -> None:
         """Record values that are at ``offset`` by the response to their sender."""
         chain = self._chains.get((process, key))
         if chain is None:
@@ -406,7 +408,7 @@ class RealtimeLags:
         """(process, key) → (time of the call, last offset) of its newest poll."""
         self._worst: _Worst = {}
 
-    def known(self, key: str, end: int, now: int) -> None:
+    def record_end_offset(self, key: str, end: int, now: int) -> None:
         """Record that offsets below ``end`` are known to exist."""
         ends = self._ends.get(key)
         if ends is None:
@@ -543,7 +545,7 @@ class RealtimeOrder:
                 )
                 self._tally.count(REALTIME_ORDER, client, key, Example(now, at, highest + 1, text), late)
 
-    def ended(self, client: str, key: str, sequence: int, count: int) -> None:
+    def record_outcome(self, client: str, key: str, sequence: int, count: int) -> None:
         """Record that sends ended with any other outcome."""
         self._end((client, key), sequence, sequence + count)
 
@@ -584,4 +586,4 @@ class RealtimeOrder:
         for who, waiting, ended in pendings:
             pending = self._pending[who] = _PendingSends()
             pending.waiting.extend(waiting)
-            pending.ended = RangeSet.loaded(ended)
+            pending.ended = RangeSet.from_saved(ended)

@@ -160,7 +160,7 @@ class AcksOneBounded(Invariant):
         super().__init__(context)
         self._lost: dict[str, list[Lost]] = {}
 
-    def lost(self, partition: str) -> tuple[Lost, ...]:
+    def lost_ranges(self, partition: str) -> tuple[Lost, ...]:
         """Return the ranges acknowledged with acks=1 that went missing, with their epochs.
 
         Adjacent ranges are merged, and the last :data:`RANGES_KEPT` are kept.

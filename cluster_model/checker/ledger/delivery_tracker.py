@@ -71,7 +71,7 @@ class ClientPartitionOutcomes:
         return (tuple([each.save() for each in (*self.ranges, self.decided, self.blind)]), tuple(self.unnumbered))
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], totals: list[int]) -> "ClientPartitionOutcomes":
+    def from_saved(cls, saved: tuple[Any, ...], totals: list[int]) -> "ClientPartitionOutcomes":
         """Restore a state that :meth:`save` returned."""
         account = cls(totals)
         sets, unnumbered = saved
@@ -237,7 +237,8 @@ class DeliveryTracker:
         self.totals = {client: list(counts) for client, counts in totals}
         self._accounts = {
             client: {
-                partition: ClientPartitionOutcomes.loaded(state, self.totals[client]) for partition, state in accounts
+                partition: ClientPartitionOutcomes.from_saved(state, self.totals[client])
+                for partition, state in accounts
             }
             for client, accounts in table
         }

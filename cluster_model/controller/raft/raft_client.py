@@ -164,7 +164,7 @@ class FetchConnection:
                 leading.record_voter_fetch(self.replica, arrived)
         self._woken()
 
-    def woken(self, request: QuorumFetchRequest, arrived: int) -> None:
+    def on_wake(self, request: QuorumFetchRequest, arrived: int) -> None:
         """Account for fetches that were not simulated; this one arrived last and is delayed."""
         self.account_skipped(request, arrived)
         self.delay(request, arrived)
@@ -328,19 +328,8 @@ class FollowerFetches:
     """Fetches of one node, one in flight at a time."""
 
     __slots__ = (
-        "_connections",
-        "_draw",
-        "_exchange",
-        "_in_flight",
-        "_last_hw",
-        "_node",
-        "_number",
-        "_port",
-        "_requests",
-        "_steady",
-        "_target",
-        "_waits",
-        "_woken",
+        "_connections", "_draw", "_exchange", "_in_flight", "_last_hw", "_node", "_number", "_port", "_requests",
+        "_steady", "_target", "_waits", "_woken",
     )  # fmt: skip
 
     def __init__(
@@ -421,7 +410,7 @@ class FollowerFetches:
         self._woken()
         return request._replace(correlation_id=number)
 
-    def pump(self, now: int, *, no_news: bool = False, steady: bool = False) -> None:
+    def send_fetch(self, now: int, *, no_news: bool = False, steady: bool = False) -> None:
         """Fetch, unless one is in flight; ``no_news``: the last response was empty, ``steady``: it has just arrived."""
         if self._in_flight is not None and self._stale(self._in_flight):
             self._abandon()
@@ -466,7 +455,7 @@ class FollowerFetches:
 
     def _abandon(self) -> None:
         """Stop waiting for the response to the fetch in flight."""
-        self._connections.answered(self._target)
+        self._connections.on_success(self._target)
         self._in_flight = None
         self._waits = False
 
@@ -481,7 +470,7 @@ class FollowerFetches:
         voters = [voter for voter in node.voters if ready(voter, now)]
         return voters[self._draw(len(voters))] if voters else NO_LEADER
 
-    def answered(self, source: int, response: QuorumFetchResponse, now: int) -> None:
+    def on_response(self, source: int, response: QuorumFetchResponse, now: int) -> None:
         """Apply a response, and send the next fetch."""
         request = self._in_flight
         if request is None or source != self._target or response.correlation_id != request.correlation_id:
@@ -489,14 +478,14 @@ class FollowerFetches:
         self._in_flight = None
         if not handle_fetch_response(self._node, source, response, now):
             self._connections.failed(source, now)
-            self.pump(now)
+            self.send_fetch(now)
             return
-        self._connections.answered(source)
+        self._connections.on_success(source)
         self._last_hw = (source, response.epoch, response.high_watermark)
         news = response.extents or response.diverging is not None or response.high_watermark != request.high_watermark
-        self.pump(now, no_news=not news, steady=True)
+        self.send_fetch(now, no_news=not news, steady=True)
 
-    def due(self, now: int) -> None:
+    def check_timeout(self, now: int) -> None:
         """Time out the fetch in flight, if it is due."""
         if self._in_flight is not None and not self.calm and self._connections.ready(self._target, now):
             self._connections.failed(self._target, now)
@@ -552,7 +541,6 @@ class RaftClient:
 
     __slots__ = (
         "_active_epoch",
-        "_alarm",
         "_delivered",
         "_fetching",
         "_late",
@@ -562,6 +550,7 @@ class RaftClient:
         "_port",
         "_requests",
         "_shown",
+        "_timer",
         "node",
         "on_left",
     )
@@ -586,7 +575,7 @@ class RaftClient:
         self.node = RaftNode(port.node_id, voters, QuorumLog(store), config, stream.below)
         self._parking = DelayedFetches(port, self.node, config, self._arm)
         self._fetching = FollowerFetches(port, self.node, config, stream.below, self._arm, requests)
-        self._alarm = LateDeadlineTimer(port, EXCHANGE, ALARM)
+        self._timer = LateDeadlineTimer(port, EXCHANGE, ALARM)
         self._late = False
         """Whether a timer fired late, so that all deadlines are to be checked again."""
         self.on_left: Callable[[], None] = lambda: None
@@ -673,7 +662,7 @@ class RaftClient:
         self.node.stop()
         self._parking.stop()
         self._fetching.stop()
-        self._alarm.forget()
+        self._timer.forget()
         self._late = self._leaves = False
         self._delivered = 0
         self._active_epoch = 0
@@ -693,7 +682,7 @@ class RaftClient:
         if isinstance(message, QuorumFetchRequest):
             self._parking.fetch(message, now)
         elif isinstance(message, QuorumFetchResponse):
-            self._fetching.answered(source, message, now)
+            self._fetching.on_response(source, message, now)
         elif isinstance(message, _ELECTIONS):
             self._wake()
             self._election(source, message, now)
@@ -724,8 +713,8 @@ class RaftClient:
             _name, asker, at = timer
             self._parking.on_timer(asker)
         elif timer[0] == ALARM:
-            at = self._alarm.at
-            if not self._alarm.take_expired():
+            at = self._timer.at
+            if not self._timer.take_expired():
                 return True
         elif timer[0] == LATE:
             at = now
@@ -780,9 +769,9 @@ class RaftClient:
             self._wake()
         self._parking.write_idle(now)
         if not self._fetching.calm:
-            self._fetching.due(now)
+            self._fetching.check_timeout(now)
             node.poll(now, self._parking.is_calm)
-            self._fetching.pump(now)
+            self._fetching.send_fetch(now)
         for target, message in node.out:
             self._requests.send(target, message)
         node.out.clear()
@@ -823,24 +812,24 @@ class RaftClient:
     def _arm(self) -> None:
         at = self._deadline()
         if at < NEVER:
-            self._alarm.arm(at)
+            self._timer.arm(at)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state but that of the shared store."""
         return (
-            self.node.save(), self._parking.save(), self._fetching.save(), self._alarm.save(), self._delivered,
+            self.node.save(), self._parking.save(), self._fetching.save(), self._timer.save(), self._delivered,
             self._active_epoch, self._shown, self._late, self._leaves,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned, after the network, the random streams and the store."""
         (
-            node, parking, fetching, alarm, self._delivered, self._active_epoch, self._shown, self._late, self._leaves
+            node, parking, fetching, timer, self._delivered, self._active_epoch, self._shown, self._late, self._leaves
         ) = saved  # fmt: skip
         self.node.load(node)
         self._parking.load(parking)
         self._fetching.load(fetching)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 _ELECTIONS: Final = (

@@ -75,21 +75,8 @@ class ControllerEventThread:
     """A thread that runs one task at a time (``ControllerEventThread``)."""
 
     __slots__ = (
-        "_ask",
-        "_base",
-        "_begin",
-        "_effects",
-        "_given",
-        "_got",
-        "_inside",
-        "_keep",
-        "_queue",
-        "_restore",
-        "_serial",
-        "_steps",
-        "_task",
-        "_wanted",
-        "name",
+        "_ask", "_base", "_begin", "_effects", "_given", "_got", "_inside", "_keep", "_queue", "_restore", "_serial",
+        "_steps", "_task", "_wanted", "name",
     )  # fmt: skip
 
     def __init__(
@@ -146,7 +133,7 @@ class ControllerEventThread:
             self._steps.close()
             self._steps = None
 
-    def answered(self, token: Task, result: Any) -> None:
+    def on_response(self, token: Task, result: Any) -> None:
         """Handle ZooKeeper's response to the operation with that token."""
         if self._steps is None or token[1] != self._serial:
             return

@@ -335,13 +335,13 @@ class DelayedReply(NamedTuple):
 class DelayedTopicOperations:
     """Responses of one broker that wait for its metadata (``DelayedOperationPurgatory``)."""
 
-    __slots__ = ("_alarm", "_port", "_states", "_waiting")
+    __slots__ = ("_port", "_states", "_timer", "_waiting")
 
     def __init__(self, port: NodeContext, states: Callable[[], States]) -> None:
         """``states`` returns the broker's metadata cache."""
         self._port = port
         self._states = states
-        self._alarm = DeadlineTimer(port, DELAYED)
+        self._timer = DeadlineTimer(port, DELAYED)
         self._waiting: list[DelayedReply] = []
 
     def answer(self, source: int, request: Any, response: Any) -> None:
@@ -351,7 +351,7 @@ class DelayedTopicOperations:
             return
         deadline = self._port.now + request.timeout_us
         self._waiting.append(DelayedReply(source, request, response, deadline))
-        self._alarm.arm(deadline)
+        self._timer.arm(deadline)
         self.check()
 
     def check(self) -> None:
@@ -373,25 +373,25 @@ class DelayedTopicOperations:
 
     def on_timer(self) -> None:
         """Handle the timer: time out responses that have waited too long."""
-        if self._alarm.take_expired():
+        if self._timer.take_expired():
             self.check()
             if self._waiting:
-                self._alarm.arm(min(delayed.deadline for delayed in self._waiting))
+                self._timer.arm(min(delayed.deadline for delayed in self._waiting))
 
     def stopped(self) -> None:
         """The process died."""
         self._waiting.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        return (tuple(self._waiting), self._alarm.save())
+        return (tuple(self._waiting), self._timer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        waiting, alarm = saved
+        waiting, timer = saved
         self._waiting = list(waiting)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 def _unseen(request: Any, response: Any, states: States) -> list[str]:

@@ -390,7 +390,7 @@ def test_the_overlay_counts_as_a_set_of_offsets_does(pairs: list[tuple[int, int]
     inside = [at for at in range(start, end) if at in offsets]
     kept = [at for at in range(start, end) if at not in offsets]
     assert [at for low, high in cleaned.within(start, end) for at in range(low, high)] == inside
-    assert [at for low, high in cleaned.left(start, end) for at in range(low, high)] == kept
+    assert [at for low, high in cleaned.remaining(start, end) for at in range(low, high)] == kept
     assert cleaned.removed(start, end) == len(inside)
     assert [at for at in range(70) if cleaned.covers(at)] == sorted(offsets)
     for most in (1, 3, 100):

@@ -87,13 +87,13 @@ def test_a_full_time_index_does_so_earlier() -> None:
 def test_an_offset_must_fit_its_index_relative_to_the_base() -> None:
     segments = Segments(LogConfig())
     segments.count_append(1, 0, 0, 0)
-    assert segments.due(INT32_MAX + 1, 1, 0, 0) == ""
-    assert segments.due(INT32_MAX + 2, 1, 0, 0) == "offset overflow"
+    assert segments.roll_reason(INT32_MAX + 1, 1, 0, 0) == ""
+    assert segments.roll_reason(INT32_MAX + 2, 1, 0, 0) == "offset overflow"
 
 
 def test_an_empty_segment_takes_anything() -> None:
     segments = Segments(LogConfig(segment_bytes=10, roll_us=1))
-    assert segments.due(INT32_MAX + 9, 1_000, 1_000, 1_000) == ""
+    assert segments.roll_reason(INT32_MAX + 9, 1_000, 1_000, 1_000) == ""
 
 
 def test_a_roll_flushes_what_precedes_it_and_nothing_else() -> None:

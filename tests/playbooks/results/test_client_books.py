@@ -164,7 +164,7 @@ def test_transactions_have_their_ends_and_records_their_outcome() -> None:
     )
     assert (found.producers["p"].aborted, found.producers["p"].unanswered) == (3, 3)
     session = Session.start(loads(CRASH, "crash.yaml"))
-    for made in (found, ClientStats.loaded(found.save())):
+    for made in (found, ClientStats.from_saved(found.save())):
         each = next(each for each in summarize(made, session.cluster.view()).producers if each.name == "p")
         ends = (each.transactions_committed, each.transactions_aborted, each.transactions_unknown)
         assert (each.transactions, ends, each.transactions_open) == (5, (1, 1, 1), 2)
@@ -179,7 +179,7 @@ def test_ends_of_processes_are_those_of_clients_and_told_apart() -> None:
         read(A, 0, 10), RecordsAbandoned(5, *A, "t-0", 6, 4, "process ended"),
     )  # fmt: skip
     view = Session.start(loads(CRASH, "crash.yaml")).cluster.view()
-    for made in (found, ClientStats.loaded(found.save())):
+    for made in (found, ClientStats.from_saved(found.save())):
         clients = summarize(made, view)
         (producer,) = [each for each in clients.producers if each.name == "p"]
         (group,) = [each for each in clients.groups if each.name == "g"]
@@ -238,7 +238,7 @@ def test_a_stall_lasts_while_there_is_something_to_read() -> None:
     stalls.advanced("t-0", 9, 2_000)
     stalls.advanced("t-0", 12, 2_500)
     stalls.moved("t-0", 9, 12, 5_000)
-    again = ReadStalls.loaded(stalls.save())
+    again = ReadStalls.from_saved(stalls.save())
     assert (again.longest(5_500), again.longest(9_000)) == (3_000, 4_000)
     again.moved("t-0", 12, 12, 9_500)
     again.advanced("t-1", 50, 9_600)

@@ -40,7 +40,7 @@ def entered(rows: list[Row], end_us: int, cut: int = -1, bounds: Mapping[str, in
     books = Availability(bounds)
     for place, row in enumerate(rows):
         if place == cut:
-            books = Availability.loaded(books.save())
+            books = Availability.from_saved(books.save())
         books.process_events([SimpleNamespace(**row)])
     return unavailability_of(books, ClientStats(), seen(end_us))
 

@@ -38,7 +38,7 @@ def opened(cache: SessionCache, now: int = 0, *, replica: int = CONSUMER, size: 
     """Send a full fetch and return the session of its response."""
     asked = request(replica=replica, size=size)
     assert cache.arrived(now, asked) is E.NONE
-    return cache.begun(now, asked, size, 0)
+    return cache.create(now, asked, size, 0)
 
 
 def used(cache: SessionCache, now: int, session: int, epoch: int) -> KafkaError:
@@ -92,7 +92,7 @@ def test_numbers_wrap_to_one() -> None:
 
 def test_ids_of_two_lives_differ() -> None:
     asked = request()
-    ids = [SessionCache(1).begun(0, asked, 1, life) for life in (0, 1, 2)]
+    ids = [SessionCache(1).create(0, asked, 1, life) for life in (0, 1, 2)]
     assert len(set(ids)) == 3
 
 
@@ -167,31 +167,31 @@ def test_a_cache_is_restored_as_it_was() -> None:
 def test_a_handle_counts_on_and_starts_anew_when_it_must() -> None:
     handle = FetchSessionHandler(uses_sessions=True)
     assert (handle.id, handle.epoch) == (0, FULL)
-    assert handle.answered(FetchResponse(1, (), 0, 7))
+    assert handle.on_response(FetchResponse(1, (), 0, 7))
     assert (handle.id, handle.epoch) == (7, 1)
-    assert handle.answered(FetchResponse(1, (), 0, 7))
+    assert handle.on_response(FetchResponse(1, (), 0, 7))
     assert (handle.id, handle.epoch) == (7, 2)
-    assert not handle.answered(FetchResponse(1, (), E.INVALID_FETCH_SESSION_EPOCH))
+    assert not handle.on_response(FetchResponse(1, (), E.INVALID_FETCH_SESSION_EPOCH))
     assert (handle.id, handle.epoch) == (7, FULL), "the next fetch gives it up"
-    assert handle.answered(FetchResponse(1, (), 0, 8))
-    assert not handle.answered(FetchResponse(1, (), E.FETCH_SESSION_ID_NOT_FOUND))
+    assert handle.on_response(FetchResponse(1, (), 0, 8))
+    assert not handle.on_response(FetchResponse(1, (), E.FETCH_SESSION_ID_NOT_FOUND))
     assert (handle.id, handle.epoch) == (0, FULL)
-    handle.answered(FetchResponse(1, (), 0, 9))
-    handle.lost()
+    handle.on_response(FetchResponse(1, (), 0, 9))
+    handle.on_error()
     assert (handle.id, handle.epoch) == (9, FULL)
 
 
 def test_without_room_every_fetch_is_a_full_one() -> None:
     handle = FetchSessionHandler(uses_sessions=True)
     for _fetch in range(3):
-        assert handle.answered(FetchResponse(1, (), 0, 0))
+        assert handle.on_response(FetchResponse(1, (), 0, 0))
         assert (handle.id, handle.epoch) == (0, FULL)
 
 
 def test_before_1_1_there_are_none() -> None:
     handle = FetchSessionHandler(uses_sessions=False)
-    handle.answered(FetchResponse(1, (), 0, 0))
-    handle.lost()
+    handle.on_response(FetchResponse(1, (), 0, 0))
+    handle.on_error()
     assert (handle.id, handle.epoch) == (0, SESSIONLESS)
 
 

@@ -305,7 +305,7 @@ def test_a_record_before_one_acknowledged_earlier_is_reported() -> None:
     def tell(anomalies: HistoryChecker, offset: int = 3) -> None:
         anomalies.realtime.sent("a", K, 0)
         anomalies.realtime.acknowledged("a", K, 0, 5, 10, 1)
-        anomalies.realtime.ended("a", K, 0, 5)
+        anomalies.realtime.record_outcome("a", K, 0, 5)
         anomalies.realtime.sent("b", K, 0)
         anomalies.realtime.acknowledged("b", K, 0, 2, offset, 2)
 

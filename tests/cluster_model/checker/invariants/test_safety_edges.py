@@ -98,8 +98,8 @@ def test_kept_epochs_and_losses_are_bounded() -> None:
             bounded._note(P, 2 * epoch, 2 * epoch + 1, epoch, epoch + 1)
         sizes.append(len(str(safety.save())))
     assert sizes[1] < 1.1 * sizes[0]
-    assert len(bounded.lost(P)) == RANGES_KEPT
-    assert bounded.lost(P)[-1] == (1_998, 1_999, 999, 1_000)
+    assert len(bounded.lost_ranges(P)) == RANGES_KEPT
+    assert bounded.lost_ranges(P)[-1] == (1_998, 1_999, 999, 1_000)
 
 
 def test_a_controller_with_an_older_epoch_of_its_own_is_reported() -> None:

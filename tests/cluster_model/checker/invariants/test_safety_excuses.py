@@ -102,7 +102,7 @@ def test_loss_of_acks_1_is_reported_exactly_and_is_no_violation() -> None:
     assert made.broken() == set()
     bounded = made.cluster.checker.invariants.properties["acks-one-bounded"]
     assert isinstance(bounded, AcksOneBounded)
-    assert bounded.lost(P) == ((2, 5, 0, 1),)
+    assert bounded.lost_ranges(P) == ((2, 5, 0, 1),)
 
 
 def test_state_goes_into_keyframes() -> None:

@@ -161,9 +161,9 @@ def test_what_was_asked_of_a_broker_is_lost_with_the_connection() -> None:
     rig.find()
     link = classic(rig).link
     number = rig.newest(JoinGroupRequest).correlation_id
-    assert (link.lost(1), link.known, link.busy(COORDINATOR)) == ([], True, True)
-    assert link.lost(COORDINATOR) == [("join", number)]
-    assert (link.known, link.waits, link.complete(number)) == (False, False, False)
+    assert (link.on_disconnect(1), link.is_known, link.busy(COORDINATOR)) == ([], True, True)
+    assert link.on_disconnect(COORDINATOR) == [("join", number)]
+    assert (link.is_known, link.waits, link.complete(number)) == (False, False, False)
 
 
 def test_a_coordinator_whose_connection_broke_is_looked_for_and_asked_again() -> None:

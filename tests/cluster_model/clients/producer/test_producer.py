@@ -284,7 +284,7 @@ def test_a_batch_that_backs_off_holds_up_those_behind_it() -> None:
     rig.make_all()
     rig.answer(rig.produced()[0], E.NOT_ENOUGH_REPLICAS)
     rig.producer._accumulator.add("t-0", 1, rig.now)
-    rig.producer._sender.pump()
+    rig.producer._sender.send_ready()
     rig.run(99 * MS)
     assert rig.sequences() == [0]
     rig.run(10 * MS)
@@ -300,7 +300,7 @@ def test_with_idempotence_retries_go_one_at_a_time_in_order_of_their_sequences()
     rig.answer(third, E.OUT_OF_ORDER_SEQUENCE_NUMBER)
     for expected in ([0], [0, 1], [0, 1, 2]):
         rig.run(SECOND)
-        rig.producer._sender.pump()
+        rig.producer._sender.send_ready()
         rig.run(LATENCY)
         assert rig.sequences()[3:] == expected
         rig.answer(rig.produced()[-1], offset=expected[-1])

@@ -168,7 +168,7 @@ def test_after_a_batch_ran_out_of_retries_nothing_new_is_sent_until_the_others_t
     refused(rig, 2, E.REQUEST_TIMED_OUT)
     assert rig.producer.unknown == 1
     rig.producer._accumulator.add("t-0", 1, rig.now)
-    rig.producer._sender.pump()
+    rig.producer._sender.send_ready()
     rig.run(SECOND)
     assert rig.sequences() == [0, 1, 0]
     rig.answer(rig.produced()[1])
@@ -183,7 +183,7 @@ def test_if_none_of_the_others_was_written_the_epoch_is_raised() -> None:
     rig.run(200 * MS)
     refused(rig, 1, E.REQUEST_TIMED_OUT)
     rig.producer._accumulator.add("t-0", 1, rig.now)
-    rig.producer._sender.pump()
+    rig.producer._sender.send_ready()
     rig.run(LATENCY)
     assert identities(rig)[2:] == [(PID, 1, 0)]
 
@@ -260,7 +260,7 @@ def test_pieces_of_a_batch_keep_the_time_of_each_record() -> None:
     batch.join(2, 130)
     batch.join(1, 150)
     assert batch.by_send_time() == [(0, 3, 100), (3, 2, 130), (5, 1, 150)]
-    pieces = [piece.by_send_time() for piece in ProducerBatch.loaded(batch.save()).split(4)]
+    pieces = [piece.by_send_time() for piece in ProducerBatch.from_saved(batch.save()).split(4)]
     assert pieces == [[(0, 3, 100), (3, 1, 130)], [(0, 1, 130), (1, 1, 150)]]
 
 
@@ -339,7 +339,7 @@ def test_a_slot_stays_taken_by_a_request_whose_batch_has_expired() -> None:
     rig = ProducerRig(
         batches=1, config={**ONE_AT_A_TIME, "delivery.timeout.ms": 2_000, "request.timeout.ms": 1_995, "linger.ms": 0}
     )
-    rig.producer._sender.pump()
+    rig.producer._sender.send_ready()
     rig.make_all()
     created = rig.of(RecordsSent)[0].at_us
     assert rig.times(ProduceRequest, 1) == [created + LATENCY]

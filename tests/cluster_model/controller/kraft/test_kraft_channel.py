@@ -63,7 +63,7 @@ class Rig:
 
     def receive(self, _source: int, message: Any) -> None:
         if isinstance(message, AlterPartitionBatchResponse):
-            self.manager.answered(message)
+            self.manager.on_response(message)
         else:
             self.channel.take_response(message)
 

@@ -82,7 +82,7 @@ def in_role(role: Role, *, kafka: str = "3.9") -> RaftNode:
         poll(made, made.due_at)
     else:
         poll(made, made.due_at)
-        made.connections.answered(A)
+        made.connections.on_success(A)
         if role is not Role.CANDIDATE:
             made.count(A, 0, granted=True)
         if role is Role.RESIGNED:
@@ -255,7 +255,7 @@ def test_a_majority_of_the_voters_decides(votes_: dict[int, bool], won: bool, lo
     election = EpochElection(ME, VOTERS)
     for voter, granted in votes_.items():
         election.record(voter, granted=granted)
-    assert (election.won, election.lost) == (won, lost)
+    assert (election.won, election.is_rejected) == (won, lost)
 
 
 def test_without_a_pre_vote_majority_the_epoch_stays() -> None:

@@ -69,7 +69,7 @@ class Rig:
         return len(self.sent)
 
     def answer(self, number: int, error: KafkaError = KafkaError.NONE) -> None:
-        self.maker.answered(2, CreateTopicsResponse(number, (CreatableTopicResult(OFFSETS, error),)))
+        self.maker.on_response(2, CreateTopicsResponse(number, (CreatableTopicResult(OFFSETS, error),)))
 
 
 # -- the request ------------------------------------------------------------------------------------------------------

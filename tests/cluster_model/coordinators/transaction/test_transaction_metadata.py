@@ -250,4 +250,4 @@ def test_records_and_state_survive_their_text() -> None:
         decode('[1,"g"]=')
     metadata = TransactionMetadata("pay", value, 4)
     metadata.pending, metadata.failed_fence = S.PREPARE_ABORT, True
-    assert TransactionMetadata.loaded(metadata.save()).save() == metadata.save()
+    assert TransactionMetadata.from_saved(metadata.save()).save() == metadata.save()

@@ -44,7 +44,7 @@ class Rig:
         """Deliver the response to the request of that number."""
         to, request = self.wire.sent[index]
         verdicts = tuple(zip(request.marker.partitions, errors, strict=True))
-        self.sender.answered(to, WriteTxnMarkersResponse(request.correlation_id, verdicts))
+        self.sender.on_response(to, WriteTxnMarkersResponse(request.correlation_id, verdicts))
 
     def wait(self, duration: int = RETRY_US) -> None:
         """Let time pass, and fire the sender's timer if it is due."""
