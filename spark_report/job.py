@@ -199,29 +199,29 @@ def _computed(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Ca
     return compute(spark, sessions, stage)
 
 
-def _written(directory: Path, story: ReportModel, formats: Sequence[str], target: Path) -> list[str]:
+def _written(directory: Path, model: ReportModel, formats: Sequence[str], target: Path) -> list[str]:
     """Write the report's files; an error names the final directory instead of the staging directory."""
     try:
-        return _write(directory, story, formats)
+        return _write(directory, model, formats)
     except OSError as error:
         raise ReportError(f"{target}: cannot write the report: {error.strerror or error}", code="unwritable") from error
 
 
-def _write(directory: Path, story: ReportModel, formats: Sequence[str]) -> list[str]:
+def _write(directory: Path, model: ReportModel, formats: Sequence[str]) -> list[str]:
     """Write the formats that are files; return their names, the HTML page first."""
     from spark_report.model.comparison import all_tables  # noqa: PLC0415
     from spark_report.render import html, output, text  # noqa: PLC0415
 
     made = []
-    tables = all_tables(story)
+    tables = all_tables(model)
     if "html" in formats:
-        html.write_html(directory / output.HTML, story)
+        html.write_html(directory / output.HTML, model)
         made.append(output.HTML)
     if "markdown" in formats:
-        text.write_markdown(directory / output.MARKDOWN, story)
+        text.write_markdown(directory / output.MARKDOWN, model)
         made.append(output.MARKDOWN)
     if "json" in formats:
-        output.write_json(directory / output.JSON, story, tables)
+        output.write_json(directory / output.JSON, model, tables)
         made.append(output.JSON)
     if "parquet" in formats:
         output.write_parquet(directory / output.TABLES, tables)

@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 END = "end of the recording"
 
 
-def open_recording(request: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
+def open_recording(request: Destination, options: ProgramOptions, back: Destination | None) -> ScreenExit:
     """Open a recording by its path or id; ``back`` is the previous destination.
 
     Exit codes: 0: closed; 1: the replay differs from the recording (details on stderr); 2: bad input; 70: internal
     error.
     """
     try:
-        recorded = read_session(find_session(request.text, asked.parent))
+        recorded = read_session(find_session(request.text, options.parent))
         if recorded.start.imported:
             from tui.imported import open_imported  # noqa: PLC0415 - few sessions are imported
 
-            return open_imported(recorded, check(asked.glyphs, asked.theme, asked.speed))
+            return open_imported(recorded, check(options.glyphs, options.theme, options.speed))
         reopened = ReopenedSession(recorded)
-        chosen = check(asked.glyphs, asked.theme, asked.speed)
+        chosen = check(options.glyphs, options.theme, options.speed)
     except PlaybookError as error:
         print_problems(error)
         return ScreenExit(BAD_INPUT)
@@ -58,10 +58,10 @@ def open_recording(request: Destination, asked: ProgramOptions, back: Destinatio
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
     start = reopened.recorded.start
-    beside = Recorder(asked.parent, live=True, settings=start.settings, fsync=asked.fsync, root=start.session_id)
+    beside = Recorder(options.parent, live=True, settings=start.settings, fsync=options.fsync, root=start.session_id)
     branches = Branches(reopened, beside)
     app = recording_app(reopened, chosen, branches)
-    app.previous_destination, app.sessions = back, asked.parent
+    app.previous_destination, app.sessions = back, options.parent
     app.run()
     branches.discard()
     if app.failure is not None:
@@ -167,19 +167,19 @@ def open_live(
     )
 
 
-def open_playbook(request: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
+def open_playbook(request: Destination, options: ProgramOptions, back: Destination | None) -> ScreenExit:
     """Open a playbook, and seal its session at the end; ``back`` is the previous destination."""
     try:
-        screen = check(asked.glyphs, asked.theme, asked.speed)
+        screen = check(options.glyphs, options.theme, options.speed)
     except ScreenChoiceError as error:
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
-    session = begin_live(request.text, seed=request.seed, parent=asked.parent, fsync=asked.fsync)
+    session = begin_live(request.text, seed=request.seed, parent=options.parent, fsync=options.fsync)
     if session is None:
         return ScreenExit(BAD_INPUT)
     branches = Branches(session)
     app = live_app(session, screen, branches)
-    app.previous_destination, app.sessions = back, asked.parent
+    app.previous_destination, app.sessions = back, options.parent
     if session.playbook.name == TOUR:
         app.begin_tour()
     app.run()

@@ -62,9 +62,9 @@ class TourTask:
     """Whether the task is also checked while the past is shown."""
 
 
-def _whole(sight: TourContext) -> bool:
+def _whole(context: TourContext) -> bool:
     """Return whether the partition is healthy again."""
-    return sight.in_sync > 1 and not sight.leader_down and not sight.missing
+    return context.in_sync > 1 and not context.leader_down and not context.missing
 
 
 STOPS: Final = (
@@ -162,15 +162,15 @@ class Tour:
         """Whether the tour is at its last task."""
         return self.at == len(STOPS) - 1
 
-    def advance(self, sight: TourContext) -> bool:
+    def advance(self, context: TourContext) -> bool:
         """Advance past all tasks that are done; return whether time has to be paused for the next one."""
         halt = False
-        self.amiss = "" if sight.in_past or self.over else sight.unexpected
-        if sight.in_past and not self.stop.past:
+        self.amiss = "" if context.in_past or self.over else context.unexpected
+        if context.in_past and not self.stop.past:
             return False
-        if self.stop.missed(sight):
+        if self.stop.missed(context):
             self.at = PAUSE_TASK
-        while self.stop.done(sight):
+        while self.stop.done(context):
             halt = self.stop.stops_time
             self.at += 1
         return halt

@@ -98,20 +98,20 @@ LEAVE_WORDS: Final = f"{CHOOSE} {{welcome_tour}} tour {glyphs.NOTHING} {{welcome
 BACK_WORDS: Final = f"{CHOOSE} esc back {QUIT}"
 
 
-def welcome(_request: Destination, asked: "ProgramOptions", _back: Destination | None) -> ScreenExit:
+def welcome(_request: Destination, options: "ProgramOptions", _back: Destination | None) -> ScreenExit:
     """Run the welcome page; leaving it without a choice ends the program."""
     from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only on errors
     from tui.output.console import print_error  # noqa: PLC0415 - only on errors
     from tui.screen_choice import ScreenChoiceError, check  # noqa: PLC0415
 
     try:
-        chosen = check(asked.glyphs, asked.theme, asked.speed)
+        chosen = check(options.glyphs, options.theme, options.speed)
     except ScreenChoiceError as error:
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
     look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
     ahead = BackgroundImport()
-    app = WelcomeApp(look, asked.parent, ahead, chosen.settings.keys)
+    app = WelcomeApp(look, options.parent, ahead, chosen.settings.keys)
     request = app.run()
     if request is not None:
         ahead.wait()

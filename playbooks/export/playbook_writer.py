@@ -236,34 +236,34 @@ class TextError(ValueError):
     """The session cannot be written as text; the message says why."""
 
 
-def draft(story: SessionNarrative, steps: list[Entry], name: str) -> str:
+def draft(narrative: SessionNarrative, steps: list[Entry], name: str) -> str:
     """Return the playbook without inferred expectations.
 
     Raises:
         TextError: it cannot be written.
     """
-    text = story.recorded.playbook.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+    text = narrative.recorded.playbook.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     if not text.endswith("\n"):
         text += "\n"
     # A file that cannot be edited, such as one on a single line, or with variables that would be unused, is rewritten
     # as a whole.
     for whole, write in ((False, _in_place), (False, _anew), (True, _as_it_is), (True, _anew)):
         with suppress(EditError, PlaybookError):
-            own = _of_this_session(rewritten(text, _PATH, {}) if whole else text, story, name)
-            found = _head(story) + write(own, story, steps)
+            own = _of_this_session(rewritten(text, _PATH, {}) if whole else text, narrative, name)
+            found = _head(narrative) + write(own, narrative, steps)
             if _means(loads(found, _PATH), steps):
                 return found
     raise TextError("the session cannot be written as steps")
 
 
-def _of_this_session(text: str, story: SessionNarrative, name: str) -> str:
+def _of_this_session(text: str, narrative: SessionNarrative, name: str) -> str:
     """Return the file with the session's name, seed and end. Raises :class:`EditError`."""
-    own = story.playbook.name
+    own = narrative.playbook.name
     text = put(text, "name", scalar(name or (own if own.endswith(SUFFIX) else own + SUFFIX)))
-    if story.seed != story.playbook.seed:
-        text = put(text, "seed", str(story.seed))
-    if story.cut and story.settled_us >= 0:
-        text = put(text, "settle", exact_time_text(story.recorded.until_us - story.settled_us))
+    if narrative.seed != narrative.playbook.seed:
+        text = put(text, "seed", str(narrative.seed))
+    if narrative.cut and narrative.settled_us >= 0:
+        text = put(text, "settle", exact_time_text(narrative.recorded.until_us - narrative.settled_us))
     text = without(text, "profiles", "The session has only one version:")
     return without(text, "vary", "The session is one cell of:")
 
@@ -287,20 +287,20 @@ def _plain(step: Step) -> Step:
     return replace(step, index=0, label="", where=Position(0, 0), trigger=Trigger("at"))
 
 
-def _as_it_is(text: str, story: SessionNarrative, _steps: list[Entry]) -> str:
+def _as_it_is(text: str, narrative: SessionNarrative, _steps: list[Entry]) -> str:
     """Return the author's steps unchanged, if nothing came between them."""
-    if not story.as_written:
+    if not narrative.as_written:
         raise EditError("steps that are not as they were written")
     return text
 
 
-def _in_place(text: str, story: SessionNarrative, steps: list[Entry]) -> str:
+def _in_place(text: str, narrative: SessionNarrative, steps: list[Entry]) -> str:
     """Return the author's own lines, with added steps among them."""
     with suppress(EditError):
-        return _as_it_is(text, story, steps)
+        return _as_it_is(text, narrative, steps)
     if value_of(root_of(text), "steps") is None:
-        return _anew(text, story, steps)
-    if any(step.verb == "round" for step in story.playbook.steps):
+        return _anew(text, narrative, steps)
+    if any(step.verb == "round" for step in narrative.playbook.steps):
         raise EditError("steps in rounds")
     found = listed(text, "steps")
     chunks: list[list[str]] = []
@@ -339,7 +339,7 @@ def _chunk(found: BlockList, own: PlaybookStep) -> list[str]:
         return block(lines, found.indent)
 
 
-def _anew(text: str, story: SessionNarrative, steps: list[Entry]) -> str:
+def _anew(text: str, narrative: SessionNarrative, steps: list[Entry]) -> str:
     """Return all steps rewritten from their meaning."""
     lines = ["steps:"]
     for each in steps:
@@ -384,9 +384,9 @@ def _remark(text: str, indent: int) -> list[str]:
     return [f"{' ' * indent}# {line}" for line in lines]
 
 
-def _head(story: SessionNarrative) -> str:
+def _head(narrative: SessionNarrative) -> str:
     """Return the comment about the origin of the file."""
-    start = story.recorded.start
+    start = narrative.recorded.start
     how = "live" if start.live else "headless"
     text = (
         f"Made by floodmark {VERSION} from the session {start.session_id} of {start.playbook}, recorded {how} "
@@ -395,10 +395,10 @@ def _head(story: SessionNarrative) -> str:
     if start.settings:
         text += ", with " + ", ".join(f"{key}={value}" for key, value in start.settings.items())
     lines = _remark(" ".join(f"{text}.".split()), 0)
-    if story.acted or story.left:
+    if narrative.acted or narrative.left:
         lines += _remark("The operator's actions are steps at their original times.", 0)
-    if story.torn:
-        lines += _remark(f"The recording ends at {exact_time_text(max(0, story.recorded.last_us))}.", 0)
+    if narrative.torn:
+        lines += _remark(f"The recording ends at {exact_time_text(max(0, narrative.recorded.last_us))}.", 0)
     return "\n".join(lines) + "\n"
 
 

@@ -424,11 +424,11 @@ def unavailability_from_events(availability: Availability, now_us: int) -> Unava
     )
 
 
-def unavailability_of(availability: Availability, books: ClientStats, view: ClusterView) -> Unavailability:
+def unavailability_of(availability: Availability, stats: ClientStats, view: ClusterView) -> Unavailability:
     """Return the unavailability at this time; open intervals are cut off."""
     found = unavailability_from_events(availability, view.now_us)
     out = [each.partition for each in found.partitions]
-    groups = [(name, _read_by(name, books, out)) for name in sorted(books.groups)]
+    groups = [(name, _read_by(name, stats, out)) for name in sorted(stats.groups)]
     return replace(found, groups=tuple([(name, read) for name, read in groups if read]))
 
 
@@ -441,8 +441,8 @@ def by_client(lines: Iterable[OutageSummary]) -> dict[tuple[str, int], tuple[Out
     return found
 
 
-def _read_by(group: str, books: ClientStats, partitions: Iterable[str]) -> tuple[str, ...]:
-    book = books.groups[group]
+def _read_by(group: str, stats: ClientStats, partitions: Iterable[str]) -> tuple[str, ...]:
+    book = stats.groups[group]
     return tuple([name for name in partitions if name in book.owners or name in book.handed])
 
 

@@ -92,11 +92,11 @@ class ReadStallMonitor:
     run without a question.
     """
 
-    def __init__(self, books: ClientStats, now_us: int) -> None:
-        self._readable = dict(books.readable)
+    def __init__(self, stats: ClientStats, now_us: int) -> None:
+        self._readable = dict(stats.readable)
         self._groups: dict[str, ReadStalls] = {}
         self._over: dict[GroupPartition, list[tuple[int, int]]] = {}
-        for name, book in books.groups.items():
+        for name, book in stats.groups.items():
             stalls = self._groups[name] = ReadStalls.from_saved(book.stalls.save())
             stalls.restart(now_us)
 
@@ -280,14 +280,14 @@ class Future:
 class ForkSimulator:
     """Forks of a session at its start point. Every call continues from there and does not affect the others."""
 
-    def __init__(self, standing: StartPoint) -> None:
+    def __init__(self, start: StartPoint) -> None:
         """Run the session up to the start point.
 
         Raises:
             StartPointError: it does not reach the same state again.
         """
-        self.standing = standing
-        self.session: Session = standing.session()
+        self.standing = start
+        self.session: Session = start.session()
         self._playbook = self.session.playbook
         self._kept = self.session.save()
 
@@ -344,11 +344,11 @@ def _advance(session: Session, until_us: int, after: Callable[[], object]) -> No
         after()
 
 
-def reseeding(standing: StartPoint, seed: int) -> Step:
+def reseeding(start: StartPoint, seed: int) -> Step:
     """Return the step that reseeds a future."""
-    exact = standing.executed if standing.pending else -1
+    exact = start.executed if start.pending else -1
     return Step(
-        index=FIRST, where=Position(1, 1), trigger=Trigger("at", standing.at_us, executed=exact), verb="reseed",
+        index=FIRST, where=Position(1, 1), trigger=Trigger("at", start.at_us, executed=exact), verb="reseed",
         name=str(seed), label="0",
     )  # fmt: skip
 
@@ -452,15 +452,15 @@ _LAST: Final[list[ForkSimulator]] = []
 """Cache of the session at the start point, since a process usually evaluates one point many times."""
 
 
-def _futures(standing: StartPoint) -> ForkSimulator:
-    if not _LAST or _LAST[0].standing != standing:
+def _futures(start: StartPoint) -> ForkSimulator:
+    if not _LAST or _LAST[0].standing != start:
         _LAST.clear()
-        _LAST.append(ForkSimulator(standing))
+        _LAST.append(ForkSimulator(start))
     return _LAST[0]
 
 
 def run_seeds(
-    standing: StartPoint, plan: ActionPlan, seeds: Sequence[int], *, workers: int = 0, tell: Callable[[str], None]
+    start: StartPoint, plan: ActionPlan, seeds: Sequence[int], *, workers: int = 0, tell: Callable[[str], None]
 ) -> tuple[FuturePair, ...]:
     """Evaluate the question with every seed, in that many processes (0: one per core); in the order of the seeds.
 
@@ -468,7 +468,7 @@ def run_seeds(
         SafetyCheckError: a seed has no answer.
         KeyboardInterrupt: it was stopped.
     """
-    jobs = [SafetyCheckJob("", standing.path, standing=standing, plan=plan, fork=seed) for seed in seeds]
+    jobs = [SafetyCheckJob("", start.path, standing=start, plan=plan, fork=seed) for seed in seeds]
     ended: list[int] = []
 
     def on_end(number: int, outcome: JobOutcome) -> None:

@@ -153,12 +153,12 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
                 found.append(LabelPosition(left, top + y, "change", str(at)))
         return found
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Mark that frame or that change."""
-        if place.kind == "frame":
-            self.at = int(place.key)
+        if position.kind == "frame":
+            self.at = int(position.key)
         else:
-            self.marked = int(place.key)
+            self.marked = int(position.key)
         self.present()
 
     def action_frame(self, frames: int) -> None:

@@ -229,7 +229,7 @@ class PanedScreen(StackedScreen):
         """Return jump targets besides the panes."""
         return []
 
-    def go_to_place(self, place: LabelPosition) -> None:
+    def go_to_place(self, position: LabelPosition) -> None:
         """Go to a jump target."""
 
     def action_jump(self) -> None:
@@ -239,11 +239,11 @@ class PanedScreen(StackedScreen):
         if places:
             self.app.push_screen(JumpScreen(self.look, places, self._jumped_to))
 
-    def _jumped_to(self, place: LabelPosition) -> None:
-        if place.kind == "pane":
-            self.choose_pane(place.key)
+    def _jumped_to(self, position: LabelPosition) -> None:
+        if position.kind == "pane":
+            self.choose_pane(position.key)
         else:
-            self.go_to_place(place)
+            self.go_to_place(position)
 
     # -- copying ----------------------------------------------------------------------------------------------------
 
@@ -395,15 +395,15 @@ class ModeScreen(LiveScreen, PanedScreen, Sheets):
         """Return the jump targets of this mode."""
         return []
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Go to a jump target of this screen."""
 
-    def go_to_place(self, place: LabelPosition) -> None:
+    def go_to_place(self, position: LabelPosition) -> None:
         """Change to another mode, or go to a target of this one."""
-        if place.kind == "mode":
-            self.main.action_mode(place.key)
+        if position.kind == "mode":
+            self.main.action_mode(position.key)
         else:
-            self.go_to_spot(place)
+            self.go_to_spot(position)
 
     async def action_main(self, action: str) -> None:
         """Run an action of the main screen."""
@@ -496,7 +496,7 @@ class OverlayPage(StackedScreen):
         """Return jump targets besides the widgets that take focus."""
         return []
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Go to a jump target of this screen."""
 
     def _focusable(self) -> list[Widget]:
@@ -509,11 +509,11 @@ class OverlayPage(StackedScreen):
         places = [LabelPosition(each.region.x, each.region.y, FOCUS, str(at)) for at, each in enumerate(found)]
         places += self.spots()
 
-        def go(place: LabelPosition) -> None:
-            if place.kind == FOCUS:
-                found[int(place.key)].focus()
+        def go(position: LabelPosition) -> None:
+            if position.kind == FOCUS:
+                found[int(position.key)].focus()
             else:
-                self.go_to_spot(place)
+                self.go_to_spot(position)
 
         if places:
             look: Look = self.app.look  # type: ignore[attr-defined]
@@ -594,9 +594,9 @@ class ChoiceScreen(LiveScreen, OverlayPage):
             LabelPosition(seen.x, first + at, "line", str(at)) for at in lines if seen.y <= first + at < seen.bottom
         ]
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Select that line."""
-        self.chosen = int(place.key)
+        self.chosen = int(position.key)
         self.present()
 
     def action_leave(self) -> None:

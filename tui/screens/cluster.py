@@ -388,11 +388,11 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         """Return partitions and brokers of the matrix as jump targets, if it is visible."""
         return self.matrix.places() if any(pane.id == MATRIX for pane in self.panes()) else []
 
-    def go_to_place(self, place: LabelPosition) -> None:
+    def go_to_place(self, position: LabelPosition) -> None:
         """Move the cursor to a partition or a broker."""
         partition, broker = self.matrix.cursor
-        number = int(place.key)
-        self.matrix.place(*((number, broker) if place.kind == "row" else (partition, number)))
+        number = int(position.key)
+        self.matrix.place(*((number, broker) if position.kind == "row" else (partition, number)))
         self.choose_pane(MATRIX)
 
     def under_cursor(self) -> tuple[str, str]:

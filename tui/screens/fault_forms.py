@@ -55,11 +55,11 @@ class ValueForm(ModalScreen[None], OverlayPage):
     SCOPE = "value"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("value")
 
-    def __init__(self, look: Look, asked: SettingPrompt) -> None:
+    def __init__(self, look: Look, prompt: SettingPrompt) -> None:
         super().__init__()
         self._look = look
-        self._asked = asked
-        self._input = Input(asked.now, id="value-input", classes="form-value", select_on_focus=False)
+        self._asked = prompt
+        self._input = Input(prompt.now, id="value-input", classes="form-value", select_on_focus=False)
         self._page = Static(id="value-page")
 
     def compose(self) -> ComposeResult:
@@ -163,19 +163,19 @@ def fields(fault: Fault, target: str) -> tuple[Field, ...]:
     return tuple(found)
 
 
-def read_fields(fault: Fault, values: Mapping[str, str], place: CommandContext) -> Action:
+def read_fields(fault: Fault, values: Mapping[str, str], context: CommandContext) -> Action:
     """Return the action of the filled-in fields; empty fields and defaults are left out.
 
     Raises:
         FormFieldError: a field is invalid.
     """
-    given = {name: " ".join(node(word, place) for word in text.split()) for name, text in values.items()}
+    given = {name: " ".join(node(word, context) for word in text.split()) for name, text in values.items()}
     for each in fault.params:
         if given.get(each.name) == default_text(each):
             del given[each.name]
     entries: dict[str, tuple[Scalar, Node]] = {"inject": (_scalar("inject"), _scalar(fault.name))}
     entries |= {name: (_scalar(name), _scalar(text)) for name, text in given.items() if text}
-    notes = ErrorNotes(PATH, [], place.facts)
+    notes = ErrorNotes(PATH, [], context.facts)
     step = TimedSteps().read(YamlMapping(1, 1, entries), 0, "", notes)
     if notes.problems or step is None:
         problem = min(notes.problems)

@@ -25,12 +25,12 @@ class HelpScreen(ModalScreen[None], OverlayPage):
     SCOPE = "help"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("help")
 
-    def __init__(self, look: Look, keys: Sequence[KeyBinding] = all_keys(), here: ScreenHelp = CLUSTER) -> None:
-        """``here`` describes the current screen, which comes first."""
+    def __init__(self, look: Look, keys: Sequence[KeyBinding] = all_keys(), help_entry: ScreenHelp = CLUSTER) -> None:
+        """``help_entry`` describes the current screen, which comes first."""
         super().__init__()
         self._look = look
         self._keys = keys
-        self._here = here
+        self._here = help_entry
 
     def compose(self) -> ComposeResult:
         """Yield one scrolling page."""

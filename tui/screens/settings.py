@@ -148,9 +148,9 @@ class SettingsScreen(ModalScreen[None], OverlayPage):
         left, top = self._page.region.offset
         return [LabelPosition(left, top + at, "setting", str(at)) for at in range(len(OPTIONS))]
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Mark that setting."""
-        self.marked = int(place.key)
+        self.marked = int(position.key)
         self.present()
 
     def action_change(self, step: int) -> None:

@@ -338,9 +338,9 @@ class GotoScreen(ModalScreen[int | Bookmark | None], OverlayPage):
         shown = range(self._start, min(self._start + MOST, len(self._marks)))
         return [LabelPosition(left, top + 1 + at - self._start, "bookmark", str(at)) for at in shown]
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Mark that bookmark."""
-        self.chosen = int(place.key)
+        self.chosen = int(position.key)
         self._show()
 
     @property

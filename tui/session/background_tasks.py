@@ -55,12 +55,12 @@ def case_of(bridge: SessionController, findings: tuple[Finding, ...], number: in
 
 
 def _frames(
-    cluster: RecordSource, chronicle: PartitionHistory, finding: Finding, place: RecordBlock
+    cluster: RecordSource, chronicle: PartitionHistory, finding: Finding, block: RecordBlock
 ) -> tuple[ChainFrame, ...]:
-    partition = place.partition
+    partition = block.partition
     record = cluster.cluster_state.records.get(partition)
     replicas = record.assignment if record is not None else ()
-    copies = _copies(cluster, place)
+    copies = _copies(cluster, block)
     chain = [link for link in finding.chain if link.partition in ("", partition)] or list(finding.chain)
     return tuple(
         frame(finding, chain, link, chronicle.status_after(partition, replicas, link), replicas, copies)
@@ -68,11 +68,11 @@ def _frames(
     )
 
 
-def _copies(cluster: RecordSource, place: RecordBlock) -> tuple[CopyHolder, ...]:
+def _copies(cluster: RecordSource, block: RecordBlock) -> tuple[CopyHolder, ...]:
     """Return the replicas that have, or had and dropped, the records of a block."""
-    cluster_state, checker, partition = cluster.cluster_state, cluster.checker, place.partition
-    start, end = place.log_offset, place.log_offset + place.count
-    epoch_branch = branch_of(cluster_state, partition, place.leader_epoch, start, place.client, place.sequence)
+    cluster_state, checker, partition = cluster.cluster_state, cluster.checker, block.partition
+    start, end = block.log_offset, block.log_offset + block.count
+    epoch_branch = branch_of(cluster_state, partition, block.leader_epoch, start, block.client, block.sequence)
     if epoch_branch is None:
         return ()
     gone = {
@@ -84,7 +84,7 @@ def _copies(cluster: RecordSource, place: RecordBlock) -> tuple[CopyHolder, ...]
             gone[broker] = event.at_us
     replicas = cluster_state.replicas.get(partition, {})
     has = [broker for broker, replica in replicas.items() if replica.log.holds(epoch_branch.id, start, end)]
-    in_sync = checker.ledger.ack_isrs.isr_at(partition, epoch_branch.id, start) if place.acks < 0 else ()
+    in_sync = checker.ledger.ack_isrs.isr_at(partition, epoch_branch.id, start) if block.acks < 0 else ()
     return tuple(
         CopyHolder(
             broker, broker == epoch_branch.broker or broker in in_sync, -1 if broker in has else gone.get(broker, -1)
@@ -93,15 +93,15 @@ def _copies(cluster: RecordSource, place: RecordBlock) -> tuple[CopyHolder, ...]
     )
 
 
-def _peeked(cluster: RecordSource, place: RecordBlock) -> tuple[PeekedRecord, ...]:
+def _peeked(cluster: RecordSource, block: RecordBlock) -> tuple[PeekedRecord, ...]:
     """Return the first record of a block, from all records ever written at its offset."""
-    if place.log_offset < 0:
+    if block.log_offset < 0:
         return ()
     try:
-        found = inspect_record(cluster, place.partition, place.log_offset)
+        found = inspect_record(cluster, block.partition, block.log_offset)
     except ModelError:
         return ()  # its partition has been deleted
-    return tuple(each for each in found if each.record.epoch == place.leader_epoch)
+    return tuple(each for each in found if each.record.epoch == block.leader_epoch)
 
 
 # A floodmark command in a process of its own, while the session continues.

@@ -265,13 +265,13 @@ MODES: Final = {
 """Help of each mode, by its name in :mod:`tui.keybindings.keymap`."""
 
 
-def lines(here: ScreenHelp, keys: Sequence[KeyBinding]) -> tuple[Line, ...]:
+def lines(help_entry: ScreenHelp, keys: Sequence[KeyBinding]) -> tuple[Line, ...]:
     """Return the whole page: current screen, keys, legend of marks, basic terms, keys of other screens."""
-    rows: list[Line] = [((here.title, "calm"),), ((here.shows, "text"),)]
-    rows += _own(here.scope, keys) if here.scope else []
-    rows += [_line(with_keys(mark, keys), "key", with_keys(words, keys), KEY) for mark, words in here.keys]
-    rows += [_line(mark, role, meaning, GLYPH) for mark, role, meaning in LEGEND if mark in here.glyphs]
-    rows += [_line(word, "strong", term(word).meaning, max(WORD, len(word) + 1)) for word in here.terms]
+    rows: list[Line] = [((help_entry.title, "calm"),), ((help_entry.shows, "text"),)]
+    rows += _own(help_entry.scope, keys) if help_entry.scope else []
+    rows += [_line(with_keys(mark, keys), "key", with_keys(words, keys), KEY) for mark, words in help_entry.keys]
+    rows += [_line(mark, role, meaning, GLYPH) for mark, role, meaning in LEGEND if mark in help_entry.glyphs]
+    rows += [_line(word, "strong", term(word).meaning, max(WORD, len(word) + 1)) for word in help_entry.terms]
     for group, title in GROUPS.items():
         rows.append(_heading(title))
         rows += [_line(key.shown, "key", key.description, KEY) for key in keys if key.group == group]
@@ -280,7 +280,7 @@ def lines(here: ScreenHelp, keys: Sequence[KeyBinding]) -> tuple[Line, ...]:
     rows.append(_heading("Terms (g: glossary)"))
     rows += [_line(word, "strong", term(word).meaning, WORD) for word in WORDS]
     for scope in scopes():
-        if scope.name != here.scope:
+        if scope.name != help_entry.scope:
             rows += [_heading(scope.title), *_own(scope.name, keys)]
     return tuple(rows)
 

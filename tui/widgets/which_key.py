@@ -103,9 +103,9 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
         )
         return with_keys(words, current_keys(self.app))
 
-    def present(self, target: str, info: TargetInfo, room: SheetSize) -> fault_sheet.Sheet:
+    def present(self, target: str, info: TargetInfo, size: SheetSize) -> fault_sheet.Sheet:
         """Show the sheet for a target; ``info`` predicts the impact on it."""
-        self.room = room
+        self.room = size
         built = self.build(f"{self.title} {target}", info)
         self.show(built.rows)
         return built
@@ -115,7 +115,7 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
         faults = [each for each in self.choices if isinstance(each, Fault)]
         expected, fitting = info.expected(faults[self.chosen].name), info.fitting()
         return fault_sheet.build_columns(
-            faults, chosen=self.chosen, title=title, expected=expected, fitting=fitting, room=self.room
+            faults, chosen=self.chosen, title=title, expected=expected, fitting=fitting, size=self.room
         )
 
     def on_click(self, event: events.Click) -> None:

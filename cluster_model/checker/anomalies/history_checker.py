@@ -267,10 +267,10 @@ class HistoryChecker:
             part.load(state)
 
 
-def _find_in(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
+def _find_in(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:
     """Count the anomalies of a key that can be decided at any time."""
     for find in (rules.find_inconsistent_offsets, rules.find_duplicates, rules.find_aborted_reads, rules.find_phantoms):
-        find(facts, tally, now)
+        find(facts, counter, now)
 
 
 # Builds the history of client operations from events and passes it to the checker.

@@ -88,11 +88,11 @@ class ProducerClose:
 
     __slots__ = ("_accumulator", "_books", "_port", "_sender", "closed", "closing", "flushing")
 
-    def __init__(self, port: NodeContext, accumulator: RecordAccumulator, sender: Sender, books: DeliveryStats) -> None:
+    def __init__(self, port: NodeContext, accumulator: RecordAccumulator, sender: Sender, stats: DeliveryStats) -> None:
         self._port = port
         self._accumulator = accumulator
         self._sender = sender
-        self._books = books
+        self._books = stats
         self.flushing = False
         self.closing = False
         self.closed = False

@@ -258,7 +258,7 @@ class Sender:
         config: ProducerConfig,
         brokers: tuple[int, ...],
         accumulator: RecordAccumulator,
-        books: DeliveryStats,
+        stats: DeliveryStats,
         jitter: RandomStream,
         sizes: RecordSizes,
         latencies: NodeLatencies,
@@ -268,7 +268,7 @@ class Sender:
         self._spec = spec
         self._config = config
         self._accumulator = accumulator
-        self._books = books
+        self._books = stats
         self._jitter = jitter
         self._flight = InFlightRequests()
         self._expiry = BatchExpiry(config, sizes, port.wall)
@@ -694,11 +694,11 @@ class IoThread:
         self._messages: list[Waiting] = []
         self._timers: list[Payload] = []
 
-    def connect(self, sender: Sender, books: DeliveryStats) -> None:
+    def connect(self, sender: Sender, stats: DeliveryStats) -> None:
         """Connect it to the sender that it stalls, and to the statistics that report outcomes to it."""
         self.sender = sender
-        if isinstance(books, DeliveryStatsWithCallbacks):
-            books.io = self
+        if isinstance(stats, DeliveryStatsWithCallbacks):
+            stats.io = self
 
     def run_callbacks(self, records: int) -> None:
         """Run the callbacks of a completed batch's records one after the other, after those already running."""

@@ -237,7 +237,7 @@ class TransactionLoop:
         plan: TransactionPlan,
         config: ProducerConfig,
         manager: TransactionManager,
-        books: TransactionalDeliveryStats,
+        stats: TransactionalDeliveryStats,
         send_ready: Callable[[], None],
         emit: Callable[[Event], None],
     ) -> None:
@@ -250,7 +250,7 @@ class TransactionLoop:
         self._id = config.transactional_id
         self._block_us = config.block_us
         self._manager = manager
-        self._books = books
+        self._books = stats
         self._send_ready = send_ready
         self._emit = emit
         self._timer = DeadlineTimer(port, TIMER)
@@ -439,13 +439,13 @@ class TransactionalSender(Sender):
         config: ProducerConfig,
         brokers: tuple[int, ...],
         accumulator: RecordAccumulator,
-        books: DeliveryStats,
+        stats: DeliveryStats,
         jitter: RandomStream,
         sizes: RecordSizes,
         latencies: NodeLatencies,
     ) -> None:
         """Make a sender; ``profile`` is the cluster's release, the other parameters are those of every sender."""
-        super().__init__(port, spec, config, brokers, accumulator, books, jitter, sizes, latencies)
+        super().__init__(port, spec, config, brokers, accumulator, stats, jitter, sizes, latencies)
         rules = transaction_rules(profile, config)
         self.manager = TransactionManager(
             config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules

@@ -106,7 +106,7 @@ class BrokerTasks:
         broker: int,
         rack: str,
         retry_us: int,
-        hands: SideEffects,
+        effects: SideEffects,
         ask: Callable[[Any, Task], None],
         registered: Callable[[int], None],
         configured: Callable[[str, str, tuple[Any, ...]], None],
@@ -116,13 +116,13 @@ class BrokerTasks:
         self._broker = broker
         self._rack = rack
         self._retry_us = retry_us
-        self._effects = hands
+        self._effects = effects
         self._registered = registered
         self._configured = configured
         self._found = found
         self._read = 0
         """Number after that of the last config change notification that was read."""
-        self.thread = ControllerEventThread("errands", self._begin, ask, hands, lambda: self._read, self._restore)
+        self.thread = ControllerEventThread("errands", self._begin, ask, effects, lambda: self._read, self._restore)
 
     def _restore(self, read: int) -> None:
         self._read = read

@@ -84,7 +84,7 @@ class ControllerEventThread:
         name: str,
         begin: Callable[[Task], Steps],
         ask: Callable[[Any, Task], None],
-        hands: SideEffects,
+        effects: SideEffects,
         keep: Callable[[], Any],
         restore: Callable[[Any], None],
     ) -> None:
@@ -92,7 +92,7 @@ class ControllerEventThread:
         self.name = name
         self._begin = begin
         self._ask = ask
-        self._effects = hands
+        self._effects = effects
         self._keep = keep
         self._restore = restore
         self._queue: deque[Task] = deque()
@@ -223,7 +223,7 @@ class ControllerOperations:
         profile: Profile,
         config: BrokerConfig,
         defaults: dict[str, Any],
-        hands: SideEffects,
+        effects: SideEffects,
         channels: ControllerChannels,
         put: Callable[..., None],
     ) -> None:
@@ -233,7 +233,7 @@ class ControllerOperations:
         self.config = config
         self.defaults = defaults
         self.settings = ZkControllerSettings.of(profile, defaults)
-        self.effects = hands
+        self.effects = effects
         self.channels = channels
         self.put = put
         self.context = ControllerContext()

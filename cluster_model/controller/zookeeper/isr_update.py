@@ -42,7 +42,7 @@ class IsrWriter:
         self,
         port: NodeContext,
         profile: Profile,
-        hands: SideEffects,
+        effects: SideEffects,
         ask: Callable[[Any, Task], None],
         deliver: Callable[[AlterPartitionResponse], Any],
     ) -> None:
@@ -58,7 +58,7 @@ class IsrWriter:
         self._last_propagation = 0
         self._since = 0
         """Time at which the process began to serve, the start of the periods."""
-        self.lane = ControllerEventThread("isr", lambda task: self._begin(task, hands), ask, hands, tuple, _nothing)
+        self.lane = ControllerEventThread("isr", lambda task: self._begin(task, effects), ask, effects, tuple, _nothing)
 
     def serving(self) -> None:
         """Start the periodic task; without changes it sets no timer."""
@@ -73,7 +73,7 @@ class IsrWriter:
         self._writing[proposal.partition] = proposal
         self.lane.put("write", proposal, self._epochs.get(proposal.partition, 0))
 
-    def _begin(self, task: Task, hands: SideEffects) -> Steps:
+    def _begin(self, task: Task, effects: SideEffects) -> Steps:
         if task[0] == "propagate":
             yield (kafka_zk_client.create(f"{ISR_CHANGES}/isr_change_", task[1], sequential=True),)
             return
@@ -86,7 +86,7 @@ class IsrWriter:
             (answer,) = yield (kafka_zk_client.get(path),)
             if answer.ok and answer.data != node:
                 answer = answer._replace(version=-1)
-        hands.do(self._on_written, proposal, answer.version if answer.ok else -1)
+        effects.do(self._on_written, proposal, answer.version if answer.ok else -1)
 
     def _on_written(self, proposal: AlterPartitionRequest, version: int) -> None:
         if self._writing.get(proposal.partition) == proposal:

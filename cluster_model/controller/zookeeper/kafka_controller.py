@@ -606,7 +606,7 @@ class KafkaController:
         profile: Profile,
         config: BrokerConfig,
         defaults: dict[str, Any],
-        hands: SideEffects,
+        effects: SideEffects,
         ask: Callable[[Any, Task], None],
         connections: ProcessConnections,
     ) -> None:
@@ -617,9 +617,9 @@ class KafkaController:
         timeout_us = ZkControllerSettings.of(profile, defaults).socket_timeout_us
         self.channels = ControllerChannels(connections.connector, timeout_us, self._on_response)
         connections.add(self.channels)
-        self.work = ControllerOperations(port.node_id, profile, config, defaults, hands, self.channels, self._put)
+        self.work = ControllerOperations(port.node_id, profile, config, defaults, effects, self.channels, self._put)
         context = self.work.context
-        self.lane = ControllerEventThread("controller", self._begin, ask, hands, context.save, context.load)
+        self.lane = ControllerEventThread("controller", self._begin, ask, effects, context.save, context.load)
         work = self.work
         self._events: dict[str, Callable[..., Doing]] = {
             "reelect": lambda: elect(work),

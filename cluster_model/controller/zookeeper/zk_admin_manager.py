@@ -72,7 +72,7 @@ class ZkAdminManager:
         self,
         profile: Profile,
         defaults: dict[str, Any],
-        hands: SideEffects,
+        effects: SideEffects,
         brokers: Callable[[], tuple[tuple[int, str], ...]],
         known: Callable[[], tuple[int, ...]],
         answer: Callable[[int, Any, Any], None],
@@ -84,7 +84,7 @@ class ZkAdminManager:
         self._answer = answer
         self._profile = profile
         self._defaults = defaults
-        self._hands = hands
+        self._hands = effects
         self._brokers = brokers
         self._known = known
 

@@ -77,9 +77,9 @@ def asked(
 
 
 def of(
-    standing: StartPoint, text: str, seeds: tuple[int, ...] = SEEDS, workers: int = 1, horizon_us: int = SHORT
+    start: StartPoint, text: str, seeds: tuple[int, ...] = SEEDS, workers: int = 1, horizon_us: int = SHORT
 ) -> SafetyCheckResult:
-    return ask(standing, prepare(standing, text, horizon_us=horizon_us), seeds=seeds, workers=workers)
+    return ask(start, prepare(start, text, horizon_us=horizon_us), seeds=seeds, workers=workers)
 
 
 # -- rolling restarts -----------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ FORTY = forty()
 
 
 def built(room, chosen=0, expected=EXPECTED, fitting=tuple(each.name for each in FORTY)):
-    return fault_sheet.build_columns(FORTY, chosen=chosen, title="on b1", expected=expected, fitting=fitting, room=room)
+    return fault_sheet.build_columns(FORTY, chosen=chosen, title="on b1", expected=expected, fitting=fitting, size=room)
 
 
 def cells(sheet, kind):

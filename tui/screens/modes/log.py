@@ -159,9 +159,9 @@ class LogScreen(ModeScreen):
             return []
         return self.microscope.places()
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Move the cursor to that replica."""
-        self._select(int(place.key))
+        self._select(int(position.key))
 
     # -- acting on the replica under the cursor ---------------------------------------------------------------------
 

@@ -238,9 +238,9 @@ class PlaybooksScreen(ModeScreen):
             if not each.heading
         ]
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Select that line."""
-        self._choose(int(place.key))
+        self._choose(int(position.key))
 
     def _choose(self, line: int) -> None:
         self._chosen[self._which] = line
