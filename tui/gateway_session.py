@@ -155,9 +155,11 @@ async def _show(session: Session, screen: ScreenChoice, host: str, port: int) ->
     heard: list[Event] = []
     gateway.on_events = heard.extend
     await gateway.open(port)
-    bridge = GatewaySessionController(session, gateway, heard, MonotonicClock(), frame_s=frame_s(screen.settings.fps))
-    app = app_over(bridge, session, screen, name=session.playbook.name)
-    bridge.queued_results.append((f"bootstrap.servers={gateway.bootstrap}", True))
+    session_controller = GatewaySessionController(
+        session, gateway, heard, MonotonicClock(), frame_s=frame_s(screen.settings.fps)
+    )
+    app = app_over(session_controller, session, screen, name=session.playbook.name)
+    session_controller.queued_results.append((f"bootstrap.servers={gateway.bootstrap}", True))
     try:
         await app.run_async()
     finally:

@@ -101,17 +101,17 @@ def recording_app(
     from tui.session.session_controller import SessionController  # noqa: PLC0415
     from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
-    bridge = SessionController(
+    session_controller = SessionController(
         branches or reopened,
         clock or MonotonicClock(),
         speed=screen.speed,
         frame_s=frame_s(screen.settings.fps),
         at_end=lambda: end_message(reopened),
     )
-    bridge.stops_at_loss = screen.settings.autopause
+    session_controller.stops_at_loss = screen.settings.autopause
     recorded = reopened.recorded
     return FloodmarkApp(
-        bridge, playbook=recorded.start.playbook, seed=recorded.start.seed, glyphs=screen.glyphs,
+        session_controller, playbook=recorded.start.playbook, seed=recorded.start.seed, glyphs=screen.glyphs,
         theme=screen.theme, settings=screen.settings, keep_errors=True, notes=(*recorded.notes, *screen.notes),
         seen=ExplainedTerms(),
     )  # fmt: skip
@@ -197,19 +197,21 @@ def live_app(session: Session, screen: ScreenChoice, branches: Branches | None =
     from tui.session.session_controller import SessionController  # noqa: PLC0415 - reports bad input without importing Textual
     from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
-    bridge = SessionController(
+    session_controller = SessionController(
         branches or session, MonotonicClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps)
     )
-    bridge.stops_at_loss = screen.settings.autopause
-    return app_over(bridge, session, screen, name=session.playbook.name)
+    session_controller.stops_at_loss = screen.settings.autopause
+    return app_over(session_controller, session, screen, name=session.playbook.name)
 
 
-def app_over(bridge: "SessionController", session: Session, screen: ScreenChoice, *, name: str) -> "FloodmarkApp":
+def app_over(
+    session_controller: "SessionController", session: Session, screen: ScreenChoice, *, name: str
+) -> "FloodmarkApp":
     """Return the app over a session controller; ``name`` is the name of the session in the TUI."""
     from tui.app import FloodmarkApp  # noqa: PLC0415
 
     return FloodmarkApp(
-        bridge, playbook=name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
+        session_controller, playbook=name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
         settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
         seen=ExplainedTerms(),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from tui.screens.autopsy import AutopsyScreen
 from tui.screens.fault_sheet import Sheets
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel.row import Row
 from tui.widgets.line_widget import Rows
 from tui.widgets.panes import Pane
@@ -205,9 +205,9 @@ STATUS_LINES = 2
 class CoachPane(Pane):
     """Pane that shows the current task of the tour."""
 
-    def __init__(self, look: Look) -> None:
-        self.rows = Rows(look, "coach")
-        super().__init__(self.rows, look, title="", id="coach-pane")
+    def __init__(self, appearance: Appearance) -> None:
+        self.rows = Rows(appearance, "coach")
+        super().__init__(self.rows, appearance, title="", id="coach-pane")
 
     def present(self, tour: Tour, at_top: bool) -> None:
         """Show the task in the lower right corner, or at the top."""
@@ -229,14 +229,14 @@ class TourGuide:
         self.tour = Tour(app.main.keys)
         self.hidden = False
         self._app = app
-        app.bridge.pause(True)
-        app.bridge.stops_at_loss = True
+        app.session_controller.pause(True)
+        app.session_controller.stops_at_loss = True
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Advance past tasks that are done, and show the current one."""
         screen = self._app.screen
         if not self.hidden and self.tour.advance(self._sight()):
-            self._app.bridge.pause(True)
+            self._app.session_controller.pause(True)
             self._app.main.present()
         found = screen.query(CoachPane)
         if self.hidden:
@@ -244,9 +244,9 @@ class TourGuide:
         elif not screen.size.width or not screen.is_mounted:
             return
         elif not found:
-            pane = CoachPane(self._app.look)
+            pane = CoachPane(self._app.appearance)
             screen.mount(pane)
-            pane.call_after_refresh(self.look)
+            pane.call_after_refresh(self.refresh)
         else:
             found.first().present(self.tour, self._in_the_way(screen))
 
@@ -260,13 +260,13 @@ class TourGuide:
     def toggle(self) -> str:
         """Leave the tour, or resume it; return the message to show."""
         self.hidden = not self.hidden
-        self.look()
+        self.refresh()
         key = key_of("tour", self._app.main.keys)
         return f"tour closed, the session continues; {key} resumes the tour" if self.hidden else ""
 
     def _sight(self) -> TourContext:
-        bridge, main = self._app.bridge, self._app.main
-        view, screen = bridge.view, self._app.screen
+        session_controller, main = self._app.session_controller, self._app.main
+        view, screen = session_controller.view, self._app.screen
         partition = view.partitions[0]
         row, column = main.matrix.cursor
         tour, replicas = self.tour, [each.broker for each in partition.replicas]
@@ -279,7 +279,7 @@ class TourGuide:
         autopsy = screen if isinstance(screen, AutopsyScreen) else None
         return TourContext(
             now_us=view.now_us,
-            paused=bridge.paused,
+            paused=session_controller.paused,
             at_follower=row == 0 and view.brokers[column].id == tour.follower,
             follower_paused=states.get(tour.follower) == "paused",
             in_sync=len(partition.isr),
@@ -287,6 +287,6 @@ class TourGuide:
             missing=view.ledger.missing + view.ledger.acked_lost,
             autopsy=autopsy is not None,
             prevention_requested=autopsy is not None and (autopsy.busy or autopsy.answered),
-            in_past=bridge.session.in_past,
+            in_past=session_controller.session.in_past,
             unexpected=", ".join(amiss),
         )

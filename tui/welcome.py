@@ -14,7 +14,7 @@ from tui.session.destination import PLAYBOOK, WELCOME, Destination, ScreenExit
 from tui.startup import BackgroundImport, painted
 from tui.terminal import glyphs
 from tui.terminal.terminal import CachedStylesheet
-from tui.terminal.theme import Look, textual_name, textual_themes
+from tui.terminal.theme import Appearance, textual_name, textual_themes
 from tui.viewmodel.row import Row, first_shown, fitted
 from tui.widgets.line_widget import Rows
 
@@ -109,9 +109,9 @@ def welcome(_request: Destination, options: "ProgramOptions", _back: Destination
     except ScreenChoiceError as error:
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
-    look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
+    appearance = Appearance(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
     ahead = BackgroundImport()
-    app = WelcomeApp(look, options.parent, ahead, chosen.settings.keys)
+    app = WelcomeApp(appearance, options.parent, ahead, chosen.settings.keys)
     request = app.run()
     if request is not None:
         ahead.wait()
@@ -127,13 +127,13 @@ class WelcomeApp(App[Destination]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("welcome")
 
     def __init__(
-        self, look: Look, sessions: Path, ahead: BackgroundImport | None = None, keys: Wanted | None = None
+        self, appearance: Appearance, sessions: Path, ahead: BackgroundImport | None = None, keys: Wanted | None = None
     ) -> None:
         """``ahead`` starts to import what a choice needs after the first paint; ``keys`` are the user's own."""
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self._keys = remapped(keys or {}, scope_of("welcome").keys)
         self.set_keymap({key.id: key.keys for key in self._keys if keys})
-        self._rows = Rows(look, "welcome")
+        self._rows = Rows(appearance, "welcome")
         self._sessions = sessions
         self._ahead = ahead
         self._paths: list[Path] | None = None
@@ -143,7 +143,7 @@ class WelcomeApp(App[Destination]):
         """Why the selected session cannot be opened."""
         for each in textual_themes():
             self.register_theme(each)
-        self.theme = textual_name(look.theme)
+        self.theme = textual_name(appearance.theme)
         self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
 
     def compose(self) -> ComposeResult:

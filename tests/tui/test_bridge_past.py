@@ -200,8 +200,8 @@ def test_looks_between_deeds_change_nothing():
         for action in (CRASH, Action("inject", "lag", "broker(2)"), Action("heal", "all")):
             play(simulation, 1.5)
             if looks:
-                for look in (simulation.back, simulation.previous, simulation.step, simulation.seek):
-                    look()
+                for appearance in (simulation.back, simulation.previous, simulation.step, simulation.seek):
+                    appearance()
                 simulation.to_time(SECOND // 3)
                 simulation.pause(False)
                 play(simulation, 0.25)

@@ -24,8 +24,8 @@ OTHER = {
 @asynccontextmanager
 async def remapped_app(size=(120, 60)):
     clock = StepClock()
-    bridge = SessionController(fake_views.session(orders=1, payments=1), clock)
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=Settings(keys=OTHER))
+    session_controller = SessionController(fake_views.session(orders=1, payments=1), clock)
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, settings=Settings(keys=OTHER))
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)

@@ -174,7 +174,7 @@ async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monk
         def broken():
             raise RuntimeError("wheel off")
 
-        monkeypatch.setattr(driver.bridge, "refresh_view", broken)
+        monkeypatch.setattr(driver.session_controller, "refresh_view", broken)
         driver.app.simulate_key("right_square_bracket")
         while driver.app.failure is None:
             await asyncio.sleep(0)

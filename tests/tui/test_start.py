@@ -17,7 +17,7 @@ from tui.app import FloodmarkApp
 from tui.session.session_controller import SessionController
 from tui.startup import BackgroundImport, no_gc_until_painted, painted
 from tui.terminal.frame_clock import MonotonicClock
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.welcome import WelcomeApp
 
 pytestmark = pytest.mark.slow
@@ -116,7 +116,7 @@ async def test_nothing_moves_before_the_first_picture_stands(monkeypatch):
     """Frames on the way to it would be painted for nobody, and each of them puts it off."""
     seen = []
     app = FloodmarkApp(SessionController(session_of(3, 6), MonotonicClock()), playbook="load", seed=1)
-    monkeypatch.setattr("tui.app.painted", lambda: seen.append((app.frames, app.bridge.view.now_us)))
+    monkeypatch.setattr("tui.app.painted", lambda: seen.append((app.frames, app.session_controller.view.now_us)))
     async with app.run_test(size=(120, 40)) as pilot:
         while app.frames < 2:
             await pilot.pause(0.02)
@@ -188,7 +188,7 @@ class Ahead(BackgroundImport):
 async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
 
     ahead = Ahead(("tui.terminal.frame_clock",))
-    app = WelcomeApp(Look(), tmp_path, ahead)
+    app = WelcomeApp(Appearance(), tmp_path, ahead)
     async with app.run_test() as pilot:
         await pilot.pause()
         assert ahead.asked == ["begin"]

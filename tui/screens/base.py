@@ -22,7 +22,7 @@ from tui.keybindings.keymap import KeyBinding, mode_of, with_keys
 from tui.keybindings.scopes import ACTS, all_keys, bindings_of, current_keys
 from tui.screens.fault_sheet import Sheets
 from tui.session.session_controller import SessionController
-from tui.terminal.theme import Look, Over
+from tui.terminal.theme import Appearance, Over
 from tui.viewmodel import row
 from tui.viewmodel.row import LabelPosition
 from tui.widgets.panes import FilterBar, ModeBar, ModeBarRow, Pane, Status, mode_places
@@ -96,14 +96,16 @@ class JumpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("label")
 
-    def __init__(self, look: Look, places: Sequence[LabelPosition], go: Callable[[LabelPosition], None]) -> None:
+    def __init__(
+        self, appearance: Appearance, places: Sequence[LabelPosition], go: Callable[[LabelPosition], None]
+    ) -> None:
         super().__init__()
         self._places = places
         self._names = row.jump_labels(len(places))
         self._go = go
         self._typed = ""
         self._size_before: Size | None = None
-        style = Style.from_rich_style(look.style("jump"))
+        style = Style.from_rich_style(appearance.style("jump"))
         self._labels: list[Static] = []
         for name, place in zip(self._names, places, strict=True):
             label = Static(Content.styled(name, style), classes="jump-label")
@@ -147,7 +149,7 @@ class JumpScreen(ModalScreen[None]):
 class LiveScreen(ModalScreen[None], StackedScreen):
     """Screen over the main one that the app presents again with every frame."""
 
-    look: Look
+    appearance: Appearance
 
     def present(self) -> None:
         """Show the current state of the session; pages without live content do nothing."""
@@ -164,7 +166,7 @@ COPIED = 60
 class PanedScreen(StackedScreen):
     """Screen of panes, one of which is chosen; the first one by default."""
 
-    look: Look
+    appearance: Appearance
     maximised = ""
     """Id of the maximised pane, empty for none."""
     chosen_pane = ""
@@ -237,7 +239,7 @@ class PanedScreen(StackedScreen):
         panes = [LabelPosition(pane.region.x + 1, pane.region.y, "pane", pane.id or "") for pane in self.panes()]
         places = [*panes, *self.places()]
         if places:
-            self.app.push_screen(JumpScreen(self.look, places, self._jumped_to))
+            self.app.push_screen(JumpScreen(self.appearance, places, self._jumped_to))
 
     def _jumped_to(self, position: LabelPosition) -> None:
         if position.kind == "pane":
@@ -263,7 +265,7 @@ class PanedScreen(StackedScreen):
         self.app.copy_to_clipboard(text)
         message = f"copied {what}"
         message = message if len(message) <= COPIED else f"{message[: COPIED - 1]}…"
-        self.app.notify(self.look.text(message), markup=False)
+        self.app.notify(self.appearance.text(message), markup=False)
 
 
 WHEEL = 3
@@ -301,18 +303,18 @@ class ModeScreen(LiveScreen, PanedScreen, Sheets):
     SCOPE: ClassVar[str] = ""
     """Name of its scope in :data:`tui.keybindings.scopes.SCOPES`."""
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
         super().__init__()
-        self.look = look
-        self.bridge = bridge
-        self.status = Status(look)
+        self.appearance = appearance
+        self.session_controller = session_controller
+        self.status = Status(appearance)
         self.make_sheets()
 
     def compose(self) -> ComposeResult:
         """Yield the bars, the body between them, and the sheets over it."""
         yield self.status
         yield from self.body()
-        yield ModeBar(self.look, mode_of(self.MODE), self.hints())
+        yield ModeBar(self.appearance, mode_of(self.MODE), self.hints())
         yield from self.sheet_panes()
 
     def hints(self) -> tuple[str, ...]:
@@ -516,8 +518,8 @@ class OverlayPage(StackedScreen):
                 self.go_to_spot(position)
 
         if places:
-            look: Look = self.app.look  # type: ignore[attr-defined]
-            self.app.push_screen(JumpScreen(look, places, go))
+            appearance: Appearance = self.app.appearance  # type: ignore[attr-defined]
+            self.app.push_screen(JumpScreen(appearance, places, go))
         else:
             self.notify("nothing to jump to here", markup=False)
 
@@ -534,9 +536,9 @@ class ChoiceScreen(LiveScreen, OverlayPage):
     TITLE_WORDS: ClassVar[str] = ""
     KEYS_WORDS: ClassVar[str] = ""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, appearance: Appearance) -> None:
         super().__init__()
-        self.look = look
+        self.appearance = appearance
         self.chosen = 0
         self._page = Static()
         self._scroll = VerticalScroll(self._page, id="choice", can_focus=False)
@@ -626,7 +628,7 @@ class ChoiceScreen(LiveScreen, OverlayPage):
 
     def _line(self, pieces: list[Piece], over: Over = "") -> Content:
         styled = [
-            Content.styled(self.look.text(text), Style.from_rich_style(self.look.style(role, over)))
+            Content.styled(self.appearance.text(text), Style.from_rich_style(self.appearance.style(role, over)))
             for text, role in pieces
         ]
         return Content("").join(styled)

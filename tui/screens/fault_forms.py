@@ -23,7 +23,7 @@ from tui.screens.base import OverlayPage
 from tui.session.typed_commands import CommandContext, node
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 
 if TYPE_CHECKING:
     from tui.screens.cluster import MainScreen
@@ -55,9 +55,9 @@ class ValueForm(ModalScreen[None], OverlayPage):
     SCOPE = "value"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("value")
 
-    def __init__(self, look: Look, prompt: SettingPrompt) -> None:
+    def __init__(self, appearance: Appearance, prompt: SettingPrompt) -> None:
         super().__init__()
-        self._look = look
+        self._appearance = appearance
         self._asked = prompt
         self._input = Input(prompt.now, id="value-input", classes="form-value", select_on_focus=False)
         self._page = Static(id="value-page")
@@ -121,7 +121,7 @@ class ValueForm(ModalScreen[None], OverlayPage):
         self._page.update(Content("\n").join([*lines, self._styled(words, "quiet")]))
 
     def _styled(self, text: str, role: str) -> Content:
-        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+        return Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))
 
 
 # The fields of a fault's form, and the action that they make.
@@ -204,9 +204,9 @@ class FaultForm(ModalScreen[None], OverlayPage):
     SCOPE = "form"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("form")
 
-    def __init__(self, look: Look, main: "MainScreen", fault: Fault, target: str) -> None:
+    def __init__(self, appearance: Appearance, main: "MainScreen", fault: Fault, target: str) -> None:
         super().__init__()
-        self._look = look
+        self._appearance = appearance
         self._main = main
         self._fault = fault
         self._fields = fields(fault, target)
@@ -262,7 +262,7 @@ class FaultForm(ModalScreen[None], OverlayPage):
 
     def _show(self) -> None:
         try:
-            found: ExpectedImpact = self._main.bridge.session.board.predict_action(self._action())
+            found: ExpectedImpact = self._main.session_controller.session.board.predict_action(self._action())
         except (FormFieldError, FaultError) as error:
             self._say(str(error), "warning")
         else:
@@ -276,4 +276,4 @@ class FaultForm(ModalScreen[None], OverlayPage):
         self._page.update(Content("\n").join([*lines, self._styled(self.keyed(FAULT_KEYS_HELP), "quiet")]))
 
     def _styled(self, text: str, role: str) -> Content:
-        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+        return Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))

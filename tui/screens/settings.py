@@ -24,7 +24,7 @@ from tui.settings.settings_file import SettingsFile, SettingsWriteError, read_se
 from tui.terminal import glyphs
 from tui.terminal.format import speed, wrap
 from tui.terminal.frame_clock import faster, slower
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel.row import LabelPosition
 
 # The lines of the page: current and possible values, and the settings file.
@@ -101,10 +101,10 @@ class SettingsScreen(ModalScreen[None], OverlayPage):
     SCOPE = "setting"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("setting")
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
         super().__init__()
-        self._look = look
-        self._bridge = bridge
+        self._appearance = appearance
+        self._session_controller = session_controller
         self._found = read_settings()
         self._page = Static()
         self._message: Piece = ("", "text")
@@ -157,14 +157,14 @@ class SettingsScreen(ModalScreen[None], OverlayPage):
         """Change the value of the marked setting."""
         wanted = stepped(self.chosen, OPTIONS[self.marked].name, step)
         settings_changes.apply(self._floodmark, wanted)
-        self._look = self._floodmark.look
+        self._appearance = self._floodmark.appearance
         self._message = ("", "text")
         self.present()
 
     def action_undo(self) -> None:
         """Undo the last change that was made by name, here and in the file."""
         self._message = (settings_changes.undo(self._floodmark), "calm")
-        self._look, self._found = self._floodmark.look, read_settings(self._found.path)
+        self._appearance, self._found = self._floodmark.appearance, read_settings(self._found.path)
         self.present()
 
     def action_write(self) -> None:
@@ -192,7 +192,7 @@ class SettingsScreen(ModalScreen[None], OverlayPage):
     def _line(self, row: tuple[Piece, ...]) -> Content:
         return Content.assemble(
             *(
-                Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+                Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))
                 for text, role in row
             )
         )

@@ -26,15 +26,15 @@ from tui.viewmodel.partition_history import PartitionHistory
 from tui.viewmodel.timeline.selection import Span
 
 
-def findings_so_far(bridge: SessionController) -> tuple[Finding, ...]:
+def findings_so_far(session_controller: SessionController) -> tuple[Finding, ...]:
     """Return all findings about records so far, in the order in which ``floodmark run`` prints them."""
-    cluster = bridge.session.cluster
+    cluster = session_controller.session.cluster
     return cluster.checker.findings.findings(cluster.now_us)
 
 
-def case_of(bridge: SessionController, findings: tuple[Finding, ...], number: int) -> FindingPage:
+def case_of(session_controller: SessionController, findings: tuple[Finding, ...], number: int) -> FindingPage:
     """Return the data of the autopsy page of a finding, by its number from 1."""
-    cluster, chronicle = bridge.session.cluster, bridge.chronicle
+    cluster, chronicle = session_controller.session.cluster, session_controller.chronicle
     finding = findings[number - 1]
     partition = next((link.partition for link in finding.chain if link.partition), finding.partitions[0])
     there = [each for each in finding.blocks if each.partition == partition] or list(finding.blocks)

@@ -642,23 +642,23 @@ class RailCache:
     def __init__(self) -> None:
         self._known: dict[Branch, tuple[int, branches.BranchRow]] = {}
 
-    def rails(self, bridge: SessionController) -> tuple[BranchLine, ...]:
+    def rails(self, session_controller: SessionController) -> tuple[BranchLine, ...]:
         """Return the rails in order of creation; none if there is only one branch."""
-        known = bridge.branches
+        known = session_controller.branches
         if len(known) < 2:
             return ()
         undone = {each.undoes: each.left_us for each in known if each.undoes is not None}
         return tuple(
-            BranchLine(self._row(each, bridge), undone.get(each, -1) if each is not known.current else -1)
+            BranchLine(self._row(each, session_controller), undone.get(each, -1) if each is not known.current else -1)
             for each in known
         )
 
-    def _row(self, branch: Branch, bridge: SessionController) -> branches.BranchRow:
-        shown, executed = branch is bridge.branches.current, branch.live.cluster.executed
+    def _row(self, branch: Branch, session_controller: SessionController) -> branches.BranchRow:
+        shown, executed = branch is session_controller.branches.current, branch.live.cluster.executed
         known = self._known.get(branch)
         if known is None or known[0] != executed or known[1].shown != shown:
             parent = branch.parent.letter if branch.parent is not None else ""
-            view = bridge.view if shown and not branch.session.in_past else branch.live.cluster.view()
+            view = session_controller.view if shown and not branch.session.in_past else branch.live.cluster.view()
             row = branches.row(branch.letter, parent, branch.left_us, branch.began, view, shown=shown)
             known = self._known[branch] = (executed, row)
         return known[1]

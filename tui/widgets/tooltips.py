@@ -229,11 +229,11 @@ EVENTS = 3
 """Maximum number of events of a mark in its tooltip."""
 
 
-def of_matrix(matrix: Matrix, bridge: SessionController) -> TooltipFunction:
+def of_matrix(matrix: Matrix, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of the matrix: replicas, brokers, partitions."""
 
     def tell(x: int, y: int) -> str:
-        spot, view = matrix.spot(x, y), bridge.view
+        spot, view = matrix.spot(x, y), session_controller.view
         if spot is None:
             return ""
         at, broker = spot
@@ -242,39 +242,39 @@ def of_matrix(matrix: Matrix, bridge: SessionController) -> TooltipFunction:
         partition = view.partitions[at]
         if broker < 0:
             return partition_tip(partition, view.groups)
-        fetching = inflight_fetches(bridge.session.cluster, partition.name)
+        fetching = inflight_fetches(session_controller.session.cluster, partition.name)
         return replica_tip(partition, view.brokers[broker], view, fetching)
 
     return tell
 
 
-def of_lanes(lanes: Lanes, bridge: SessionController) -> TooltipFunction:
+def of_lanes(lanes: Lanes, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of the log lanes of the main screen."""
 
     def tell(x: int, y: int) -> str:
         spot = lanes.spot(x, y)
         if spot is None or spot.offset < 0:
             return ""
-        log = bridge.session.cluster.log_view(spot.partition, spot.offset, spot.offset + 1)
+        log = session_controller.session.cluster.log_view(spot.partition, spot.offset, spot.offset + 1)
         return offsets_tip(log, spot.broker, spot.offset)
 
     return tell
 
 
-def of_log(scope: Microscope, bridge: SessionController) -> TooltipFunction:
+def of_log(scope: Microscope, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of the log microscope."""
 
     def tell(x: int, y: int) -> str:
         spot = scope.spot(x, y)
         if spot is None or spot.offset < 0:
             return ""
-        log = bridge.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
+        log = session_controller.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
         return offsets_tip(log, spot.broker, spot.offset, spot.offsets)
 
     return tell
 
 
-def of_side(pane: SidePane, bridge: SessionController) -> TooltipFunction:
+def of_side(pane: SidePane, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of a side pane: clients, nodes, ``[heal]``."""
 
     def tell(x: int, y: int) -> str:
@@ -283,14 +283,14 @@ def of_side(pane: SidePane, bridge: SessionController) -> TooltipFunction:
             return ""
         if row.fault >= 0:
             return "click to heal this fault" if pane.heals(x, y) else ""
-        return client_tip(row.about, bridge.view) if row.about else ""
+        return client_tip(row.about, session_controller.view) if row.about else ""
 
     return tell
 
 
 def of_timeline(
     lanes: TimeLanes,
-    bridge: SessionController,
+    session_controller: SessionController,
     shown: Callable[[], TimelineView],
     rails: Callable[[], Sequence[BranchLine]],
 ) -> TooltipFunction:
@@ -305,14 +305,14 @@ def of_timeline(
             return next((_rail(each) for each in rails() if each.branch.letter == letter), "")
         if lanes.scrubs(lane) and lane not in looked.lanes:
             return time_tip(looked.window.instant(column, present_us), present_us)
-        stop = timeline_rows.of_column(bridge.tape, lane, looked, column)
-        return _mark(stop, bridge) if stop is not None else ""
+        stop = timeline_rows.of_column(session_controller.tape, lane, looked, column)
+        return _mark(stop, session_controller) if stop is not None else ""
 
     return tell
 
 
-def _mark(stop: LaneColumn, bridge: SessionController) -> str:
-    happened = bridge.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
+def _mark(stop: LaneColumn, session_controller: SessionController) -> str:
+    happened = session_controller.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
     feed = Feed()
     feed.take(selection.events_of_stop(happened, stop))
     until = f" to {clock(stop.last_us)}" if stop.last_us != stop.first_us else ""

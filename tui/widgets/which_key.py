@@ -13,7 +13,7 @@ from faults.declarations import OPERATIONS, ExpectedImpact, Fault, Operation
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import bindings_of, current_keys, keys_of
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import fault_sheet
 from tui.viewmodel.fault_sheet import SheetSize
 from tui.widgets import panes
@@ -77,13 +77,13 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
 
     def __init__(
         self,
-        look: Look,
+        appearance: Appearance,
         choices: Sequence[Fault | Operation] = tuple(CATALOGUE.values()),
         *,
         name: str = "whichkey",
         title: str = "Inject a fault on",
     ) -> None:
-        super().__init__(panes.sheet, look, id=name)
+        super().__init__(panes.sheet, appearance, id=name)
         self.choices = tuple(choices)
         self.title = title
         self.chosen = 0
@@ -185,8 +185,8 @@ class OperationSheet(WhichKey, inherit_bindings=False):
 
     SCOPE = "operations"
 
-    def __init__(self, look: Look) -> None:
-        super().__init__(look, tuple(OPERATIONS.values()), name="operations", title="Administer")
+    def __init__(self, appearance: Appearance) -> None:
+        super().__init__(appearance, tuple(OPERATIONS.values()), name="operations", title="Administer")
 
     def keys_words(self, width: int) -> str:
         """Return the hint of the keys besides the letters."""

@@ -135,8 +135,8 @@ def test_what_is_typed_somewhere_is_no_key_there(tmp_path, key, snapshot):
 @asynccontextmanager
 async def with_keys(**wanted):
     clock = StepClock()
-    bridge = SessionController(fake_views.session(orders=2, payments=1), clock)
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=Settings(keys=wanted))
+    session_controller = SessionController(fake_views.session(orders=2, payments=1), clock)
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, settings=Settings(keys=wanted))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         driver = Driver(pilot, app, clock)
@@ -182,7 +182,7 @@ async def test_the_letters_of_a_sheet_can_be_others():
         assert " 1 " in driver.text()
         await driver.press("1")
         await driver.frames(1)
-        assert [each.name for each in driver.bridge.view.faults] == ["crash"]
+        assert [each.name for each in driver.session_controller.view.faults] == ["crash"]
 
 
 @pytest.mark.slow

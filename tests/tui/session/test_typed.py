@@ -214,19 +214,21 @@ async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back(sna
         assert ":gc_pause b9 8s" in driver.text()
         await driver.press(*["backspace"] * 4, *"2 8s", "enter")
         assert not isinstance(driver.app.screen, CommandScreen)
-        assert [(each.name, each.target) for each in driver.bridge.view.faults] == [("gc_pause", "broker 2")]
+        assert [(each.name, each.target) for each in driver.session_controller.view.faults] == [
+            ("gc_pause", "broker 2")
+        ]
         await driver.press("colon", *"speed 5", "enter", "colon", "up")
-        assert driver.bridge.speed == 5
+        assert driver.session_controller.speed == 5
         assert ":speed 5" in driver.text()
         await driver.press(*["backspace"] * 7, *"heal 7", "enter")
         assert isinstance(driver.app.screen, CommandScreen)
         assert driver.shown("#command-page")[0] == snapshot
         await driver.press("backspace", "1", "enter")
-        assert driver.bridge.view.faults == ()
+        assert driver.session_controller.view.faults == ()
         await driver.press("colon", *"help", "enter")
         assert isinstance(driver.app.screen, HelpScreen)
         await driver.press("escape", "c", "colon", *"go 0s", "enter")
-        assert driver.bridge.session.in_past
-        assert driver.bridge.session.cluster.now_us == 0
+        assert driver.session_controller.session.in_past
+        assert driver.session_controller.session.cluster.now_us == 0
         await driver.press("colon", "escape", "colon", *"quit", "enter")
     assert driver.app.return_code == 0

@@ -11,7 +11,7 @@ from tests.tui.fake_views import log, partition, replica, session, view
 from tests.tui.test_paint import LOOKS, text_of
 from tui.terminal import frame_clock
 from tui.terminal.terminal import EACH_S, TerminalTitle, animated
-from tui.terminal.theme import ROLES, Look
+from tui.terminal.theme import ROLES, Appearance
 from tui.viewmodel import partition_matrix, status_bar
 from tui.viewmodel.animation import HIGHLIGHT_S, SWEEP_S, TRUNCATION_S, Animation, highlight_changes
 from tui.viewmodel.partition_history import ReplicaTruncation
@@ -75,10 +75,10 @@ def test_off_nothing_moves():
 @pytest.mark.parametrize("name", ["dark", "light", "ansi"])
 @pytest.mark.parametrize("colour", [True, False])
 def test_what_is_fresh_is_bold_and_else_as_it_was(name, colour):
-    look = Look(colour=colour, theme=name)
+    appearance = Appearance(colour=colour, theme=name)
     for role in sorted(ROLES):
         for over in ("", "row"):
-            was, new = look.style(role, over), look.style(role, f"fresh {over}".strip())
+            was, new = appearance.style(role, over), appearance.style(role, f"fresh {over}".strip())
             assert new.bold
             assert (new.color, new.bgcolor, new.reverse) == (was.color, was.bgcolor, was.reverse)
 
@@ -109,13 +109,13 @@ def test_a_row_is_swept_over_once_from_left_to_right_when_another_broker_leads()
     assert seen.turn().sweep(partition(leader=2), 9) == -1
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_a_sweep_changes_styles_and_no_text(look):
+@pytest.mark.parametrize("appearance", LOOKS.values(), ids=LOOKS)
+def test_a_sweep_changes_styles_and_no_text(appearance):
     built = partition_matrix.build_matrix(view(), width=100, height=6, cursor=(1, 1))
     pieces = paint_matrix.pieces(built.head.columns)
     for row in built.rows:
-        plain = paint_matrix.paint(row, 100, look)
-        swept = [paint_matrix.paint(replace(row, sweep=at), 100, look) for at in range(pieces)]
+        plain = paint_matrix.paint(row, 100, appearance)
+        swept = [paint_matrix.paint(replace(row, sweep=at), 100, appearance) for at in range(pieces)]
         assert all(text_of(each) == text_of(plain) for each in swept)
         assert sum(list(each) != list(plain) for each in swept) >= pieces - 1  # one may be where the cursor is
 
@@ -213,8 +213,8 @@ async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time
         driver.main.motion.on = True
         await driver.seconds(2)
         assert not swept(driver)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
-        led = [each.name for each in driver.bridge.view.partitions if each.leader == 1]
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
+        led = [each.name for each in driver.session_controller.view.partitions if each.leader == 1]
         for _ in range(250):
             await driver.frames(1)
             if swept(driver):
@@ -255,25 +255,25 @@ async def test_under_the_microscope_a_truncation_eats_cells():
         driver.main.motion.on = True
         await driver.seconds(2)
         for broker in (1, 2, 3):
-            driver.bridge.act(Action("inject", "lag", f"broker({broker})"))
+            driver.session_controller.act(Action("inject", "lag", f"broker({broker})"))
         await driver.seconds(1)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(4)
-        driver.bridge.act(Action("heal", "lag"))
-        while not any(each.missing for each in driver.bridge.view.partitions):
+        driver.session_controller.act(Action("heal", "lag"))
+        while not any(each.missing for each in driver.session_controller.view.partitions):
             await driver.seconds(1)
-        lost = next(at for at, each in enumerate(driver.bridge.view.partitions) if each.missing)
+        lost = next(at for at, each in enumerate(driver.session_controller.view.partitions) if each.missing)
         driver.main.matrix.place(lost, 0)
         await driver.press("2")
         await driver.frames(1)
-        name = driver.bridge.view.partitions[lost].name
-        driver.app.screen.microscope.go(driver.bridge.view.partitions[lost].replicas[0].leo)
-        driver.bridge.act(Action("inject", "restart", "broker(1)"))
+        name = driver.session_controller.view.partitions[lost].name
+        driver.app.screen.microscope.go(driver.session_controller.view.partitions[lost].replicas[0].leo)
+        driver.session_controller.act(Action("inject", "restart", "broker(1)"))
         left = []
         for _ in range(400):
             await driver.frames(1)
             lane = next(each for each in driver.app.screen.microscope.lanes if each.broker == 1)
-            if driver.bridge.log_history.truncations(name, driver.bridge.view.now_us):
+            if driver.session_controller.log_history.truncations(name, driver.session_controller.view.now_us):
                 left.append(sum(run.end - run.start for run in lane.runs if run.diverged))
             if len(left) > 8:
                 break
@@ -289,9 +289,9 @@ async def test_what_moves_changes_nothing_of_the_model():
         async with driving((80, 24)) as driver:
             driver.main.motion.on = on
             await driver.seconds(1)
-            driver.bridge.act(Action("inject", "crash", "broker(1)"))
+            driver.session_controller.act(Action("inject", "crash", "broker(1)"))
             await driver.seconds(11)
-            digests.append(driver.bridge.session.cluster.digest())
+            digests.append(driver.session_controller.session.cluster.digest())
     assert digests[0] == digests[1]
 
 
@@ -303,7 +303,7 @@ async def test_without_the_focus_four_frames_a_second_are_drawn():
         driver.app.on_app_blur()
         await driver.frames(32)
         assert driver.app.frames - before == 8
-        assert driver.bridge.view.now_us > 2_500_000, "time goes on as ever"
+        assert driver.session_controller.view.now_us > 2_500_000, "time goes on as ever"
         driver.app.on_app_focus()
         before = driver.app.frames
         await driver.frames(16)
@@ -336,7 +336,7 @@ def test_the_title_says_how_far_it_is_and_what_is_missing():
     assert status_bar.terminal_title(sound, running=True) == "floodmark ▶ 00:53"
     lost = replace(sound, ledger=replace(sound.ledger, missing=4))
     assert status_bar.terminal_title(lost, running=False) == "floodmark ‖ 00:53 †4"
-    assert Look(glyphs="ascii").text(status_bar.terminal_title(lost, running=True)) == "floodmark > 00:53 #4"
+    assert Appearance(glyphs="ascii").text(status_bar.terminal_title(lost, running=True)) == "floodmark > 00:53 #4"
 
 
 def test_a_terminal_keeps_its_own_title_and_gets_it_back():

@@ -21,8 +21,8 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 @asynccontextmanager
 async def hinted(seen, size=(120, 40), settings=None):
     clock = StepClock()
-    bridge = SessionController(fake_views.session(orders=2, payments=1), clock)
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=settings, seen=seen)
+    session_controller = SessionController(fake_views.session(orders=2, payments=1), clock)
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, settings=settings, seen=seen)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)

@@ -11,7 +11,7 @@ from playbooks.parser.loader import loads
 from playbooks.session_format import session_files
 from tests.support.playbooks import CRASH, MANUAL
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import playbook_pages
 from tui.viewmodel.playbook_pages import PlaybookProgress
 from tui.viewmodel.row import Row, first_shown, fitted
@@ -43,7 +43,9 @@ def test_what_is_cut_says_so():
 
 @pytest.mark.parametrize("width", [8, 20, 40])
 def test_a_line_is_as_wide_as_it_should_be_and_keeps_its_end(width):
-    line = painted(Row((("a long beginning ", "text"), ("of a line", "key")), ("end ", "quiet"), True), width, Look())
+    line = painted(
+        Row((("a long beginning ", "text"), ("of a line", "key")), ("end ", "quiet"), True), width, Appearance()
+    )
     text = "".join(segment.text for segment in line)
     assert line.cell_length == width
     assert text.endswith("end ")

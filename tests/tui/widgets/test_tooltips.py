@@ -98,14 +98,14 @@ def tip(widget):
 
 def replica_told(driver, broker):
     """The first line about a replica of the first partition, as it is now."""
-    cluster = driver.bridge.view
+    cluster = driver.session_controller.view
     node = next(each for each in cluster.brokers if each.id == broker)
     return tooltips.replica_tip(cluster.partitions[0], node, cluster).split("\n")[0]
 
 
 def offsets_told(driver, spot):
     """What is told of a cell of a log."""
-    cut = driver.bridge.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
+    cut = driver.session_controller.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
     return tooltips.offsets_tip(cut, spot.broker, spot.offset, spot.offsets)
 
 
@@ -119,7 +119,7 @@ async def hovered(driver, widget, x, y):
 async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
     async with driving(session=small()) as driver:
         await driver.seconds(2)
-        matrix, view_then = driver.main.matrix, driver.bridge.view
+        matrix, view_then = driver.main.matrix, driver.session_controller.view
         columns = matrix.rows[0].columns
         at = lead(columns) + columns.broker
         assert await hovered(driver, matrix, at, 0) == tooltips.broker_tip(view_then.brokers[1], view_then)
@@ -130,7 +130,7 @@ async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
         assert words.startswith(replica_told(driver, 2))
         assert str(held.leo) in words.replace(",", "").split()
         await driver.seconds(1)
-        later = next(each for each in driver.bridge.view.partitions[0].replicas if each.broker == 2)
+        later = next(each for each in driver.session_controller.view.partitions[0].replicas if each.broker == 2)
         assert later.leo > held.leo
         assert tip(matrix).startswith(replica_told(driver, 2))
         assert str(later.leo) in tip(matrix).replace(",", "").split()
@@ -142,9 +142,9 @@ async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
 async def test_clients_faults_logs_and_the_control_plane_are_told(snapshot):
     async with driving((200, 60), session=small()) as driver:
         await driver.seconds(2)
-        driver.bridge.act(Action("inject", "lag", "broker(2)"))
+        driver.session_controller.act(Action("inject", "lag", "broker(2)"))
         await driver.frames(1)
-        main, cluster = driver.main, driver.bridge.view
+        main, cluster = driver.main, driver.session_controller.view
         assert await hovered(driver, main.clients, 4, 1) == tooltips.client_tip("checkout", cluster)
         assert not await hovered(driver, main.faults, 3, 0)
         heals = await hovered(driver, main.faults, main.faults.size.width - 2, 0)
@@ -161,7 +161,7 @@ async def test_clients_faults_logs_and_the_control_plane_are_told(snapshot):
 async def test_the_modes_tell_as_well(snapshot):
     async with driving(session=small()) as driver:
         await driver.seconds(2)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(1)
         await driver.press("2", "g")
         scope = driver.app.screen.microscope
@@ -172,7 +172,7 @@ async def test_the_modes_tell_as_well(snapshot):
             await driver.press("plus", "plus")
         await driver.press("3")
         assert await hovered(driver, driver.app.screen._table, 4, 1) == tooltips.client_tip(
-            "checkout", driver.bridge.view
+            "checkout", driver.session_controller.view
         )
         await driver.press("4")
         screen = driver.app.screen
@@ -187,10 +187,10 @@ async def test_the_modes_tell_as_well(snapshot):
 @pytest.mark.slow
 async def test_a_tooltip_is_shown_when_the_pointer_rests_and_in_ascii_too(monkeypatch):
     monkeypatch.setattr(FloodmarkApp, "TOOLTIP_DELAY", 0.01)
-    bridge = SessionController(small(), StepClock())
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, glyphs="ascii")
+    session_controller = SessionController(small(), StepClock())
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, glyphs="ascii")
     async with app.run_test(size=(120, 40), tooltips=True) as pilot:
-        driver = Driver(pilot, app, bridge.clock)
+        driver = Driver(pilot, app, session_controller.clock)
         await driver.seconds(1)
         assert await hovered(driver, driver.main.matrix, lead(driver.main.matrix.rows[0].columns), 1)
         tooltip = app.screen.get_child_by_type(Tooltip)

@@ -11,7 +11,7 @@ from tests.tui.viewmodel.timeline.test_timeline import SIZES, shown, text
 from tui.screens import layout
 from tui.session.session_controller import RailCache
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel.timeline.branches import BranchLine, BranchRow, about_rail, letter_of, outcome, rail_rows, window
 from tui.viewmodel.timeline.timeline_rows import LABEL
 from tui.widgets.timeline import paint
@@ -103,11 +103,11 @@ def test_every_rail_is_as_wide_as_the_lanes(made, columns, first):
         )
     for each in rail_rows(rails, shown(columns, first=first), "C"):
         assert len(text(each)) == columns
-        assert sum(len(piece) for piece, *_look in each.label) == LABEL
+        assert sum(len(piece) for piece, *_appearance in each.label) == LABEL
         assert letter_of(each.lane)
-        for look in (Look(), Look(colour=False), Look(glyphs="ascii")):
-            assert paint(each, LABEL + columns, look).cell_length == LABEL + columns
-        assert "".join(part.text for part in paint(each, LABEL + columns, Look(glyphs="ascii"))).isascii()
+        for appearance in (Appearance(), Appearance(colour=False), Appearance(glyphs="ascii")):
+            assert paint(each, LABEL + columns, appearance).cell_length == LABEL + columns
+        assert "".join(part.text for part in paint(each, LABEL + columns, Appearance(glyphs="ascii"))).isascii()
 
 
 def about(rail):
@@ -131,14 +131,14 @@ def test_the_strip_gives_rails_room_where_there_is_some():
 async def forked(driver):
     """Four seconds with a crash at three, and a branch from the second without it."""
     await driver.seconds(3)
-    driver.bridge.act(Action("inject", "crash", "broker(1)"))
+    driver.session_controller.act(Action("inject", "crash", "broker(1)"))
     await driver.seconds(1)
-    driver.bridge.to_time(2 * SECOND)
-    driver.bridge.act(Action("inject", "lag", "broker(2)"))
+    driver.session_controller.to_time(2 * SECOND)
+    driver.session_controller.act(Action("inject", "lag", "broker(2)"))
     await driver.frames(1)
-    while driver.bridge.growing is not None:
+    while driver.session_controller.growing is not None:
         await driver.frames(1)
-    driver.bridge.pause(False)
+    driver.session_controller.pause(False)
     await driver.seconds(1)
     driver.main.place_panes()
     await driver.settle()
@@ -167,7 +167,7 @@ async def test_rails_are_gone_through_by_keys_and_one_is_entered():
         await forked(driver)
         await driver.press("4")
         screen = driver.app.screen
-        main, other = RailCache().rails(driver.bridge)
+        main, other = RailCache().rails(driver.session_controller)
         assert (main.branch.letter, other.branch.letter) == ("main", "B")
         assert not screen.rail
         while not screen.rail:
@@ -182,8 +182,8 @@ async def test_rails_are_gone_through_by_keys_and_one_is_entered():
         assert about(other)[0] not in driver.text()
         assert about(main)[0] in driver.text()
         await driver.press("enter")
-        assert driver.bridge.branches.current.letter == "main"
-        assert not driver.bridge.session.in_past
+        assert driver.session_controller.branches.current.letter == "main"
+        assert not driver.session_controller.session.in_past
         assert not screen.rail
         await driver.press("up")
         assert not screen.rail
@@ -200,24 +200,24 @@ async def test_a_click_on_a_rail_goes_to_that_instant_of_it_and_on_its_name_to_i
         column = window.column(1_500_000)
         await driver.pilot.click(screen.lanes, offset=(LABEL + column, lines["main"]))
         await driver.settle()
-        assert driver.bridge.branches.current.letter == "main"
-        assert driver.bridge.view.now_us == (window.first + column) * window.unit_us
+        assert driver.session_controller.branches.current.letter == "main"
+        assert driver.session_controller.view.now_us == (window.first + column) * window.unit_us
         await driver.pilot.click(screen.lanes, offset=(2, lines["B"]))
         await driver.settle()
-        assert driver.bridge.branches.current.letter == "B"
-        assert not driver.bridge.session.in_past
+        assert driver.session_controller.branches.current.letter == "B"
+        assert not driver.session_controller.session.in_past
 
 
 @pytest.mark.slow
 async def test_what_was_undone_is_a_dropped_future():
     async with driving(session=small()) as driver:
         await driver.seconds(2)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(1)
         await driver.press("u")
-        while driver.bridge.growing is not None:
+        while driver.session_controller.growing is not None:
             await driver.frames(1)
-        main, without = RailCache().rails(driver.bridge)
+        main, without = RailCache().rails(driver.session_controller)
         assert main.dropped
         assert not without.dropped
         await driver.press("4")

@@ -24,7 +24,7 @@ from tui.session.background_tasks import findings_so_far
 from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.frame_clock import StepClock
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel.timeline import selection
 from tui.viewmodel.timeline.event_text import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
 from tui.viewmodel.timeline.timeline_rows import (
@@ -68,7 +68,7 @@ def shown(columns=60, unit_us=SECOND, now_us=30 * SECOND, first=0, present_us=No
 
 
 def text(row):
-    return "".join(piece for piece, *_look in row.spans)
+    return "".join(piece for piece, *_appearance in row.spans)
 
 
 def drawn(tape, looked, lines=1):
@@ -196,11 +196,11 @@ def test_every_line_is_as_wide_as_the_lanes_whatever_happened(happened, columns,
     tape = taped(*[kinds[kind](at * SECOND) for at, kind in sorted(happened)])
     looked = shown(columns, fit(90 * SECOND, columns), 90 * SECOND, selected=(CLUSTER, 30 * SECOND))
     for row in Drawer().rows(tape, looked, ALL, lines, keys=LANE_KEYS):
-        assert sum(len(piece) for piece, *_look in row.label) == LABEL
+        assert sum(len(piece) for piece, *_appearance in row.label) == LABEL
         assert len(text(row)) in (0, columns) or "hidden" in text(row)
-        for look in (Look(), Look(colour=False), Look(glyphs="ascii")):
-            assert paint(row, LABEL + columns, look).cell_length == LABEL + columns
-        assert "".join(part.text for part in paint(row, LABEL + columns, Look(glyphs="ascii"))).isascii()
+        for appearance in (Appearance(), Appearance(colour=False), Appearance(glyphs="ascii")):
+            assert paint(row, LABEL + columns, appearance).cell_length == LABEL + columns
+        assert "".join(part.text for part in paint(row, LABEL + columns, Appearance(glyphs="ascii"))).isascii()
 
 
 # -- going through ---------------------------------------------------------------------------------------------------
@@ -259,19 +259,19 @@ def test_a_selection_outlives_that_marks_grow_together():
 @pytest.fixture(scope="module")
 def lost():
     """A bridge 45 seconds into a session that has lost records: in the past only while a test wants it there."""
-    bridge = SessionController(Session.start(loads(TAIL, "tail.yaml"), open_ended=True), StepClock())
-    bridge.session.advance(LOST_US)
-    bridge.pause(True)
-    bridge.refresh_view()
-    return bridge
+    session_controller = SessionController(Session.start(loads(TAIL, "tail.yaml"), open_ended=True), StepClock())
+    session_controller.session.advance(LOST_US)
+    session_controller.pause(True)
+    session_controller.refresh_view()
+    return session_controller
 
 
-def page(bridge, lane, kind, width=100):
+def page(session_controller, lane, kind, width=100):
     """The page of the last mark of a kind, in lines."""
-    marks = [mark for mark in bridge.tape.lanes[lane].marks(0, 1 << 60) if mark.first.kind == kind]
-    stop = stop_at(bridge.tape, lane, marks[-1].at_us, 1)
-    happened = selection.events_of_stop(bridge.notable_events(stop.first_us, stop.last_us, 400), stop)
-    told = selection.findings_about(findings_so_far(bridge), happened)
+    marks = [mark for mark in session_controller.tape.lanes[lane].marks(0, 1 << 60) if mark.first.kind == kind]
+    stop = stop_at(session_controller.tape, lane, marks[-1].at_us, 1)
+    happened = selection.events_of_stop(session_controller.notable_events(stop.first_us, stop.last_us, 400), stop)
+    told = selection.findings_about(findings_so_far(session_controller), happened)
     rows = selection.build_mark(stop, happened, told, (), width)
     return ["".join(piece for piece, _role in row.pieces).rstrip() for row in rows]
 
@@ -319,27 +319,27 @@ def test_what_happened_in_a_span_of_time_is_found_by_it(lost):
 
 
 @asynccontextmanager
-async def over(bridge, size="120x40", mode="4", **more):
-    app = FloodmarkApp(bridge, playbook="tail", seed=7, **more)
+async def over(session_controller, size="120x40", mode="4", **more):
+    app = FloodmarkApp(session_controller, playbook="tail", seed=7, **more)
     try:
         async with app.run_test(size=SIZES[size]) as pilot:
             await pilot.pause()
-            driver = Driver(pilot, app, bridge.clock)
+            driver = Driver(pilot, app, session_controller.clock)
             await driver.press(mode)
             await pilot.pause()
             yield driver
     finally:
-        bridge.to_present()
+        session_controller.to_present()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("look", ["", "ascii"])
-async def test_the_page(lost, golden, look):
-    async with over(lost, glyphs=look or "unicode") as driver:
+@pytest.mark.parametrize("appearance", ["", "ascii"])
+async def test_the_page(lost, golden, appearance):
+    async with over(lost, glyphs=appearance or "unicode") as driver:
         assert isinstance(driver.app.screen, TimelineScreen)
         await driver.press("left", "left", "left", "left")
-        async for name in driver.at_sizes({"120x40": SIZES["120x40"]} if look else SIZES):
-            assert trimmed(driver.text()) == golden(f"timeline-{look}{'-' * bool(look)}{name}")
+        async for name in driver.at_sizes({"120x40": SIZES["120x40"]} if appearance else SIZES):
+            assert trimmed(driver.text()) == golden(f"timeline-{appearance}{'-' * bool(appearance)}{name}")
 
 
 @pytest.mark.slow
@@ -369,7 +369,7 @@ async def test_it_moves_on_with_the_session():
         await driver.seconds(1)
         before = driver.text()
         assert "▲ 00:01.000" in before
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(1)
         assert "00:02.000" in driver.text()
         assert "crash b1" in driver.text()
