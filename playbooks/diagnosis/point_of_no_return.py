@@ -46,7 +46,7 @@ COARSE: Final = DECIDING[: DECIDING.index("isr_changed")]
 AHEAD: Final = 400
 """Number of kernel events searched for the effect of a message."""
 
-Telling = Callable[[str], None]
+ProgressText = Callable[[str], None]
 """Progress callback."""
 
 
@@ -189,14 +189,14 @@ class PointOfNoReturnSearch:
         actions: Sequence[ForkAction],
         finding: Finding,
         already_lost: Sequence[RecordBlock],
-        tell: Telling = lambda text: None,
+        on_progress: ProgressText = lambda text: None,
     ) -> None:
         """``already_lost``: everything that the session lost, of any finding."""
         self._history = collect_history(start, actions, finding)
         self.wanted = self._history.wanted
         self._forks = SessionForks(start, actions)
         self._already_lost = already_lost
-        self._tell = tell
+        self._on_progress = on_progress
         self._left_out: tuple[str, ...] = ()
         """Kinds of actions that are no longer tried."""
         self.tried = 0
@@ -221,7 +221,7 @@ class PointOfNoReturnSearch:
         for at_us in self._instants():
             if at_us >= end_us:
                 continue
-            self._tell(f"at {at_us // 1_000_000}s of the session, {counted(self.tried, 'action')} tried")
+            self._on_progress(f"at {at_us // 1_000_000}s of the session, {counted(self.tried, 'action')} tried")
             kept = self.saving(lambda: self._forks.at_time(at_us))  # noqa: B023 - called right here
             if kept:
                 return self._narrowed(at_us, after, kept)
@@ -265,7 +265,7 @@ class PointOfNoReturnSearch:
                 low, high, kept = high, last, more
                 continue
             middle = (low + high) // 2
-            self._tell(f"{counted(high - low, 'event')} left, {counted(self.tried, 'action')} tried")
+            self._on_progress(f"{counted(high - low, 'event')} left, {counted(self.tried, 'action')} tried")
             found = self._at(middle, tuple(each.kind for each in kept))
             low, high, kept = (middle, high, found) if found else (low, middle, kept)
         place = self._last_place(low, low_us)

@@ -99,7 +99,7 @@ def _span(us: int) -> str:
 EXPLAINED: Final = 3
 """Number of losses whose point of no return is searched for, unless one is selected; the others have none."""
 
-Telling = Callable[[str], None]
+ProgressText = Callable[[str], None]
 """Progress callback."""
 
 
@@ -151,7 +151,9 @@ class SessionCase:
         return session.cluster.checker.findings.findings(session.cluster.now_us)
 
 
-def case_of(recorded: RecordedSession, tell: Telling = lambda text: None, *, at_us: int = -1) -> SessionCase:
+def case_of(
+    recorded: RecordedSession, on_progress: ProgressText = lambda text: None, *, at_us: int = -1
+) -> SessionCase:
     """Build a case from a recorded session: all of it, or up to a virtual time.
 
     Without a time, a TUI session whose end is missing is cut off where the recording ends.
@@ -166,7 +168,7 @@ def case_of(recorded: RecordedSession, tell: Telling = lambda text: None, *, at_
     actions = tuple(each for each in acted_of(recorded.actions) if until_us < 0 or each.at_us <= until_us)
     written = None
     if actions or recorded.start.live:
-        written = loads(export(recorded, tell=tell).text, f"{recorded.path} as a playbook")
+        written = loads(export(recorded, on_progress=on_progress).text, f"{recorded.path} as a playbook")
     return SessionCase(playbook, recorded.start.seed, until_us, recorded.start.live, actions, written)
 
 
@@ -251,7 +253,7 @@ def explain(
     number: int = 0,
     workers: int = 0,
     seeds: int = SEEDS,
-    tell: Telling = lambda text: None,
+    on_progress: ProgressText = lambda text: None,
 ) -> LossExplanation:
     """Explain the findings of a result, or the one of that number.
 
@@ -271,27 +273,29 @@ def explain(
             continue
         no_return = None
         if finding.kind == LOST and (number or place in first_lost):
-            telling = partial(_tell_of, tell, place)
-            no_return = _no_return(case, finding, findings, telling)
+            report_search = partial(_report_search, on_progress, place)
+            no_return = _no_return(case, finding, findings, report_search)
         if finding.kind not in remedies:
-            remedies[finding.kind] = _remedies(case, result, finding.kind, workers, seeds, tell)
+            remedies[finding.kind] = _remedies(case, result, finding.kind, workers, seeds, on_progress)
         explained.append(FindingDiagnosis(place, finding, no_return, remedies[finding.kind]))
     return LossExplanation(result, tuple(explained), case.playbook.spec.manual)
 
 
-def _tell_of(tell: Telling, number: int, text: str) -> None:
-    tell(f"searching the point of no return of finding {number}: {text}")
+def _report_search(on_progress: ProgressText, number: int, text: str) -> None:
+    on_progress(f"searching the point of no return of finding {number}: {text}")
 
 
-def _no_return(case: SessionCase, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> PointOfNoReturn:
+def _no_return(
+    case: SessionCase, finding: Finding, findings: tuple[Finding, ...], on_progress: ProgressText
+) -> PointOfNoReturn:
     already_lost = [place for other in findings if other.kind == LOST for place in other.blocks]
     if case.playbook.spec.manual:
         return find_manual(case.playbook, case.seed, finding, already_lost)
-    return PointOfNoReturnSearch(case.start, case.actions, finding, already_lost, tell).find()
+    return PointOfNoReturnSearch(case.start, case.actions, finding, already_lost, on_progress).find()
 
 
 def _remedies(
-    case: SessionCase, result: SessionResult, kind: str, workers: int, seeds: int, tell: Telling
+    case: SessionCase, result: SessionResult, kind: str, workers: int, seeds: int, on_progress: ProgressText
 ) -> tuple[Remedy, ...]:  # fmt: skip
     playbook = case.written or case.playbook
     tried = len(changes(playbook, kind))
@@ -302,7 +306,7 @@ def _remedies(
         def ended(_number: int, _outcome: object) -> None:
             nonlocal done
             done += 1
-            tell(f"trying alternatives: {counted(tried, 'change')}, {counted(done, 'run')} done")
+            on_progress(f"trying alternatives: {counted(tried, 'change')}, {counted(done, 'run')} done")
 
         outcomes = run_all(jobs, workers=at_a_time, on_end=ended)
         if any(each.code == INTERRUPTED for each in outcomes):
@@ -315,7 +319,7 @@ def _remedies(
 # The explanation of a recorded session in a file beside it, so that a report need not run the session again.
 
 
-def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> LossExplanation:
+def explain_recorded(directory: Path, *, on_progress: ProgressText = lambda text: None) -> LossExplanation:
     """Explain the losses of a recorded session.
 
     Raises:
@@ -323,12 +327,12 @@ def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> L
         PlaybookError, ExportError, ReplayMismatchError, SessionError: see :func:`playbooks.diagnosis.why.case_of`.
     """
     recorded = read_session(directory)
-    case = case_of(recorded, tell)
-    tell("replaying the session")
+    case = case_of(recorded, on_progress)
+    on_progress("replaying the session")
     result = case.run()
     if recorded.manifest is None or result.digest != recorded.manifest.digest:
         raise WhyError(f"{directory}: this version of floodmark replays the session differently from its recording")
-    return explain(case, result, tell=tell)
+    return explain(case, result, on_progress=on_progress)
 
 
 def keep(directory: Path, why: LossExplanation) -> None:

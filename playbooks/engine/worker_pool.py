@@ -61,9 +61,9 @@ class PlaybookJob:
     settle_us: int = -1
     """Virtual time at which it begins to settle, whatever steps remain; -1 never."""
 
-    def execute(self, tell: "Callable[[JobProgress], None]") -> "JobOutcome":
+    def execute(self, on_progress: "Callable[[JobProgress], None]") -> "JobOutcome":
         """Execute the job in this process; never raises, as :func:`execute`."""
-        return executed(self, lambda recorder: _run(self, recorder, tell))
+        return executed(self, lambda recorder: _run(self, recorder, on_progress))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ class JobOutcome:
     """Result of a job of another kind."""
 
 
-def execute(job: PlaybookJob, tell: Callable[[JobProgress], None]) -> JobOutcome:
+def execute(job: PlaybookJob, on_progress: Callable[[JobProgress], None]) -> JobOutcome:
     """Execute a job in this process. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
-    return job.execute(tell)
+    return job.execute(on_progress)
 
 
 def executed(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResult]) -> JobOutcome:
@@ -127,11 +127,11 @@ def executed(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResult]
     return JobOutcome(job, result, error, code, session, account, time.perf_counter() - began)
 
 
-def _run(job: PlaybookJob, recorder: Recorder | None, tell: Callable[[JobProgress], None]) -> SessionResult:
+def _run(job: PlaybookJob, recorder: Recorder | None, on_progress: Callable[[JobProgress], None]) -> SessionResult:
     playbook = loads(job.text, job.path, job.fragments)
     session = start_session(playbook, seed=job.seed, recorder=recorder, until_us=job.until_us)
     recording = str(recorder.path) if recorder is not None else ""
-    tell(JobProgress(0, stage(session), recording))
+    on_progress(JobProgress(0, stage(session), recording))
     by_hand = isinstance(session, ManualSession)
     while True:
         until_us = session.cluster.now_us + SLICE_US
@@ -141,8 +141,8 @@ def _run(job: PlaybookJob, recorder: Recorder | None, tell: Callable[[JobProgres
         if not session.advance(until_us, int(by_hand)):
             break
         session.drain()
-        tell(JobProgress(session.cluster.now_us, stage(session), recording))
-    tell(JobProgress(session.cluster.now_us, "sealing the session" if recording else "ended", recording))
+        on_progress(JobProgress(session.cluster.now_us, stage(session), recording))
+    on_progress(JobProgress(session.cluster.now_us, "sealing the session" if recording else "ended", recording))
     return session.finish()
 
 
@@ -399,7 +399,7 @@ def _serve(line: Connection) -> None:
     signal.signal(signal.SIGTERM, _give_up)
     reported = 0.0
 
-    def tell(progress: JobProgress) -> None:
+    def on_progress(progress: JobProgress) -> None:
         nonlocal reported
         now = time.monotonic()
         if reported and now - reported < EVERY_S:
@@ -414,7 +414,7 @@ def _serve(line: Connection) -> None:
         while True:
             job = line.recv()
             reported = 0.0
-            line.send(execute(job, tell))
+            line.send(execute(job, on_progress))
 
 
 def _give_up(number: int, _frame: FrameType | None) -> None:

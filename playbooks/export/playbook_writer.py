@@ -453,7 +453,7 @@ def remarked(text: str, judged: Sequence[ExpectationResult]) -> str:
 # the new playbook is run: it must have the digest of the session, or the same events if the recording is incomplete.
 
 
-Telling = Callable[[str], None]
+ProgressText = Callable[[str], None]
 """Progress callback."""
 
 
@@ -478,7 +478,9 @@ class ExportedPlaybook:
     """Notes on the recording."""
 
 
-def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda text: None) -> ExportedPlaybook:
+def export(
+    recorded: RecordedSession, *, name: str = "", on_progress: ProgressText = lambda text: None
+) -> ExportedPlaybook:
     """Export a session as a playbook; ``name`` is the playbook's name.
 
     Raises:
@@ -492,7 +494,7 @@ def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda 
     if recorded.fragments:  # steps are inserted into one file, so fragments are expanded first
         text = written_out(recorded.playbook, str(recorded.path / session_files.PLAYBOOK), recorded.fragments)
         recorded = replace(recorded, playbook=text, fragments={})
-    progress: Progress = lambda done, total: tell(f"replaying: {done} of {total} events")  # noqa: E731
+    progress: Progress = lambda done, total: on_progress(f"replaying: {done} of {total} events")  # noqa: E731
     story = replay_narrative(recorded, progress)
     steps = entries(story)
     try:
@@ -502,7 +504,7 @@ def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda 
     own = loads(text, _PATH)
     watched = candidates(own.spec)
     check = _Check(recorded) if recorded.cut_short else None
-    result, query, healed_us = _run(loads(expecting(text, watched), _PATH), tell, check)
+    result, query, healed_us = _run(loads(expecting(text, watched), _PATH), on_progress, check)
     if check is not None:
         check.finish()
     else:
@@ -562,14 +564,14 @@ def _kind(line: bytes) -> str:
     return str(json.loads(line)["kind"])
 
 
-def _run(playbook: Playbook, tell: Telling, check: _Check | None) -> tuple[SessionResult, object, int]:
+def _run(playbook: Playbook, on_progress: ProgressText, check: _Check | None) -> tuple[SessionResult, object, int]:
     """Return the result, the cluster's query at the end, and when the last fault was healed."""
     session = start_session(playbook)
     while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
         events = session.drain()
         if check is not None:
             check.take(events)
-        tell(f"running the playbook: at {exact_time_text(session.cluster.now_us)}")
+        on_progress(f"running the playbook: at {exact_time_text(session.cluster.now_us)}")
     result = session.finish()
     if check is not None:
         check.take(session.drain())

@@ -341,14 +341,14 @@ def ask(
     seeds: Sequence[int],
     stall_us: int = STALL_US,
     workers: int = 0,
-    tell: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[str], None] = lambda text: None,
 ) -> SafetyCheckResult:
     """Evaluate a question with every seed; the answer does not depend on the number of processes.
 
     Raises:
         SafetyCheckError: it cannot be answered.
     """
-    pairs = run_seeds(start, question.plan, seeds, workers=workers, tell=tell)
+    pairs = run_seeds(start, question.plan, seeds, workers=workers, on_progress=on_progress)
     return SafetyCheckResult(start, question, SafetyAnswer(tuple(map(effect, pairs)), stall_us))
 
 

@@ -55,10 +55,10 @@ def witness(result: SafetyCheckResult) -> str:
     Raises:
         WitnessError: there is no equivalent playbook.
     """
-    standing, effect = result.start_point, result.answer.worst
+    start_point, effect = result.start_point, result.answer.worst
     future = effect.pair.action
-    lines = ["steps:", *_before(standing), *_from_there(standing, result.question.plan.steps, future)]
-    text = _text(standing, result, lines, ["expect:", *_expected(effect)])
+    lines = ["steps:", *_before(start_point), *_from_there(start_point, result.question.plan.steps, future)]
+    text = _text(start_point, result, lines, ["expect:", *_expected(effect)])
     found = _run_witness(text)
     if found.digest != future.digest:
         raise WitnessError(f"the playbook of the worst seed has digest {found.digest}, expected {future.digest}")
@@ -375,11 +375,11 @@ def title(result: SafetyCheckResult, name: str) -> str:
 
 def to_json(result: SafetyCheckResult, name: str, witness: str) -> dict[str, Any]:
     """Return the published document."""
-    answer, standing = result.answer, result.start_point
+    answer, start_point = result.answer, result.start_point
     return {
         "of": name,
-        "at_us": standing.at_us,
-        "executed": standing.executed,
+        "at_us": start_point.at_us,
+        "executed": start_point.executed,
         "question": result.question.text,
         "steps": [step_text(step) for step in result.question.plan.steps],
         "verdict": answer.verdict,

@@ -166,13 +166,13 @@ class DraftSearch:
         best: BestDraft,
         bench: CandidateRunner,
         budget: Budget | None = None,
-        tell: Callable[["DraftSearch", str], None] | None = None,
+        on_progress: Callable[["DraftSearch", str], None] | None = None,
     ) -> None:
         self.best = best
         self._been = {digest(best.draft.text())}
         self.bench = bench
         self.budget = budget or Budget()
-        self._tell = tell or (lambda search, name: None)
+        self._on_progress = on_progress or (lambda search, name: None)
 
     def verdict_of(self, draft: Draft, *, whole: bool = False) -> CandidateVerdict:
         """Return the verdict on a draft, whatever the budget."""
@@ -191,7 +191,7 @@ class DraftSearch:
         while self._first(edit_count, sites, done):
             edit_count.kept += 1
             kept = True
-            self._tell(self, edit_count.name)
+            self._on_progress(self, edit_count.name)
         return kept
 
     def _first(self, edit_count: EditCount, sites: Sweep, done: set[str]) -> bool:
@@ -240,7 +240,7 @@ class DraftSearch:
         self.budget.check(self.bench.runs)
         verdict = self.bench.answer(ticket)
         edit_count.tried += verdict.state != INVALID
-        self._tell(self, "")
+        self._on_progress(self, "")
         return verdict
 
 

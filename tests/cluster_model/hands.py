@@ -32,13 +32,13 @@ class HandSteppedCluster:
             params["partition"] = P
         return self.cluster.act(verb, params)
 
-    def tell(self, *brokers: int, epoch: int | str = "latest") -> None:
+    def notify(self, *brokers: int, epoch: int | str = "latest") -> None:
         for broker in brokers:
             assert self.do("deliver", broker=broker, epoch=epoch) == ""
 
-    def lead(self, leader: int, *, tell: tuple[int, ...], unclean: bool = False) -> None:
+    def lead(self, leader: int, *, notify: tuple[int, ...], unclean: bool = False) -> None:
         assert self.do("elect", leader=leader, unclean=unclean) == ""
-        self.tell(*tell)
+        self.notify(*notify)
 
     def append(self, broker: int, *names: str, acks: int | str = 1) -> str:
         return self.do("append", broker=broker, acks=acks, names=list(names))

@@ -22,7 +22,7 @@ def synced_pairs_that_differ(kafka: str, schedule: int) -> int:
     """
     hands = HandSteppedCluster(kafka)
     hands.cluster.trace.set_observer(lambda _event: None, {})  # the logs themselves are compared here
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     draw = RandomStream(schedule, "schedule")
     for _step in range(STEPS):
         choice = draw.below(10)

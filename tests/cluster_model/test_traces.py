@@ -155,11 +155,11 @@ def test_the_files_are_as_wide_as_a_terminal() -> None:
 def test_joining_the_isr_needs_the_start_of_the_leaders_epoch_since_1_1(kafka: str, joins: bool) -> None:
     """A new leader's HW is stale; a follower at that HW may lack committed records above it."""
     hands = HandSteppedCluster(kafka, config={"unclean.leader.election.enable": True})
-    hands.tell(A, B, C)
+    hands.notify(A, B, C)
     hands.append(A, "r0", "r1")
     hands.fetch(B)
     hands.do("shrink_isr", broker=A, out=[C])
-    hands.lead(B, tell=(B, C))
+    hands.lead(B, notify=(B, C))
     assert hands.state(B)["hw"] == 0
     hands.do("fetch_send", follower=C)
     hands.do("fetch_serve", follower=C)
@@ -171,7 +171,7 @@ def test_joining_the_isr_needs_the_start_of_the_leaders_epoch_since_1_1(kafka: s
 
 def test_a_stale_decision_is_refused_and_an_older_one_can_be_delivered_first() -> None:
     hands = HandSteppedCluster("3.9")
-    hands.tell(A, B, C)
+    hands.notify(A, B, C)
     hands.do("elect", leader=B)
     hands.do("elect", leader=C)
     assert hands.do("deliver", broker=A, epoch=1) == ""

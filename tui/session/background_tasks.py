@@ -200,7 +200,7 @@ def recording_of(recorded: RecordedSession | None, recorder: Recorder | None) ->
 
 
 async def put_question(
-    text: str, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
+    text: str, path: Path, at_us: int, recorder: Recorder | None, on_progress: Callable[[str], None]
 ) -> QuestionReply:
     """Evaluate a question at a virtual time; if it is not safe, the worst run is written beside the recording.
 
@@ -211,20 +211,20 @@ async def put_question(
         *("--seeds", str(SEEDS), "--witness", str(path.parent), "--force"),
     )
     try:
-        ended = await run(words, recorder, lambda stderr: _read_answer(stderr, tell))
+        ended = await run(words, recorder, lambda stderr: _read_answer(stderr, on_progress))
     except (RecordingError, OSError) as error:
         return QuestionReply(BAD_INPUT, (str(error),))
     answered = [line for line in ended.answer.decode(errors="replace").splitlines() if not line.startswith(_LEFT_OUT)]
     return QuestionReply(ended.code, (*answered[1:], *ended.kept) or ("the process ended without output",))
 
 
-async def _read_answer(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
+async def _read_answer(stderr: asyncio.StreamReader, on_progress: Callable[[str], None]) -> list[str]:
     """Pass progress lines on, and return the other lines, which belong to the answer."""
     kept = []
     async for line in stderr:
         text = line.decode(errors="replace").rstrip()
         if _PROGRESS.match(text):
-            tell(text)
+            on_progress(text)
         elif text:
             kept.append(text)
     return kept
@@ -242,7 +242,7 @@ class Explanation:
 
 
 async def explain(
-    number: int, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
+    number: int, path: Path, at_us: int, recorder: Recorder | None, on_progress: Callable[[str], None]
 ) -> Explanation:
     """Explain a finding of the session cut off at a virtual time, with no faults healed.
 
@@ -250,7 +250,7 @@ async def explain(
     """
     words = ("why", str(path), "--at", f"{at_us}us", "--finding", str(number), "--seeds", str(SEEDS), "--json")
     try:
-        ended = await run(words, recorder, lambda stderr: _read_explanation(stderr, tell))
+        ended = await run(words, recorder, lambda stderr: _read_explanation(stderr, on_progress))
     except (RecordingError, OSError) as error:
         return Explanation(None, str(error))
     try:
@@ -260,7 +260,7 @@ async def explain(
     return Explanation(found)
 
 
-async def _read_explanation(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
+async def _read_explanation(stderr: asyncio.StreamReader, on_progress: Callable[[str], None]) -> list[str]:
     """Pass progress lines on, and return the errors."""
     wrong = []
     async for line in stderr:
@@ -268,7 +268,7 @@ async def _read_explanation(stderr: asyncio.StreamReader, tell: Callable[[str], 
         if text.startswith("error"):
             wrong.append(text)
         elif text and not text.startswith("note: "):
-            tell(text)
+            on_progress(text)
     return wrong
 
 

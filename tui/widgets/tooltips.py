@@ -232,7 +232,7 @@ EVENTS = 3
 def of_matrix(matrix: Matrix, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of the matrix: replicas, brokers, partitions."""
 
-    def tell(x: int, y: int) -> str:
+    def tooltip(x: int, y: int) -> str:
         spot, view = matrix.spot(x, y), session_controller.view
         if spot is None:
             return ""
@@ -245,39 +245,39 @@ def of_matrix(matrix: Matrix, session_controller: SessionController) -> TooltipF
         fetching = inflight_fetches(session_controller.session.cluster, partition.name)
         return replica_tip(partition, view.brokers[broker], view, fetching)
 
-    return tell
+    return tooltip
 
 
 def of_lanes(lanes: Lanes, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of the log lanes of the main screen."""
 
-    def tell(x: int, y: int) -> str:
+    def tooltip(x: int, y: int) -> str:
         spot = lanes.spot(x, y)
         if spot is None or spot.offset < 0:
             return ""
         log = session_controller.session.cluster.log_view(spot.partition, spot.offset, spot.offset + 1)
         return offsets_tip(log, spot.broker, spot.offset)
 
-    return tell
+    return tooltip
 
 
 def of_log(scope: Microscope, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of the log microscope."""
 
-    def tell(x: int, y: int) -> str:
+    def tooltip(x: int, y: int) -> str:
         spot = scope.spot(x, y)
         if spot is None or spot.offset < 0:
             return ""
         log = session_controller.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
         return offsets_tip(log, spot.broker, spot.offset, spot.offsets)
 
-    return tell
+    return tooltip
 
 
 def of_side(pane: SidePane, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of a side pane: clients, nodes, ``[heal]``."""
 
-    def tell(x: int, y: int) -> str:
+    def tooltip(x: int, y: int) -> str:
         row = pane.rows[y] if 0 <= y < len(pane.rows) else None
         if row is None:
             return ""
@@ -285,7 +285,7 @@ def of_side(pane: SidePane, session_controller: SessionController) -> TooltipFun
             return "click to heal this fault" if pane.heals(x, y) else ""
         return client_tip(row.about, session_controller.view) if row.about else ""
 
-    return tell
+    return tooltip
 
 
 def of_timeline(
@@ -296,7 +296,7 @@ def of_timeline(
 ) -> TooltipFunction:
     """Return the tooltips of the timeline: marks, times, rails."""
 
-    def tell(x: int, y: int) -> str:
+    def tooltip(x: int, y: int) -> str:
         if not 0 <= y < len(lanes.rows) or x < LABEL:
             return ""
         lane, looked = lanes.rows[y].lane, shown()
@@ -308,7 +308,7 @@ def of_timeline(
         stop = timeline_rows.of_column(session_controller.tape, lane, looked, column)
         return _mark(stop, session_controller) if stop is not None else ""
 
-    return tell
+    return tooltip
 
 
 def _mark(stop: LaneColumn, session_controller: SessionController) -> str:

@@ -395,17 +395,17 @@ def test_an_exit_that_a_crash_overtakes_ends_no_later_life() -> None:
 def by_hand(kafka: str, *, unclean: bool) -> HandSteppedCluster:
     """Trace 8.6: A led alone and has a longer log than B, which an unclean election made leader."""
     hands = HandSteppedCluster(kafka, placement=(A, B), config={"unclean.leader.election.enable": unclean})
-    hands.tell(A, B)
+    hands.notify(A, B)
     hands.append(A, *"abc")
     hands.fetch(B)
     hands.append(A, *"defg")
     hands.do("shrink_isr", broker=A, out=[B])
     hands.do("checkpoint", broker=A)
     hands.do("crash", broker=A)
-    hands.lead(B, tell=(B,), unclean=True)
+    hands.lead(B, notify=(B,), unclean=True)
     hands.append(B, "h")
     assert hands.do("restart", broker=A) == ""
-    hands.tell(A)
+    hands.notify(A)
     return hands
 
 

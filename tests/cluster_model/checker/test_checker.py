@@ -73,13 +73,13 @@ def test_a_follower_that_does_not_truncate_diverges_from_its_leader(monkeypatch:
 
     def zombie() -> HandSteppedCluster:
         hands = HandSteppedCluster("3.9")
-        hands.tell(1, 2, 3)
+        hands.notify(1, 2, 3)
         hands.append(1, "a")
         hands.fetch(2, 3, 2, 3)
-        hands.lead(2, tell=(2, 3))
+        hands.lead(2, notify=(2, 3))
         hands.append(1, "q")
         hands.append(2, "b", "c")
-        hands.tell(1)
+        hands.notify(1)
         for _round in range(3):
             hands.fetch(1, 3)
         return hands
@@ -98,7 +98,7 @@ def test_two_leaders_of_one_epoch_are_reported(monkeypatch: pytest.MonkeyPatch) 
 
     def hand_over() -> HandSteppedCluster:
         hands = HandSteppedCluster("3.9")
-        hands.tell(1, 2, 3)
+        hands.notify(1, 2, 3)
         hands.append(1, "a")
         hands.do("crash", broker=2)
         hands.do("restart", broker=2)
@@ -139,7 +139,7 @@ def test_a_leader_outside_the_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_high_watermark_that_decreases_within_a_leadership_is_reported() -> None:
     hands = HandSteppedCluster("3.9")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b")
     hands.fetch(2, 3, 2, 3)
     assert hands.broken() == set()
@@ -149,7 +149,7 @@ def test_a_high_watermark_that_decreases_within_a_leadership_is_reported() -> No
 
 def test_offsets_out_of_bounds_are_reported() -> None:
     hands = HandSteppedCluster("3.9")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a")
     hands.cluster.cluster_state.replicas[P][1].hw = 5
     hands.cluster.emit(HwAdvanced(0, P, 1, 0, 5))
@@ -174,7 +174,7 @@ def test_a_follower_hw_above_its_log_is_reported_with_manual_steps_before_any_ev
 ) -> None:
     ahead_of_its_log(monkeypatch)
     hands = HandSteppedCluster("3.9")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a")
     hands.fetch(2)
     assert hands.broken() == {"log-bounds"}
@@ -199,13 +199,13 @@ def test_followers_with_records_that_the_leader_lacks_are_reported_when_in_sync(
 
     monkeypatch.setattr(FollowerState, "start", by_high_watermark)
     hands = HandSteppedCluster("3.9", config={"min.insync.replicas": 2})
-    hands.lead(3, tell=(1, 2, 3))
+    hands.lead(3, notify=(1, 2, 3))
     hands.append(3, "m0", acks="all")
     hands.fetch(1, 2, 1, 2)
     hands.do("crash", broker=3)
-    hands.lead(2, tell=(2, 1))
+    hands.lead(2, notify=(2, 1))
     hands.do("crash", broker=2)
-    hands.lead(1, tell=(1,))
+    hands.lead(1, notify=(1,))
     assert "acks-all-durability" in hands.broken()
 
 
@@ -254,13 +254,13 @@ def test_every_lost_record_has_one_sentence(snapshot: SnapshotAssertion) -> None
 def test_a_missing_record_may_return() -> None:
     """An uncleanly elected leader lacks records of the old one; after the old one is elected again none is missing."""
     hands = HandSteppedCluster("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
-    hands.tell(1, 2)
+    hands.notify(1, 2)
     hands.do("shrink_isr", broker=1, out=[2])
     hands.append(1, "a", "b")
     query = hands.cluster.query
-    hands.lead(2, tell=(), unclean=True)
+    hands.lead(2, notify=(), unclean=True)
     assert (query.missing(), query.acked_lost()) == (2, 0)
-    hands.lead(1, tell=(), unclean=True)
+    hands.lead(1, notify=(), unclean=True)
     assert (query.missing(), query.acked_lost()) == (0, 0)
 
 
@@ -318,12 +318,12 @@ def test_a_cause_names_the_isr_that_acknowledged_not_the_one_that_was_there_at_t
     snapshot: SnapshotAssertion,
 ) -> None:
     hands = HandSteppedCluster("3.6", placement=(1, 2))
-    hands.tell(1, 2)
+    hands.notify(1, 2)
     hands.append(1, "a", acks="all")
     assert hands.cluster.query.acked() == 0
     hands.do("shrink_isr", broker=1, out=[2])
     assert hands.cluster.query.acked() == 1
-    hands.lead(2, tell=(2,), unclean=True)
+    hands.lead(2, notify=(2,), unclean=True)
     hands.do("power_loss", broker=1, keep=0)
 
     (cause,) = lost_causes(hands)
@@ -332,13 +332,13 @@ def test_a_cause_names_the_isr_that_acknowledged_not_the_one_that_was_there_at_t
 
 def test_a_cause_does_not_use_a_later_isr(snapshot: SnapshotAssertion) -> None:
     hands = HandSteppedCluster("3.6", config={"min.insync.replicas": 2})
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a", acks="all")
     hands.fetch(2, 3, 2, 3)
     hands.do("shrink_isr", broker=1, out=[2, 3])
     hands.do("power_loss", broker=1, keep=0)
     hands.do("restart", broker=1)
-    hands.lead(1, tell=(1, 2, 3))
+    hands.lead(1, notify=(1, 2, 3))
     hands.fetch(2, 3)
 
     (cause,) = lost_causes(hands)
@@ -347,13 +347,13 @@ def test_a_cause_does_not_use_a_later_isr(snapshot: SnapshotAssertion) -> None:
 
 def test_a_cause_names_no_later_or_unrelated_truncation(snapshot: SnapshotAssertion) -> None:
     hands = HandSteppedCluster("3.9", placement=(1, 2))
-    hands.tell(1, 2)
+    hands.notify(1, 2)
     hands.append(1, "a0")
     hands.fetch(2, 2)
     hands.append(1, "a1")
-    hands.lead(2, tell=(2,))
+    hands.lead(2, notify=(2,))
     hands.append(2, "b1")
-    hands.lead(1, tell=(1, 2))
+    hands.lead(1, notify=(1, 2))
     hands.fetch(2, 2, 2)
 
     causes = lost_causes(hands)
@@ -364,15 +364,15 @@ def test_a_cause_names_no_later_or_unrelated_truncation(snapshot: SnapshotAssert
 
 def test_a_record_lost_again_has_the_cause_of_its_last_loss(snapshot: SnapshotAssertion) -> None:
     hands = HandSteppedCluster("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
-    hands.tell(1, 2)
+    hands.notify(1, 2)
     hands.do("shrink_isr", broker=1, out=[2])
     hands.append(1, "a")
-    hands.lead(2, tell=(2,), unclean=True)
-    hands.lead(1, tell=(), unclean=True)
+    hands.lead(2, notify=(2,), unclean=True)
+    hands.lead(1, notify=(), unclean=True)
     assert hands.cluster.query.missing() == 0
     hands.do("power_loss", broker=1, keep=0)
     hands.do("restart", broker=1)
-    hands.lead(1, tell=(1,))
+    hands.lead(1, notify=(1,))
 
     (cause,) = lost_causes(hands)
     assert cause == snapshot

@@ -69,7 +69,7 @@ def test_an_isr_member_that_lacks_committed_records_is_reported(monkeypatch: pyt
 
     def shrunk() -> HandSteppedCluster:
         hands = HandSteppedCluster("3.9")
-        hands.tell(1, 2, 3)
+        hands.notify(1, 2, 3)
         hands.append(1, "a")
         hands.do("shrink_isr", broker=1, out=[3])
         return hands
@@ -82,7 +82,7 @@ def test_an_isr_member_that_lacks_committed_records_is_reported(monkeypatch: pyt
 def test_old_versions_are_known_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "high_watermark", lambda leo, _needed: leo)
     hands = HandSteppedCluster("2.0")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a")
     hands.do("shrink_isr", broker=1, out=[3])
     assert LEADER_COMPLETENESS in hands.broken()
@@ -221,8 +221,8 @@ def test_a_restarted_broker_may_accept_any_controller_epoch() -> None:
 def test_an_isr_change_of_a_deposed_leader_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def zombie() -> HandSteppedCluster:
         hands = HandSteppedCluster("3.9")
-        hands.tell(1, 2, 3)
-        hands.lead(2, tell=(2, 3))
+        hands.notify(1, 2, 3)
+        hands.lead(2, notify=(2, 3))
         hands.do("shrink_isr", broker=1, out=[3])
         return hands
 
@@ -300,25 +300,25 @@ def test_an_epoch_cache_that_does_not_increase_or_ends_after_the_log_is_reported
     entries: tuple[tuple[int, int], ...],
 ) -> None:
     hands = HandSteppedCluster("3.9")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b")
     hands.cluster.cluster_state.replicas[P][3].log.epochs.entries = entries
-    hands.lead(2, tell=(3,))
+    hands.lead(2, notify=(3,))
     assert hands.broken() == {EPOCHS}
 
 
 def test_decreasing_batch_epochs_along_a_log_are_reported() -> None:
     hands = HandSteppedCluster("3.9")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b")
     hands.fetch(2)
-    hands.lead(2, tell=(2, 1))
+    hands.lead(2, notify=(2, 1))
     hands.append(2, "c")
     assert hands.broken() == set()
     log = hands.cluster.cluster_state.replicas[P][2].log
     (_start, old), (_between, new) = log.extents
     log.extents[:] = [(0, new), (2, old)]
-    hands.lead(3, tell=(2,))
+    hands.lead(3, notify=(2,))
     assert EPOCHS in hands.broken()
 
 

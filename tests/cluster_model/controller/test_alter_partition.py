@@ -16,7 +16,7 @@ LIVE = {1: 10, 2: 20, 3: 30}
 def proposing(kafka: str) -> HandSteppedCluster:
     """Broker 1 leads and has just proposed an ISR without broker 3."""
     hands = HandSteppedCluster(kafka)
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     leadership = hands.cluster.cluster_state.replicas[P][1].leadership
     assert leadership is not None
     leadership.propose((1, 2))

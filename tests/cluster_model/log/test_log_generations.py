@@ -162,16 +162,16 @@ def test_a_clean_start_and_a_crash_find_the_same_log_in_every_release(kafka: str
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
 def test_a_returning_follower_truncates_by_its_own_generations_rule(kafka: str) -> None:
     hands = HandSteppedCluster(kafka)
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "m1", "m2")
     hands.fetch(2, 3)
     hands.fetch(2)
     hands.append(1, "m3")
     hands.do("crash", broker=1)
-    hands.lead(2, tell=(2, 3))
+    hands.lead(2, notify=(2, 3))
     hands.append(2, "n3")
     hands.do("restart", broker=1)
-    hands.tell(1)
+    hands.notify(1)
     if Profile.of(kafka).diverging_fetch:
         hands.fetch(1)
     # No high watermark was checkpointed: by HW everything is truncated, by epochs only what the new leader lacks.

@@ -51,7 +51,7 @@ def few(name: str) -> Playbook:
 def test_it_tells_the_targets_that_a_run_then_strikes(name: str) -> None:
     playbook = few(name)
     entries: list[Entry] = []
-    done = dry_run(playbook, playbook.seed, tell=entries.append)
+    done = dry_run(playbook, playbook.seed, on_progress=entries.append)
     told = [each for each in entries if isinstance(each, StepPrediction)]
     assert tuple(told) == done.predicted
     assert tuple(entries) == done.timeline

@@ -319,7 +319,7 @@ def _run_here(
         request.runs,
         workers=request.workers,
         stops=_stops(request),
-        tell=lambda standing: progress_line.update(lambda: campaign_progress_text(standing)),
+        on_progress=lambda progress: progress_line.update(lambda: campaign_progress_text(progress)),
     )
 
 

@@ -66,7 +66,7 @@ def _explain(path: Path) -> bool:
 
     try:
         with ProgressLine(stderr_console()) as progress_line:
-            why = explain_recorded(path, tell=lambda text: progress_line.update(lambda: text))
+            why = explain_recorded(path, on_progress=lambda text: progress_line.update(lambda: text))
         keep(path, why)
     except (WhyError, PlaybookError, ExportError, ReplayMismatchError, session_files.SessionError, OSError) as error:
         print_line(stderr_console(), f"no remedies for {path.name}: {error}", "yellow")

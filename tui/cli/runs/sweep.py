@@ -259,7 +259,7 @@ def _here(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Campa
             plan,
             plan.grid.size,
             workers=request.jobs or cores(),
-            tell=lambda standing: progress_line.update(lambda: campaign_progress_text(standing)),
+            on_progress=lambda progress: progress_line.update(lambda: campaign_progress_text(progress)),
         )
         if not result.interrupted:
             keep_first(

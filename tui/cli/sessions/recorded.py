@@ -71,7 +71,9 @@ def _export(request: Export) -> int:
         print_line(console, f"note: {note}", "yellow")
     try:
         with ProgressLine(console) as progress_line:
-            exported = export(recorded, name=request.name or "", tell=lambda text: progress_line.update(lambda: text))
+            exported = export(
+                recorded, name=request.name or "", on_progress=lambda text: progress_line.update(lambda: text)
+            )
     except ExportError as error:
         print_error(str(error))
         return FAILED

@@ -26,7 +26,7 @@ class Case:
     ) -> None:  # fmt: skip
         named = {key.replace("_", "."): value for key, value in config.items()}
         self.hands = HandSteppedCluster(kafka, placement=placement, config=dict(named))
-        self.hands.tell(*placement)
+        self.hands.notify(*placement)
         self.hands.append(A, "a", "b", acks="all")
         if len(placement) > 1:
             self.hands.fetch(B, C, B, C)
@@ -56,7 +56,7 @@ class Case:
     def uncleanly(self) -> None:
         self.alone()
         self.hands.do("crash", broker=A)
-        self.hands.lead(B, tell=(B, C), unclean=True)
+        self.hands.lead(B, notify=(B, C), unclean=True)
 
     def off(self, *brokers: int) -> None:
         for broker in brokers:
@@ -93,7 +93,7 @@ def damaged(case: Case) -> None:
 def damaged_before(case: Case) -> None:
     """A's disk was damaged; then B became leader, and records written by B are lost."""
     damaged(case)
-    case.hands.lead(A, tell=(A, B, C))
+    case.hands.lead(A, notify=(A, B, C))
     case.hands.append(A, "c", acks="all")
     case.acknowledged(2, 3)
 

@@ -51,7 +51,7 @@ class Mutation(NamedTuple):
 def hands(*, kafka: str = "3.9", records: int = 0, **config: Any) -> HandSteppedCluster:
     """Three brokers with their roles applied; so many records on all of them, each known to all as committed."""
     made = HandSteppedCluster(kafka, config={key.replace("_", "."): value for key, value in config.items()})
-    made.tell(A, B, C)
+    made.notify(A, B, C)
     if records:
         made.append(A, *[f"r{number}" for number in range(records)])
         made.fetch(B, C, B, C)
@@ -105,17 +105,17 @@ def promised_and_elected() -> HandSteppedCluster:
     """An acks=all record that no follower has fetched, and a new leader."""
     made = hands(records=1)
     made.append(A, "x", acks="all")
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     return made
 
 
 def zombie() -> HandSteppedCluster:
     """A deposed leader with a tail of its own becomes a follower."""
     made = hands(records=1)
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     made.append(A, "q")
     made.append(B, "b", "c")
-    made.tell(A)
+    made.notify(A)
     for _round in range(3):
         made.fetch(A, C)
     return made
@@ -124,20 +124,20 @@ def zombie() -> HandSteppedCluster:
 def failed_over_twice() -> HandSteppedCluster:
     """A committed record whose HW the followers have not received; two leaders crash one after the other."""
     made = hands(min_insync_replicas=2)
-    made.lead(C, tell=(A, B, C))
+    made.lead(C, notify=(A, B, C))
     made.append(C, "m0", acks="all")
     made.fetch(A, B, A, B)
     made.do("crash", broker=C)
-    made.lead(B, tell=(B, A))
+    made.lead(B, notify=(B, A))
     made.do("crash", broker=B)
-    made.lead(A, tell=(A,))
+    made.lead(A, notify=(A,))
     return made
 
 
 def led_by_b() -> HandSteppedCluster:
     """Another leader is elected and has started to lead."""
     made = hands(records=2)
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     made.append(B, "b")
     return made
 
@@ -187,9 +187,9 @@ def alone(kafka: str = "3.9") -> Callable[[], HandSteppedCluster]:
 def rebounds() -> HandSteppedCluster:
     """Leadership moves to another broker and back."""
     made = hands(records=2)
-    made.lead(B, tell=(A, B, C))
+    made.lead(B, notify=(A, B, C))
     made.fetch(A, C, A, C)
-    made.lead(A, tell=(A, B, C))
+    made.lead(A, notify=(A, B, C))
     return made
 
 
@@ -204,7 +204,7 @@ def elected_twice() -> HandSteppedCluster:
 def word_of_the_past() -> HandSteppedCluster:
     """A deposed leader proposes an ISR."""
     made = hands()
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     made.do("shrink_isr", broker=A, out=[C])
     return made
 

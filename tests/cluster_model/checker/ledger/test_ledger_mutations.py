@@ -23,7 +23,7 @@ TERMS = ("missing", "acked_lost", "committed_lost", "duplicates", "reordered")
 def copied() -> HandSteppedCluster:
     """Five records on all three replicas, all of them committed."""
     hands = HandSteppedCluster("3.9")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b", "c", "d", "e", acks="all")
     hands.fetch(2, 3, 2, 3)
     return hands
@@ -49,7 +49,7 @@ def dropped_silently(hands: HandSteppedCluster) -> None:
 
 def dropped_by_the_next_leader(hands: HandSteppedCluster) -> None:
     log(hands, 2).truncate(4)
-    hands.lead(2, tell=(2,))
+    hands.lead(2, notify=(2,))
 
 
 def appended_twice(hands: HandSteppedCluster) -> None:
@@ -120,7 +120,7 @@ def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
     log(hands, 1).truncate(5)
     hands.cluster.emit(RecordsAcked(0, "hand", P, 6, 1, 1, 1, 0, 5, 0, log_branch))
     assert hands.cluster.query.missing() == 0, "it was acknowledged before it went"
-    hands.lead(1, tell=(1,))
+    hands.lead(1, notify=(1,))
     assert hands.cluster.query.missing() == 1
 
 
@@ -128,7 +128,7 @@ def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
 def test_records_accepted_by_a_deposed_leader_are_missing_at_once(acks: int) -> None:
     """With an acknowledgement, or with acks=0, where sending counts as acknowledged."""
     hands = copied()
-    hands.lead(2, tell=(2,))
+    hands.lead(2, notify=(2,))
     hands.append(1, "f", "g", acks=acks)
     assert hands.cluster.query.missing() == 2
     hands.append(2, "h", acks=acks)
@@ -141,9 +141,9 @@ def test_with_a_premature_high_watermark_lost_records_count_as_committed(monkeyp
 
     def tail() -> HandSteppedCluster:
         hands = HandSteppedCluster("3.9")
-        hands.tell(1, 2, 3)
+        hands.notify(1, 2, 3)
         hands.append(1, "a", "b")
-        hands.lead(2, tell=(2,))
+        hands.lead(2, notify=(2,))
         return hands
 
     assert found(tail()) == {"missing": 2, "acked_lost": 2}
@@ -154,7 +154,7 @@ def test_with_a_premature_high_watermark_lost_records_count_as_committed(monkeyp
 def test_records_exposed_by_a_deposed_leader_are_committed() -> None:
     """Its successor has the records but has not received its election: consumers may read from the old leader."""
     hands = HandSteppedCluster("3.9")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b", acks="all")
     hands.do("elect", leader=2)
     hands.fetch(2, 3, 2, 3)

@@ -18,7 +18,7 @@ def told(ledger: Ledger, base: int) -> None:
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> None:
     hands = HandSteppedCluster("3.9")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b", "c", "d")
     ledger = hands.cluster.checker.ledger
     ledger.ack_isrs.forget(P)
@@ -30,7 +30,7 @@ def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> 
 
 def test_another_isr_is_another_entry() -> None:
     hands = HandSteppedCluster("3.9")
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b")
     assert hands.do("shrink_isr", broker=1, out=[3]) == ""
     hands.append(1, "c")
