@@ -386,10 +386,10 @@ class FaultInjector:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        self._next, injuries, holds, desk, guards = saved
+        self._next, injuries, holds, runner, guards = saved
         self._active = {active_fault.id: active_fault for active_fault in map(ActiveFault.load, injuries)}
         self._paused_by = dict(holds)
-        self.operation_runner.load(desk)
+        self.operation_runner.load(runner)
         if self.guards is not None:
             self.guards.load(guards)
 

@@ -54,7 +54,7 @@ class TourTask:
     text: str
     keys: str
     done: Callable[[TourContext], bool]
-    missed: Callable[[TourContext], bool] = lambda sight: False
+    missed: Callable[[TourContext], bool] = lambda tour_context: False
     """Whether the task can no longer be done, so that the tour returns to :data:`PAUSE_TASK`."""
     stops_time: bool = False
     """Whether time is paused once the task is done."""
@@ -72,66 +72,66 @@ STOPS: Final = (
         "A producer will write orders with acks=all: both replicas, on two of three brokers, must have a record"
         " before it is acknowledged. Time is paused: start it.",
         "{pause}",
-        lambda sight: sight.now_us > 0 and not sight.paused,
+        lambda tour_context: tour_context.now_us > 0 and not tour_context.paused,
     ),
     TourTask(
         f"A row is a partition. {glyphs.LEADER} is the leader with its log end offset; {glyphs.IN_SYNC} is an in-sync"
         " follower, = means fully caught up. Move the cursor to {tour_follower}.",
         "{right}",
-        lambda sight: sight.at_follower,
+        lambda tour_context: tour_context.at_follower,
     ),
     TourTask(
         "Now pause the process of {tour_follower} for 15 s, like a long garbage collection: {fault} opens the"
         " fault sheet, g is the GC pause.",
         "{fault}, then g",
-        lambda sight: sight.follower_paused,
+        lambda tour_context: tour_context.follower_paused,
     ),
     TourTask(
         "It no longer fetches. After 4 s (replica.lag.time.max.ms) the leader removes it from the ISR:"
         f" {glyphs.IN_SYNC} becomes {glyphs.LAGGING}, and acks=all now means a single copy. Watch.",
         "nothing, just watch",
-        lambda sight: sight.in_sync == 1,
-        lambda sight: sight.in_sync > 1 and not sight.follower_paused,
+        lambda tour_context: tour_context.in_sync == 1,
+        lambda tour_context: tour_context.in_sync > 1 and not tour_context.follower_paused,
         stops_time=True,
     ),
     TourTask(
         "Time is paused. From now on acknowledged records are on the leader only, which min.insync.replicas=1 allows."
         " Move back to {tour_leader} and crash it.",
         "{left}, then {fault}, then c",
-        lambda sight: sight.leader_down,
+        lambda tour_context: tour_context.leader_down,
         _whole,
     ),
     TourTask(
         "Start time again. The leader's session times out after 9 s; then the paused follower is elected although it"
         " lags: unclean.leader.election.enable=true.",
         "{pause}; {faster} is faster",
-        lambda sight: sight.missing > 0,
+        lambda tour_context: tour_context.missing > 0,
         _whole,
     ),
     TourTask(
         f"{glyphs.LOST} counts acknowledged records that the leader does not have. The producer got no error."
         " Open the autopsy.",
         "{finding}",
-        lambda sight: sight.autopsy,
+        lambda tour_context: tour_context.autopsy,
     ),
     TourTask(
         "The frames show which replicas had the records at each event, and where the last copy was dropped. Find out"
         " what would have prevented it.",
         "s",
-        lambda sight: sight.prevention_requested,
+        lambda tour_context: tour_context.prevention_requested,
     ),
     TourTask(
         f"The session is run again with one setting changed per run; this takes about a minute. {glyphs.OK} prevents"
         " the loss, with its cost beside it (↓ scrolls). Then close the page and go back in time.",
         "esc, then {previous}",
-        lambda sight: sight.in_past and not sight.autopsy,
+        lambda tour_context: tour_context.in_past and not tour_context.autopsy,
         past=True,
     ),
     TourTask(
         "{previous} and {seek} go to the previous and next notable event, {present} to the present. {export} exports"
         " the session as a playbook, {playbooks} opens the library, {help} shows all keys. The tour ends here.",
         "{quit} to quit and save the session",
-        lambda sight: False,
+        lambda tour_context: False,
     ),
 )
 PAUSE_TASK: Final = 2
@@ -235,7 +235,7 @@ class TourGuide:
     def refresh(self) -> None:
         """Advance past tasks that are done, and show the current one."""
         screen = self._app.screen
-        if not self.hidden and self.tour.advance(self._sight()):
+        if not self.hidden and self.tour.advance(self._tour_context()):
             self._app.session_controller.pause(True)
             self._app.main.present()
         found = screen.query(CoachPane)
@@ -264,7 +264,7 @@ class TourGuide:
         key = key_of("tour", self._app.main.keys)
         return f"tour closed, the session continues; {key} resumes the tour" if self.hidden else ""
 
-    def _sight(self) -> TourContext:
+    def _tour_context(self) -> TourContext:
         session_controller, main = self._app.session_controller, self._app.main
         view, screen = session_controller.view, self._app.screen
         partition = view.partitions[0]

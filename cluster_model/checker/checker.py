@@ -69,8 +69,8 @@ class Checker:
         """Whether reported losses belong to a partition that is being deleted."""
         self.transacted = TransactionOutcomes(cluster_state, self.ledger.acked_in)
         self.invariants = InvariantChecker(cluster_state, emit, plane)
-        excuses, acked_aborted = self.invariants.excuses, self.transacted.acked_aborted
-        self.anomalies = AnomalyChecker(cluster_state, clients or NO_CLIENTS, excuses, acked_aborted)
+        allowed_losses, acked_aborted = self.invariants.allowed_losses, self.transacted.acked_aborted
+        self.anomalies = AnomalyChecker(cluster_state, clients or NO_CLIENTS, allowed_losses, acked_aborted)
         self.readings = DeliveredRecords(self.anomalies.empty)
         self.findings = FindingCollector(cluster_state, self.history, self.ledger, self.readings, self.transacted)
         self.liveness: LivenessChecker | None = None

@@ -11,7 +11,7 @@ from faults.declarations.operation import POLL_US
 from faults.operations.base import OperationBehaviour, OperationContext, OperationJob, error_and_detail
 from faults.operations.reassignment import Plan, ReplicaMove, decommission_plan
 
-LOOK_US: Final = 100 * MS
+CHECK_INTERVAL_US: Final = 100 * MS
 """Interval at which an operator checks whether a process has ended, in microseconds."""
 
 
@@ -30,14 +30,14 @@ class BrokerShutdown(OperationBehaviour):
         """Send SIGTERM."""
         context.cluster.shutdown(job.params["broker"])
         job.stage, job.accepted = "stopping", True
-        context.schedule(job, LOOK_US)
+        context.schedule(job, CHECK_INTERVAL_US)
 
     def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the broker is down."""
         broker, after_us = job.params["broker"], job.params["restart_after"]
         if job.stage == "stopping":
             if context.cluster.is_up(broker):
-                context.schedule(job, LOOK_US)
+                context.schedule(job, CHECK_INTERVAL_US)
             elif after_us < 0 or job.cancelled:
                 context.end(job, "", f"broker {broker} is down")
             else:
@@ -83,7 +83,7 @@ class Decommission(ReplicaMove):
                 context.cluster.shutdown(broker)
             else:
                 job.stage = "paused"
-        context.schedule(job, LOOK_US)
+        context.schedule(job, CHECK_INTERVAL_US)
 
     def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the broker is down."""
@@ -95,7 +95,7 @@ class Decommission(ReplicaMove):
             job.stage = "stopping"
             cluster.shutdown(broker)
         if cluster.is_up(broker):
-            context.schedule(job, LOOK_US)
+            context.schedule(job, CHECK_INTERVAL_US)
         elif cluster.profile.kraft:
             job.stage = "unregister"
             context.send(job, UnregisterBrokerRequest(0, broker))
@@ -142,17 +142,17 @@ class RollingRestart(OperationBehaviour):
         """
         cluster, broker = context.cluster, job.memo["broker"]
         if cluster.is_up(broker) and cluster.state_of(broker) is not ProcessState.RUNNING:
-            context.schedule(job, LOOK_US)
+            context.schedule(job, CHECK_INTERVAL_US)
             return
         if cluster.is_up(broker):
             cluster.shutdown(broker)
             context.progress(job, f"broker {broker} is shutting down")
         job.stage = "stopping"
-        context.schedule(job, LOOK_US)
+        context.schedule(job, CHECK_INTERVAL_US)
 
     def _stopping(self, context: OperationContext, job: OperationJob) -> None:
         if context.cluster.is_up(job.memo["broker"]):
-            context.schedule(job, LOOK_US)
+            context.schedule(job, CHECK_INTERVAL_US)
         else:
             job.stage = "start"
             context.schedule(job, job.params["down"])

@@ -107,7 +107,7 @@ async def test_a_change_is_marked_and_run_as_a_branch_beside_the_session(tmp_pat
         assert driver.session_controller.branches.current.began == "acks=all"
         assert driver.session_controller.view.now_us == 15 * SECOND
         assert driver.session_controller.view.ledger.missing == 0
-        assert driver.session_controller.companion.branch.letter == "main"
+        assert driver.session_controller.comparison.branch.letter == "main"
         assert str(missing) in driver.toasts()[-1].split()
         assert driver.toasts()[-1] == snapshot
 

@@ -119,10 +119,10 @@ def test_what_is_compared_with_goes_to_the_same_instants_and_no_further_than_it_
     simulation.session.advance(3 * SECOND)
     simulation.session.advance(3 * SECOND)
     simulation.to_time(2_500_000)
-    assert not simulation.companion.reaches
+    assert not simulation.comparison.reaches
     assert main.live.cluster.digest() == before
     simulation.switch(main)
-    assert simulation.companion is None
+    assert simulation.comparison is None
     assert simulation.branches.current is main is not here
 
 
@@ -149,10 +149,10 @@ def test_what_is_compared_with_catches_up_by_slices_and_nothing_moves_meanwhile(
 def test_a_companion_that_is_let_go_shows_its_present():
     branches = Branches(small())
     branches.current.session.advance(SECOND)
-    companion = ComparisonBranch(branches.current)
-    companion.jump(SECOND // 2)
+    comparison = ComparisonBranch(branches.current)
+    comparison.jump(SECOND // 2)
     assert branches.current.session.in_past
-    companion.leave()
+    comparison.leave()
     assert not branches.current.session.in_past
 
 
@@ -271,7 +271,7 @@ async def test_acting_in_the_past_undoing_and_comparing(golden, snapshot):
             assert trimmed(driver.text()) == golden(f"compare-{size}")
         await driver.press("b", "up", "enter")
         assert driver.session_controller.branches.current.letter == "main"
-        assert driver.session_controller.companion is None
+        assert driver.session_controller.comparison is None
         assert isinstance(driver.app.screen, MainScreen)
 
 
@@ -280,9 +280,9 @@ async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both(s
         await crashed(driver)
         await driver.press("{", "w", "b", "c")
         said = [driver.toasts()[-1]]
-        assert driver.session_controller.companion is None
+        assert driver.session_controller.comparison is None
         await driver.press("up", "enter", "b", "down", "c")
-        assert not driver.session_controller.companion.reaches
+        assert not driver.session_controller.comparison.reaches
         said += driver.shown("#compare-1")
         await driver.press("home")
         assert "main · 00:00.000" in driver.text()
@@ -291,7 +291,7 @@ async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both(s
         await driver.press("down")
         assert driver.main.matrix.cursor != partition
         await driver.press("escape")
-        assert driver.session_controller.companion is None
+        assert driver.session_controller.comparison is None
         await driver.press("u", "U", "U")
         assert [*said, driver.toasts()[-1]] == snapshot
 

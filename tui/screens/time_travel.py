@@ -55,7 +55,7 @@ class CompareScreen(ModeScreen):
         self._lanes = (Log(appearance), Log(appearance))
         self._panes = tuple(Pane(each, appearance, title="", id=f"compare-{at}") for at, each in enumerate(self._lanes))
         self._numbers = SidePane(appearance, "compare-numbers")
-        self._mine = session_controller.companion
+        self._mine = session_controller.comparison
         self._arranged = (False, 0)
         """Whether the logs are side by side, and their height."""
 
@@ -66,7 +66,7 @@ class CompareScreen(ModeScreen):
 
     def on_unmount(self) -> None:
         """Release the other branch, unless a later page has replaced it."""
-        if self.session_controller.companion is self._mine:
+        if self.session_controller.comparison is self._mine:
             self.session_controller.compare(None)
 
     def resized(self) -> None:
@@ -75,23 +75,23 @@ class CompareScreen(ModeScreen):
 
     def show(self) -> None:
         """Show both branches at the current time."""
-        companion = self.session_controller.companion
-        if companion is None:  # the comparison has ended
+        comparison = self.session_controller.comparison
+        if comparison is None:  # the comparison has ended
             if self.is_current:
                 self.dismiss()
             return
         if not self._lanes[0].size.width:
             return
         here = self.session_controller.view
-        there = companion.branch.session.cluster.view() if companion.reaches else None
+        there = comparison.branch.session.cluster.view() if comparison.reaches else None
         partition = self._partition(here)
         self._arrange(here, partition)
-        letters = (self.session_controller.branches.current.letter, companion.branch.letter)
+        letters = (self.session_controller.branches.current.letter, comparison.branch.letter)
         start = self._show_log(0, letters[0], here, partition, None)
         if there is not None:
             self._show_log(1, letters[1], there, partition, start)
         else:
-            self._say_not_so_far(companion)
+            self._say_not_so_far(comparison)
         self._numbers.show(branches.comparison_rows((here, there), letters, partition)[: self._numbers.size.height])
 
     def chosen(self) -> int:
@@ -125,19 +125,19 @@ class CompareScreen(ModeScreen):
             self._panes[at].caption(letter)
             return start or 0
         widget.start = start
-        source = (self.session_controller.session if at == 0 else self._companion.branch.session).cluster.log_view
+        source = (self.session_controller.session if at == 0 else self._comparison.branch.session).cluster.log_view
         widget.present(view, (found,), -1, source)
         self._panes[at].caption(f"{letter} {glyphs.NOTHING} {clock(view.now_us)} {glyphs.NOTHING} {widget.title}")
         return log_view.window(found, log_view.cells(widget.size.width), start)[0]
 
     @property
-    def _companion(self) -> ComparisonBranch:
-        assert self.session_controller.companion is not None
-        return self.session_controller.companion
+    def _comparison(self) -> ComparisonBranch:
+        assert self.session_controller.comparison is not None
+        return self.session_controller.comparison
 
-    def _say_not_so_far(self, companion: ComparisonBranch) -> None:
-        letter = companion.branch.letter
-        words = branches.ends_before(letter, self.session_controller.view.now_us, companion.branch.session.present_us)
+    def _say_not_so_far(self, comparison: ComparisonBranch) -> None:
+        letter = comparison.branch.letter
+        words = branches.ends_before(letter, self.session_controller.view.now_us, comparison.branch.session.present_us)
         self._lanes[1].show([log_view.PartitionHeading(words)])
         self._panes[1].caption(letter)
 

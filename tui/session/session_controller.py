@@ -205,7 +205,7 @@ class SessionController:
     ) -> None:
         """``at_end``, for a recording, returns the message at its end."""
         self.branches = session if isinstance(session, Branches) else Branches(session)
-        self.companion: ComparisonBranch | None = None
+        self.comparison: ComparisonBranch | None = None
         """Other branch of a comparison, kept at the same time."""
         self.news: list[tuple[str, bool]] = []
         """Messages about new branches, and whether each succeeded."""
@@ -303,18 +303,18 @@ class SessionController:
 
     def compare(self, branch: Branch | None) -> None:
         """Keep another branch at the time of this one for a comparison; None ends the comparison."""
-        if self.companion is not None:
-            self.companion.leave()
-        self.companion = ComparisonBranch(branch) if branch is not None else None
-        if self.companion is not None:
+        if self.comparison is not None:
+            self.comparison.leave()
+        self.comparison = ComparisonBranch(branch) if branch is not None else None
+        if self.comparison is not None:
             self.pause(True)
-            self.companion.jump(self.view.now_us)
+            self.comparison.jump(self.view.now_us)
 
     def _abreast(self, end: float) -> bool:
-        """Advance the companion to the current time; return False if the slice was used up before."""
-        if self.companion is None:
+        """Advance the comparison to the current time; return False if the slice was used up before."""
+        if self.comparison is None:
             return True
-        return self.companion.follow(self.session.cluster.now_us, self._until(end))
+        return self.comparison.follow(self.session.cluster.now_us, self._until(end))
 
     def _begun(self) -> str:
         """Run the first slice of a new branch, which often completes it."""
@@ -381,7 +381,7 @@ class SessionController:
         if self.growing is not None:
             self._grow(now + SLICE_S)
             return FrameResult(True, BEHIND_REST_S)
-        lags = self.companion is not None and self.companion.lags
+        lags = self.comparison is not None and self.comparison.lags
         if not lags and not self.seeking and (self.paused or self.ended):
             return FrameResult(False, None)
         if not lags:
@@ -534,8 +534,8 @@ class SessionController:
             self._feed_then = self._now.happened.feed(self.session.cluster.trace.count)
             self._rates_then = Rates()
         self.refresh_view()
-        if self.companion is not None:
-            self.companion.jump(self.view.now_us)
+        if self.comparison is not None:
+            self.comparison.jump(self.view.now_us)
 
     # -- work -------------------------------------------------------------------------------------------------------
 

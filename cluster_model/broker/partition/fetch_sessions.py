@@ -232,9 +232,9 @@ class FetchSession:
         """Delay the fetch that has just arrived and found nothing."""
         self._session_id = request.session_id
         if self.dirty or not self.exchange.sleep(request.correlation_id, request.max_wait_us, self.serial, self):
-            self._park(request)
+            self._delay(request)
 
-    def _park(self, request: FetchRequest) -> None:
+    def _delay(self, request: FetchRequest) -> None:
         self.delayed_request = request
         if not self._armed:
             self._arm()
@@ -265,7 +265,7 @@ class FetchSession:
     def on_wake(self, request: FetchRequest, arrived: int) -> None:
         """Account for skipped fetches: this one arrived last, and is delayed."""
         self.account_skipped(request, arrived)
-        self._park(request)
+        self._delay(request)
 
     def mark(self, slot: int) -> None:
         """Mark a slot dirty: it is about to change."""

@@ -609,16 +609,16 @@ class AnomalyReport(NamedTuple):
 class AnomalyChecker:
     """Checker of client-visible anomalies of one cluster."""
 
-    __slots__ = ("_cluster_state", "excuses", "history")
+    __slots__ = ("_cluster_state", "allowed_anomalies", "history")
 
     def __init__(
         self,
         cluster_state: ClusterState,
         clients: ClientSettings,
-        excuses: AllowedLosses,
+        allowed_losses: AllowedLosses,
         acked_aborted: Callable[[str | None], int],
     ) -> None:
-        """``excuses`` and ``acked_aborted`` decide only whether an anomaly is allowed, not whether it is observed."""
+        """``allowed_losses`` and ``acked_aborted`` decide only whether an observed anomaly is allowed."""
         self._cluster_state = cluster_state
         anomalies = HistoryChecker(self._payload, self.empty, self._begin)
         self.history = HistoryBuilder(
@@ -626,7 +626,9 @@ class AnomalyChecker:
             clients.copiers,
             lambda key: len(cluster_state.epoch_branches[key].by_id) if key in cluster_state.epoch_branches else 0,
         )  # fmt: skip
-        self.excuses = AllowedAnomalies(cluster_state, clients, anomalies.facts, excuses, acked_aborted)
+        self.allowed_anomalies = AllowedAnomalies(
+            cluster_state, clients, anomalies.facts, allowed_losses, acked_aborted
+        )
 
     def _payload(self, key: str, log_branch: int, start: int, end: int) -> list[Run]:
         """Return the values of records that were read or acknowledged; others are never looked up."""
@@ -643,7 +645,7 @@ class AnomalyChecker:
     def observe(self, event: TraceEvent) -> None:
         """Handle a rare event."""
         self.history.observe(event)
-        self.excuses.observe(event)
+        self.allowed_anomalies.observe(event)
 
     def close(self, now: int) -> None:
         """End the session: do the final read and decide all anomalies."""
@@ -654,7 +656,7 @@ class AnomalyChecker:
         """Return the anomalies, those not allowed first; before the end only those independent of later reads."""
         merged: dict[tuple[str, str], list[AnomalyCase]] = {}
         for case in self.history.anomalies.cases(now):
-            merged.setdefault((case.name, KINDS[case.name].excuse(case, self.excuses)), []).append(case)
+            merged.setdefault((case.name, KINDS[case.name].excuse(case, self.allowed_anomalies)), []).append(case)
         seen = [
             AnomalyReport(
                 name, sum(case.found for case in cases), bool(why), why,
@@ -671,14 +673,14 @@ class AnomalyChecker:
         cases = self.history.anomalies.cases(now)
         if name:
             return sum(case.found for case in cases if case.name == name)
-        return sum(case.found for case in cases if not KINDS[case.name].excuse(case, self.excuses))
+        return sum(case.found for case in cases if not KINDS[case.name].excuse(case, self.allowed_anomalies))
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return (self.history.save(), self.excuses.save())
+        return (self.history.save(), self.allowed_anomalies.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         listening, in_force = saved
         self.history.load(listening)
-        self.excuses.load(in_force)
+        self.allowed_anomalies.load(in_force)

@@ -109,16 +109,8 @@ class InvariantChecker:
     """All invariants of one cluster. ``violations`` and ``unexpected`` count by name."""
 
     __slots__ = (
-        "_appended",
-        "_cluster_state",
-        "_context",
-        "_deleted",
-        "_fast_check",
-        "_handlers",
-        "_hw_handlers",
-        "min_isr",
-        "properties",
-        "read",
+        "_appended", "_cluster_state", "_context", "_deleted", "_fast_check", "_handlers", "_hw_handlers", "min_isr",
+        "properties", "read",
     )  # fmt: skip
 
     def __init__(
@@ -162,9 +154,9 @@ class InvariantChecker:
         return self._context.unexpected
 
     @property
-    def excuses(self) -> AllowedLosses:
+    def allowed_losses(self) -> AllowedLosses:
         """Allowed losses, by partition."""
-        return self._context.excuses
+        return self._context.allowed_losses
 
     def appended(self, event: Appended) -> None:
         """Handle an append by a leader."""
@@ -184,8 +176,8 @@ class InvariantChecker:
             if not fast_check.agree(replica, record.state):
                 for each in self.properties.values():
                     each.logs_differ(partition, event.at_us)
-        if self._context.excuses.any_lacks_lost_records:
-            self._context.excuses.after(event)
+        if self._context.allowed_losses.any_lacks_lost_records:
+            self._context.allowed_losses.after(event)
 
     def out_of_bounds(self, now: int, replica: Replica) -> None:
         """Handle a follower whose HW or LEO moved so that its HW is outside its log."""
@@ -208,10 +200,10 @@ class InvariantChecker:
             and self._is_stale(event.partition, event.broker)
         ):
             return
-        self._context.excuses.before(event)
+        self._context.allowed_losses.before(event)
         for handler in handlers:
             handler(event)
-        self._context.excuses.after(event)
+        self._context.allowed_losses.after(event)
 
     def close(self) -> None:
         """End the session: check what was pending."""
@@ -223,7 +215,7 @@ class InvariantChecker:
 
     def _forget(self, partition: str) -> None:
         self._deleted[partition] = None
-        self._context.excuses.forget(partition)
+        self._context.allowed_losses.forget(partition)
         for each in self.properties.values():
             each.forget(partition)
 

@@ -289,11 +289,12 @@ class LivenessChecker:
         known = self._idle.get(partition)
         if known is None:
             return None
-        scene, leader, leo = known
+        partition_state, leader, leo = known
         unchanged = (
-            leader.log.leo == leo == leader.hw and scene.state is self.context.cluster_state.records[partition].state
+            leader.log.leo == leo == leader.hw
+            and partition_state.state is self.context.cluster_state.records[partition].state
         )
-        return scene if unchanged else None
+        return partition_state if unchanged else None
 
     def close(self, now: int) -> None:
         """End the session: check a last time and set :attr:`pending_liveness`."""

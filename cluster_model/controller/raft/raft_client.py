@@ -112,13 +112,13 @@ WAIT: Final = "raft wait"
 class FetchConnection:
     """Connection of one fetching node to the leader. ``delayed_request`` may be None."""
 
-    __slots__ = ("_arrived", "_woken", "armed", "delayed_request", "exchange", "node", "replica")
+    __slots__ = ("_arrived", "_on_change", "armed", "delayed_request", "exchange", "node", "replica")
 
-    def __init__(self, asker: int, exchange: LongPoll, node: RaftNode, woken: Callable[[], None]) -> None:
+    def __init__(self, asker: int, exchange: LongPoll, node: RaftNode, on_change: Callable[[], None]) -> None:
         self.replica = asker
         self.exchange = exchange
         self.node = node
-        self._woken = woken
+        self._on_change = on_change
         self.delayed_request: QuorumFetchRequest | None = None
         self.armed = False
         self._arrived = -1
@@ -162,7 +162,7 @@ class FetchConnection:
             leading.record_fetch(self.replica, request.offset, self.node.log.end, arrived)
             if self.replica in leading.ends:
                 leading.record_voter_fetch(self.replica, arrived)
-        self._woken()
+        self._on_change()
 
     def on_wake(self, request: QuorumFetchRequest, arrived: int) -> None:
         """Account for fetches that were not simulated; this one arrived last and is delayed."""
@@ -182,16 +182,16 @@ class FetchConnection:
 class DelayedFetches:
     """Delayed fetches at one node, by fetching node; they outlive a leadership, at whose end they are answered."""
 
-    __slots__ = ("_hw_push", "_node", "_patience_us", "_port", "_sessions", "_woken", "wake_at")
+    __slots__ = ("_hw_push", "_node", "_on_change", "_patience_us", "_port", "_sessions", "wake_at")
 
-    def __init__(self, port: NodeContext, node: RaftNode, config: QuorumConfig, woken: Callable[[], None]) -> None:
-        """``woken`` is called when deadlines have changed."""
+    def __init__(self, port: NodeContext, node: RaftNode, config: QuorumConfig, on_change: Callable[[], None]) -> None:
+        """``on_change`` is called when deadlines have changed."""
         self._port = port
         self._node = node
         self._hw_push = config.hw_push
         self._patience_us = config.shortest_timeout_us
         """Longest time in µs that a fetch may go unnoticed."""
-        self._woken = woken
+        self._on_change = on_change
         self._sessions: dict[int, FetchConnection] = {}
         self.wake_at = NEVER
         """Time of the leader's next NoOp record, which completes fetches that do not know the HW."""
@@ -205,7 +205,7 @@ class DelayedFetches:
         session = self._sessions.get(asker)
         if session is None:
             exchange = self._port.incoming_exchange(asker, EXCHANGE)
-            session = self._sessions[asker] = FetchConnection(asker, exchange, self._node, self._woken)
+            session = self._sessions[asker] = FetchConnection(asker, exchange, self._node, self._on_change)
         return session
 
     def wake(self) -> None:
@@ -328,8 +328,8 @@ class FollowerFetches:
     """Fetches of one node, one in flight at a time."""
 
     __slots__ = (
-        "_connections", "_draw", "_exchange", "_in_flight", "_last_hw", "_node", "_number", "_port", "_requests",
-        "_steady", "_target", "_waits", "_woken",
+        "_connections", "_draw", "_exchange", "_in_flight", "_last_hw", "_node", "_number", "_on_change", "_port",
+        "_requests", "_steady", "_target", "_waits",
     )  # fmt: skip
 
     def __init__(
@@ -338,17 +338,17 @@ class FollowerFetches:
         node: RaftNode,
         config: QuorumConfig,
         draw: Callable[[int], int],
-        woken: Callable[[], None],
+        on_change: Callable[[], None],
         requests: NetworkClient | None = None,
     ) -> None:
-        """``woken`` is called when deadlines have changed. ``requests``: see :class:`RaftClient`."""
+        """``on_change`` is called when deadlines have changed. ``requests``: see :class:`RaftClient`."""
         self._port = port
         self._requests = requests
         self._waits = False
         """Whether the request in flight waits for a connection."""
         self._node = node
         self._draw = draw
-        self._woken = woken
+        self._on_change = on_change
         self._connections = RequestManager(config)
         self._exchange: LongPoll | None = None
         self._number = 0
@@ -407,7 +407,7 @@ class FollowerFetches:
             raise ValueError(f"node {self._node.id} has no fetch {number} in flight")
         self._node.fetch_succeeded(exchange.sent_at)
         self._connections.sent(self._target, number, exchange.sent_at)
-        self._woken()
+        self._on_change()
         return request._replace(correlation_id=number)
 
     def send_fetch(self, now: int, *, no_news: bool = False, steady: bool = False) -> None:
@@ -541,12 +541,12 @@ class RaftClient:
 
     __slots__ = (
         "_active_epoch",
+        "_delaying",
         "_delivered",
         "_fetching",
         "_late",
         "_leaves",
         "_listener",
-        "_parking",
         "_port",
         "_requests",
         "_shown",
@@ -573,7 +573,7 @@ class RaftClient:
         self._requests: NodeContext = requests or port
         self._listener = listener
         self.node = RaftNode(port.node_id, voters, QuorumLog(store), config, stream.below)
-        self._parking = DelayedFetches(port, self.node, config, self._arm)
+        self._delaying = DelayedFetches(port, self.node, config, self._arm)
         self._fetching = FollowerFetches(port, self.node, config, stream.below, self._arm, requests)
         self._timer = LateDeadlineTimer(port, EXCHANGE, ALARM)
         self._late = False
@@ -660,7 +660,7 @@ class RaftClient:
         """The process died: the log and the vote are kept, everything else is lost."""
         self._wake()
         self.node.stop()
-        self._parking.stop()
+        self._delaying.stop()
         self._fetching.stop()
         self._timer.forget()
         self._late = self._leaves = False
@@ -680,7 +680,7 @@ class RaftClient:
         """Handle a message; False if it is not one of the quorum."""
         now = self._port.now
         if isinstance(message, QuorumFetchRequest):
-            self._parking.fetch(message, now)
+            self._delaying.fetch(message, now)
         elif isinstance(message, QuorumFetchResponse):
             self._fetching.on_response(source, message, now)
         elif isinstance(message, _ELECTIONS):
@@ -711,7 +711,7 @@ class RaftClient:
         now = self._port.now
         if timer[0] == WAIT:
             _name, asker, at = timer
-            self._parking.on_timer(asker)
+            self._delaying.on_timer(asker)
         elif timer[0] == ALARM:
             at = self._timer.at
             if not self._timer.take_expired():
@@ -727,7 +727,7 @@ class RaftClient:
         if at < now:
             self._be_late()
             return True
-        self._parking.waited(now)
+        self._delaying.waited(now)
         if timer[0] != WAIT:
             self._turn()
         return True
@@ -759,7 +759,7 @@ class RaftClient:
     def _wake(self) -> None:
         """Simulate skipped fetches up to now, because state may change."""
         self._fetching.wake()
-        self._parking.wake()
+        self._delaying.wake()
 
     def _turn(self) -> None:
         """After any event: do what is due, send messages, and notify the listener."""
@@ -767,10 +767,10 @@ class RaftClient:
         node = self.node
         if self._deadline() <= now:
             self._wake()
-        self._parking.write_idle(now)
+        self._delaying.write_idle(now)
         if not self._fetching.calm:
             self._fetching.check_timeout(now)
-            node.poll(now, self._parking.is_calm)
+            node.poll(now, self._delaying.is_calm)
             self._fetching.send_fetch(now)
         for target, message in node.out:
             self._requests.send(target, message)
@@ -785,7 +785,7 @@ class RaftClient:
         shown = (self.node.epoch, self.node.leading is not None, self.node.log.end)
         if shown != self._shown:
             self._shown = shown
-            self._parking.release(self._port.now)
+            self._delaying.release(self._port.now)
 
     def _deliver(self) -> None:
         node, listener = self.node, self._listener
@@ -807,7 +807,7 @@ class RaftClient:
         """Time of the next work of this member."""
         if self._fetching.calm:
             return NEVER
-        return min(self.node.deadline(self._parking.is_calm), self._fetching.deadline(), self._parking.wake_at)
+        return min(self.node.deadline(self._delaying.is_calm), self._fetching.deadline(), self._delaying.wake_at)
 
     def _arm(self) -> None:
         at = self._deadline()
@@ -817,17 +817,17 @@ class RaftClient:
     def save(self) -> tuple[Any, ...]:
         """Return all state but that of the shared store."""
         return (
-            self.node.save(), self._parking.save(), self._fetching.save(), self._timer.save(), self._delivered,
+            self.node.save(), self._delaying.save(), self._fetching.save(), self._timer.save(), self._delivered,
             self._active_epoch, self._shown, self._late, self._leaves,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned, after the network, the random streams and the store."""
         (
-            node, parking, fetching, timer, self._delivered, self._active_epoch, self._shown, self._late, self._leaves
+            node, delaying, fetching, timer, self._delivered, self._active_epoch, self._shown, self._late, self._leaves
         ) = saved  # fmt: skip
         self.node.load(node)
-        self._parking.load(parking)
+        self._delaying.load(delaying)
         self._fetching.load(fetching)
         self._timer.load(timer)
 

@@ -66,7 +66,7 @@ class RandomPlacement(NamedTuple):
 class ZkAdminManager:
     """Handles the admin requests about topics and configurations at one broker (``ZkAdminManager``)."""
 
-    __slots__ = ("_answer", "_brokers", "_defaults", "_hands", "_known", "_profile")
+    __slots__ = ("_answer", "_brokers", "_defaults", "_effects", "_known", "_profile")
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class ZkAdminManager:
         self._answer = answer
         self._profile = profile
         self._defaults = defaults
-        self._hands = effects
+        self._effects = effects
         self._brokers = brokers
         self._known = known
 
@@ -97,19 +97,23 @@ class ZkAdminManager:
                 created.append(
                     (yield from self._create(topic, brokers, random_values, commits=not request.validate_only))
                 )
-            self._hands.do(self._answer, source, request, CreateTopicsResponse(request.correlation_id, tuple(created)))
+            self._effects.do(
+                self._answer, source, request, CreateTopicsResponse(request.correlation_id, tuple(created))
+            )
         elif isinstance(request, DeleteTopicsRequest):
             deleted: list[AdminError] = []
             for name in request.topics:
                 done = yield from self._delete(name)
                 deleted.append(done)
-            self._hands.do(self._answer, source, request, DeleteTopicsResponse(request.correlation_id, tuple(deleted)))
+            self._effects.do(
+                self._answer, source, request, DeleteTopicsResponse(request.correlation_id, tuple(deleted))
+            )
         elif isinstance(request, CreatePartitionsRequest):
             grown: list[AdminError] = []
             for more in request.topics:
                 done = yield from self._grow(more, brokers, commits=not request.validate_only)
                 grown.append(done)
-            self._hands.do(
+            self._effects.do(
                 self._answer, source, request, CreatePartitionsResponse(request.correlation_id, tuple(grown))
             )
         elif isinstance(request, IncrementalAlterConfigsRequest):
@@ -117,13 +121,13 @@ class ZkAdminManager:
             for resource in request.resources:
                 done = yield from self._alter(resource, commits=not request.validate_only)
                 changed.append(done)
-            self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation_id, tuple(changed)))
+            self._effects.send(source, IncrementalAlterConfigsResponse(request.correlation_id, tuple(changed)))
         elif isinstance(request, DescribeConfigsRequest):
             found: list[tuple[str, Config]] = []
             for topic_name in request.topics:
                 (node,) = yield (kafka_zk_client.get(config_path(topic_name)),)
                 found.append((topic_name, node.data if node.ok else ()))
-            self._hands.send(source, DescribeConfigsResponse(request.correlation_id, tuple(found)))
+            self._effects.send(source, DescribeConfigsResponse(request.correlation_id, tuple(found)))
 
     def task(self, source: int, request: Any, draw: Callable[[str, int], RandomPlacement]) -> tuple[Any, ...]:
         """Return the task for :meth:`begin`: everything besides ZooKeeper that the response depends on."""

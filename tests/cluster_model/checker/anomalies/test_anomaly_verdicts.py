@@ -34,9 +34,11 @@ class Case:
         self.facts = KeyIndex(lambda _key, _log_branch, start, end: [(start, SHOP, start, end - start)])
         self.acknowledged(0, 2)
         producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
-        excuses = cluster.checker.invariants.excuses
+        allowed_losses = cluster.checker.invariants.allowed_losses
         settings = ClientSettings(producers)
-        self.now = AllowedAnomalies(cluster.cluster_state, settings, self.facts, excuses, lambda _client: acked_aborted)
+        self.now = AllowedAnomalies(
+            cluster.cluster_state, settings, self.facts, allowed_losses, lambda _client: acked_aborted
+        )
 
     def acknowledged(self, start: int, end: int) -> None:
         facts = self.facts.key(P)
@@ -86,7 +88,7 @@ def the_only_one_loses_power(case: Case) -> None:
 def damaged(case: Case) -> None:
     event = BatchCorrupted(1, P, A, 0, 2, "value")
     case.hands.cluster.cluster_state.replicas[P][A].damages = (CorruptBatchRange(0, 2, "value"),)
-    case.hands.cluster.checker.invariants.excuses.before(event)
+    case.hands.cluster.checker.invariants.allowed_losses.before(event)
     case.now.observe(event)
 
 
@@ -152,7 +154,7 @@ def test_excuses_of_a_deleted_partition_are_kept(snapshot: SnapshotAssertion) ->
     case.uncleanly()
     why = case.why()
     case.now.observe(PartitionDeleted(9, P))
-    case.hands.cluster.checker.invariants.excuses.forget(P)
+    case.hands.cluster.checker.invariants.allowed_losses.forget(P)
     assert case.now.why_lost("", P) == why
     assert why == snapshot
     assert case.now.why_lost(SHOP, P, written=True) == ""

@@ -18,7 +18,7 @@ A, B, C = 1, 2, 3
 
 
 def excuses_of(cluster: Cluster) -> AllowedLosses:
-    return cluster.checker.invariants.excuses
+    return cluster.checker.invariants.allowed_losses
 
 
 def hands(kafka: str = "3.9", **config: int | bool) -> HandSteppedCluster:
