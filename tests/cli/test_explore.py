@@ -26,7 +26,7 @@ def counts(line: str) -> bool:
     return line.startswith(("states ", "speed "))
 
 
-def test_what_breaks_is_told_step_by_step_and_written_as_a_playbook(
+def test_what_breaks_is_reported_step_by_step_and_written_as_a_playbook(
     typed: Type, tmp_path: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     folder = tmp_path / "found"
@@ -73,7 +73,7 @@ def test_bad_input_is_one_error(typed: Type, flags: tuple[str, ...], snapshot: S
     assert done.err == snapshot
 
 
-def test_a_folder_that_cannot_be_made_is_told(
+def test_a_folder_that_cannot_be_made_is_reported(
     typed: Type, tmp_path: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     (tmp_path / "file").write_text("")

@@ -69,7 +69,7 @@ def test_only_the_direction_that_is_cut_is_silent(cluster_state: ThreeNodes) -> 
     )
 
 
-def test_a_link_stays_cut_until_the_last_fault_mends_it(cluster_state: ThreeNodes) -> None:
+def test_a_link_stays_cut_until_the_last_fault_fixes_it(cluster_state: ThreeNodes) -> None:
     for fault in (1, 2, 1):
         cluster_state.network.cut(A, B, fault)
     cluster_state.send(A, B, "x")
@@ -195,7 +195,7 @@ def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(clu
     assert (words(cluster_state, A), words(cluster_state, B)) == (["reset"], [])
 
 
-def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(cluster_state: ThreeNodes) -> None:
+def test_a_paused_sender_learns_of_the_end_of_its_connection_when_it_continues(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
     cluster_state.network.pause(A)
@@ -206,7 +206,7 @@ def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(clus
     assert cluster_state.seen(A) == [(40 * SECOND, "reset", B)]
 
 
-def test_a_network_saved_in_the_middle_of_a_cut_goes_on_as_it_did(cluster_state: ThreeNodes) -> None:
+def test_a_network_saved_in_the_middle_of_a_cut_continues_as_it_did(cluster_state: ThreeNodes) -> None:
     cut_both(cluster_state)
     cluster_state.send(A, B, "held")
     cluster_state.run(5 * SECOND)
@@ -317,7 +317,7 @@ def tell(cluster: Cluster, since: int = 0, until: int = 80) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("middle", spread_sample([7, 10, 20, 42, 47], 2))
-def test_a_keyframe_from_the_middle_of_a_cut_goes_on_as_the_first_time(middle: int) -> None:
+def test_a_keyframe_from_the_middle_of_a_cut_continues_as_the_first_time(middle: int) -> None:
     straight = cluster_of()
     tell(straight)
     assert straight.query.acked_lost() == 0

@@ -238,7 +238,7 @@ def test_who_ends_in_order_waits_for_the_letter_and_commits() -> None:
     assert sorted(desk.letters()) == desk.expected()
 
 
-def test_a_paused_process_hears_of_no_letter() -> None:
+def test_a_paused_process_learns_of_no_letter() -> None:
     desk = DeadLetterCluster()
     cluster = desk.cluster
     assert 5_000 not in cluster.nodes()
@@ -276,7 +276,7 @@ def test_a_fault_of_a_members_links_is_one_of_its_letters_too(how: str) -> None:
 
 
 @pytest.mark.parametrize("at", spread_sample([30 * MS, 2, 900], 2))
-def test_a_keyframe_in_the_middle_of_a_letter_goes_on_as_before(at: int) -> None:
+def test_a_keyframe_in_the_middle_of_a_letter_continues_as_before(at: int) -> None:
     desk = DeadLetterCluster()
     desk.run(5 * SECOND)
     cluster = desk.cluster

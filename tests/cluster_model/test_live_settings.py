@@ -210,7 +210,7 @@ def test_a_throttle_begins_and_ends() -> None:
 
 
 @pytest.mark.slow
-def test_keyframes_keep_the_settings_of_their_instant() -> None:
+def test_keyframes_keep_the_settings_of_their_time() -> None:
     at = desk()
     at.run(1)
     early = pack(at.cluster.save())

@@ -125,7 +125,7 @@ def test_a_client_that_missed_the_deletion_takes_the_new_topics_lower_epochs() -
     assert at.cluster.query.leo("orders-0") > 100
 
 
-def test_who_waits_at_a_deleted_partition_is_told_that_there_is_none() -> None:
+def test_who_waits_at_a_deleted_partition_learns_that_there_is_none() -> None:
     at = desk(producer={"delivery.timeout.ms": 8_000, "request.timeout.ms": 2_000, "linger.ms": 0})
     at.run(1)
     at.cluster.pause(2)  # nothing is committed: produces wait
@@ -319,7 +319,9 @@ def test_a_broker_that_was_down_finds_strays(kafka: str, mode: str | None) -> No
 @pytest.mark.parametrize(
     ("kafka", "mode", "keeps"), [("2.6", None, True), ("3.9", "zookeeper", True), ("4.1", None, False)]
 )
-def test_an_old_log_under_a_new_topics_name_is_told_by_the_topic_id(kafka: str, mode: str | None, keeps: bool) -> None:
+def test_an_old_log_under_a_new_topics_name_is_reported_by_the_topic_id(
+    kafka: str, mode: str | None, keeps: bool
+) -> None:
     at = desk(kafka, mode)
     at.run(2)
     at.cluster.crash(3)
@@ -391,7 +393,7 @@ def test_what_was_lost_before_its_topic_was_deleted_stays_lost() -> None:
     assert at.cluster.query.acked_lost() == lost
 
 
-def test_what_reached_nobody_is_told_although_its_topic_is_gone() -> None:
+def test_what_reached_nobody_is_reported_although_its_topic_is_gone() -> None:
     at = desk(acks="0")
     at.run(2)
     at.cluster.crash(1)
@@ -435,7 +437,7 @@ def seen(at: ClusterDriver) -> tuple[Any, ...]:
 
 @pytest.mark.slow
 @MODES
-def test_keyframes_restore_the_partitions_and_replicas_of_their_instant(kafka: str, mode: str | None) -> None:
+def test_keyframes_restore_the_partitions_and_replicas_of_their_time(kafka: str, mode: str | None) -> None:
     straight = desk(kafka, mode)
     busy(straight)
     at = desk(kafka, mode)

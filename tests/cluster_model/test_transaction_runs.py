@@ -33,7 +33,7 @@ def test_readers_of_committed_data_get_every_committed_record_once_and_no_aborte
     assert run.producer().aborted == query.aborted()
 
 
-def test_markers_take_an_offset_and_are_never_handed_out() -> None:
+def test_markers_take_an_offset_and_are_never_returned() -> None:
     run = Run.of().run(3).end(5)
     leos = sum(run.cluster.query.leo(f"orders-{number}") for number in (0, 1))
     ended = len(run.told("transaction_committed")) + len(run.told("transaction_aborted"))
@@ -42,7 +42,7 @@ def test_markers_take_an_offset_and_are_never_handed_out() -> None:
     assert run.cluster.query.lag(COMMITTED) == run.cluster.query.lag(ANYTHING) == 0
 
 
-def test_records_are_promised_with_the_commit_and_not_before() -> None:
+def test_records_are_guaranteed_with_the_commit_and_not_before() -> None:
     run = Run.of(producers=[producer(plan=TransactionPlan(0, 2 * SECOND))])
     run.until("transaction_begun")
     run.run(1.5)
@@ -185,7 +185,7 @@ def test_a_coordinator_that_dies_after_the_decision_is_replaced_and_the_commit_c
 
 
 @pytest.mark.parametrize("kafka", ["3.5", "3.9", "4.0"])
-def test_a_batch_whose_time_is_over_costs_its_transaction_and_the_producer_goes_on(kafka: str) -> None:
+def test_a_batch_whose_time_is_over_costs_its_transaction_and_the_producer_continues(kafka: str) -> None:
     patience = {"delivery.timeout.ms": 3_000, "request.timeout.ms": 1_000, "linger.ms": 0}
     run = Run.of(kafka, [producer(config=patience)])
     run.run(4)

@@ -31,7 +31,7 @@ def test_each_generation_is_one_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_from_any_moment_on_a_run_goes_on_as_it_did(name: str) -> None:
+def test_from_any_moment_on_a_run_continues_as_it_did(name: str) -> None:
     cluster = build(name)
     kept = []
     for moment in spread_sample((1, 2, 4, 7, 10), 2):

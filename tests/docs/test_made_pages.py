@@ -100,7 +100,7 @@ def test_every_command_and_option_is_on_its_page() -> None:
         assert missing == [], name
 
 
-def test_every_command_is_told_of_in_the_command_line_page() -> None:
+def test_every_command_is_on_the_command_line_page() -> None:
     text = (DOCS / "run" / "cli.md").read_text(encoding="utf-8")
     names = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     assert [name for name in names if f"floodmark {name}" not in text] == []

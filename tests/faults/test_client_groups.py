@@ -76,7 +76,7 @@ def test_gaps_may_be_drawn() -> None:
     assert 12 <= len(gaps) <= 30
 
 
-def test_who_is_held_or_down_is_passed_over() -> None:
+def test_a_node_that_is_held_or_down_is_passed_over() -> None:
     cluster, board = started()
     inject(board, "gc_pause", "client(billing/0)")
     inject(board, "crash", "client(billing/1)")
@@ -109,7 +109,7 @@ def test_static_members_close_without_leaving(snapshot: SnapshotAssertion) -> No
     assert whole(cluster) == []
 
 
-def test_who_is_in_no_group_cannot_storm(snapshot: SnapshotAssertion) -> None:
+def test_a_node_that_is_in_no_group_cannot_storm(snapshot: SnapshotAssertion) -> None:
     _cluster, board = started(group={"coordinated": False})
     with pytest.raises(FaultError) as caught:
         inject(board, "rejoin_storm", ALL)
@@ -137,7 +137,7 @@ def test_the_former_owner_of_an_id_is_fenced(kafka: str, mode: str) -> None:
     assert cluster.query.members("billing") == 3
 
 
-def test_who_is_about_to_end_as_fenced_when_it_heals_starts_as_soon_as_it_has() -> None:
+def test_a_node_that_is_about_to_end_as_fenced_when_it_heals_starts_as_soon_as_it_has() -> None:
     """The word of it and the end of the fault fall into one microsecond, in this order; the process ends after both."""
     fenced_us = 0
     for _turn in range(2):

@@ -224,7 +224,7 @@ def test_records_are_skipped(group: dict[str, Any], params: dict[str, Any], low:
     assert whole(cluster) == []
 
 
-def test_a_poisoned_record_fails_whoever_reads_it() -> None:
+def test_a_poisoned_record_fails_a_node_that_reads_it() -> None:
     def skipped(target: str) -> set[tuple[str, int]]:
         cluster, board = started(group={"members": 1} if target == FIRST else {})
         inject(board, "failing_handler", target, percent=10 * PERCENT, poison=True)
@@ -286,7 +286,7 @@ def test_an_exception_that_closes_commits_what_was_not_processed(commit: str) ->
     assert (cluster.query.abandoned("billing") > 0) is (commit == "auto")
 
 
-def test_healing_starts_only_who_has_ended_by_it() -> None:
+def test_healing_starts_only_a_node_that_has_ended_by_it() -> None:
     cluster, board = started()
     inject(board, "failing_handler", FIRST, percent=5 * PERCENT, reaction="crash")
     crash = inject(board, "crash", "client(billing/1)")
@@ -309,7 +309,7 @@ def closing(**how: Any) -> tuple[Cluster, FaultInjector]:
 
 
 @pytest.mark.parametrize(("protocol", "loaded"), covering_cases(["classic", "consumer"], [False, True]))
-def test_who_is_still_closing_when_it_heals_starts_as_soon_as_it_has_ended(protocol: str, loaded: bool) -> None:
+def test_a_node_that_is_still_closing_when_it_heals_starts_as_soon_as_it_has_ended(protocol: str, loaded: bool) -> None:
     modern = {"config": {"auto.offset.reset": "earliest", "group.protocol": "consumer"}}
     cluster, board = closing(kafka="4.0", group=modern if protocol == "consumer" else {})
     board.heal("failing_handler")
@@ -324,7 +324,7 @@ def test_who_is_still_closing_when_it_heals_starts_as_soon_as_it_has_ended(proto
     assert whole(cluster) == []
 
 
-def test_who_was_told_to_end_while_it_was_closing_stays_down() -> None:
+def test_a_node_that_was_notified_to_end_while_it_was_closing_stays_down() -> None:
     cluster, board = closing()
     inject(board, "clean_shutdown", FIRST)
     board.heal("failing_handler")
@@ -374,7 +374,7 @@ def test_failing_records_go_to_the_dead_letter_topic(then: str) -> None:
 
 
 @pytest.mark.parametrize(("commit", "then"), covering_cases(["transaction", "sync"], ["retry", "crash", "skip"]))
-def test_who_reads_processes_and_writes_does_it_again(commit: str, then: str) -> None:
+def test_a_node_that_reads_processes_and_writes_does_it_again(commit: str, then: str) -> None:
     audit = GroupSpec("audit", ("bills",), config={"isolation.level": "read_committed"}, coordinated=False)
     cluster, board = started(group={"output_topic": "bills", "commit": commit}, more=(audit,))
     inject(board, "failing_handler", ALL, percent=PERCENT, reaction=then, pause=50 * MS)

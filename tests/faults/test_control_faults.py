@@ -187,7 +187,7 @@ def test_only_the_active_controller_can_lose_the_office(kafka: str, mode: str, s
     ("how", "kafka", "mode"),
     covering_cases(["crash", "pause", "partition"], [("3.9", "kraft"), ("0.11", "zookeeper"), ("2.8", "zookeeper")]),
 )
-def test_without_a_majority_nothing_is_decided_and_records_go_on(kafka: str, mode: str, how: str) -> None:
+def test_without_a_majority_nothing_is_decided_and_records_continue(kafka: str, mode: str, how: str) -> None:
     cluster, board = started(kafka, mode)
     first = FIRST_CONTROLLER if mode == "kraft" else FIRST_ZOOKEEPER
     leader = "controller 1001" if mode == "kraft" else "zookeeper 3"
@@ -214,7 +214,7 @@ def test_without_a_majority_nothing_is_decided_and_records_go_on(kafka: str, mod
         assert cluster.query.acked_lost() == 0
 
 
-def test_the_seed_draws_who_is_struck_besides_the_leader() -> None:
+def test_the_seed_draws_who_is_affected_besides_the_leader() -> None:
     struck = set()
     for seed in range(1, 9):
         cluster, board = started("3.9", "kraft", seed)
@@ -223,7 +223,7 @@ def test_the_seed_draws_who_is_struck_besides_the_leader() -> None:
     assert struck == {"controller 1001, controller 1002", "controller 1001, controller 1003"}
 
 
-def test_only_as_many_as_it_still_takes_are_struck() -> None:
+def test_only_as_many_as_it_still_takes_are_affected() -> None:
     cluster, board = started("3.9", "kraft")
     inject(board, "crash", "controller(1002)")
     inject(board, "quorum_loss", "")
@@ -305,7 +305,7 @@ def test_a_zookeeper_broker_keeps_each_request_waiting(kafka: str) -> None:
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
-def test_heartbeats_go_on_while_nothing_is_taken_up(kafka: str, mode: str) -> None:
+def test_heartbeats_continue_while_nothing_is_taken_up(kafka: str, mode: str) -> None:
     cluster, board = started(kafka, mode)
     inject(board, "stale_metadata", "broker(1)")
     inject(board, "session_expiry", "broker(2)")
@@ -318,7 +318,7 @@ def test_heartbeats_go_on_while_nothing_is_taken_up(kafka: str, mode: str) -> No
     assert cluster.brokers[1].states["orders-1"] == cluster.brokers[5].states["orders-1"]
 
 
-def test_a_broker_whose_cache_is_stale_leads_as_it_is_told() -> None:
+def test_a_broker_whose_cache_is_stale_leads_as_it_is_reported() -> None:
     cluster, board = started("2.8", "zookeeper")
     inject(board, "stale_metadata", "broker(2)", requests="cache")
     inject(board, "session_expiry", "broker(1)")
@@ -378,7 +378,7 @@ def test_a_controller_in_the_same_process_replays_the_log_for_itself() -> None:
     assert settled(cluster, board) == []
 
 
-def test_a_broker_that_is_told_nothing_cannot_come_up_until_it_is() -> None:
+def test_a_broker_that_learns_nothing_cannot_come_up_until_it_is() -> None:
     cluster, board = started("3.9", "kraft")
     inject(board, "stale_metadata", "broker(3)")
     inject(board, "crash", "broker(3)")

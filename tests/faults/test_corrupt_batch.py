@@ -107,7 +107,7 @@ def test_another_leader_has_a_whole_copy() -> None:
     assert told.cluster.query.acked_lost() == 0
 
 
-def test_who_is_elected_with_a_damaged_copy_makes_it_missing_and_is_blamed(snapshot: SnapshotAssertion) -> None:
+def test_a_node_that_is_elected_with_a_damaged_copy_makes_it_missing_and_is_blamed(snapshot: SnapshotAssertion) -> None:
     told = busy()
     inject(told.board, "corrupt_batch", "broker(2)", partition="orders-0", offset=10)
     assert told.cluster.query.missing() == 0
@@ -434,7 +434,7 @@ def test_a_batch_corrupted_twice_is_one_damage_and_a_wrong_length_stays() -> Non
     assert (second.start <= 10 < second.end, second.kind) == (True, "length")
 
 
-def test_it_tells_beforehand_who_would_come_upon_it(snapshot: SnapshotAssertion) -> None:
+def test_it_predicts_who_would_come_upon_it(snapshot: SnapshotAssertion) -> None:
     told = reader({})
     start_reader(told)
     told.run(20)
@@ -487,7 +487,7 @@ def test_slices_change_nothing(step: int) -> None:
     assert digest(step) == digest(60 * SECOND)
 
 
-def test_the_isr_is_told_of_nothing_but_the_lag() -> None:
+def test_the_isr_learns_of_nothing_but_the_lag() -> None:
     told = behind()
     told.run(30)
     again = [event for event in told.of(IsrChanged, partition="orders-0") if event.at_us > 16 * SECOND]

@@ -125,7 +125,7 @@ def test_requests_do_not_overtake_those_that_wait(what: str, monkeypatch: pytest
 
 
 @modes
-def test_who_dies_in_its_pause_comes_up_with_all_that_was_decided(kafka: str, mode: str, what: str) -> None:
+def test_a_node_that_dies_in_its_pause_comes_up_with_all_that_was_decided(kafka: str, mode: str, what: str) -> None:
     cluster, board = behind(kafka, mode, requests=what)
     inject(board, "gc_pause", "broker(3)")
     board.heal("stale_metadata")

@@ -177,7 +177,7 @@ def test_a_leader_crashes_in_the_middle_and_nothing_acknowledged_is_lost(tmp_pat
     assert replay(recorded).digest == result.digest
 
 
-def test_an_unclean_election_loses_what_acks_1_had_promised_and_the_client_can_see_it() -> None:
+def test_an_unclean_election_loses_what_acks_1_had_guaranteed_and_the_client_can_see_it() -> None:
     told = playbook(topic=", unclean.leader.election.enable: true", min_isr=1,
                     config=", replica.lag.time.max.ms: 1000, broker.session.timeout.ms: 3000")  # fmt: skip
     with served(told) as host:
@@ -196,7 +196,7 @@ def test_an_unclean_election_loses_what_acks_1_had_promised_and_the_client_can_s
     assert {each.client for each in result.ledger.clients if each.acked_lost} == {"rdkafka"}
 
 
-def test_a_client_that_is_called_like_one_of_the_playbooks_has_books_of_its_own() -> None:
+def test_a_client_that_is_called_like_one_of_the_playbooks_has_statistics_of_its_own() -> None:
     with served(playbook(clients="clients: {producers: [{name: web, topic: orders, rate: 20/s}]}")) as host:
         assert len(sent(host, ["a", "b"], client_id="web", acks="all")) == 2
         assert len(sent(host, ["c"], client_id="shop", acks="all")) == 1

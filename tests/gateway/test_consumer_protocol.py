@@ -178,7 +178,7 @@ def test_a_pattern_an_assignor_and_an_instance_are_the_coordinators_to_go_by() -
         two.stop()
 
 
-def test_members_of_an_unknown_assignor_are_told_so() -> None:
+def test_members_of_an_unknown_assignor_are_reported() -> None:
     with served(playbook("4.1", config=QUICK)) as host:
         one = Member(host, "one", group_remote_assignor="mine")
         until(lambda: any("assignor" in each for each in one.log.notices), one)

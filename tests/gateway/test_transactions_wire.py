@@ -159,7 +159,7 @@ def test_a_line_can_speak_of_the_coordinator_of_a_producer_on_the_wire() -> None
     assert tuple(shop.wire.session.board.targets(typed.actions[0].target)) == (shop.at,)
 
 
-def test_the_same_end_again_is_told_the_same_epoch() -> None:
+def test_the_same_end_again_gets_the_same_epoch() -> None:
     shop = Shop()
     pid, epoch = shop.pid, shop.epoch
     shop.send(b"a", 0)
@@ -254,7 +254,7 @@ def told_features(wire: Wire, version: int) -> tuple[dict[str, tuple[int, int]],
          {"eligible.leader.replicas.version": 1, "group.version": 1, "metadata.version": 27, "transaction.version": 2}),
     ],
 )  # fmt: skip
-def test_features_are_told_as_the_cluster_has_them(
+def test_features_are_reported_as_the_cluster_has_them(
     kafka: str, supported: dict[str, tuple[int, int]], finalized: dict[str, int]
 ) -> None:
     """``QuorumFeatures.defaultSupportedFeatureMap``; versions before 4 cannot read a range from 0 on (KAFKA-17492)."""

@@ -177,7 +177,7 @@ def test_markers_of_transactions_take_no_memory() -> None:
     assert more <= letters + 8
 
 
-def test_a_session_goes_on_from_a_keyframe_with_what_was_seen() -> None:
+def test_a_session_continues_from_a_keyframe_with_what_was_seen() -> None:
     playbook = made(1, "1", unclean=True, txn=False)
     _session, straight = run(playbook)
     session = Session.start(playbook)
@@ -188,7 +188,7 @@ def test_a_session_goes_on_from_a_keyframe_with_what_was_seen() -> None:
     assert session.finish().anomalies == straight.anomalies
 
 
-def test_the_document_and_the_lines_tell_them() -> None:
+def test_the_document_and_the_lines_show_them() -> None:
     _session, result = run(made(0, "1", unclean=True, txn=False))
     document = json.loads(json.dumps(result.to_json()["anomalies"]))
     assert {each["anomaly"] for each in document} == {each.name for each in result.anomalies}

@@ -74,7 +74,7 @@ class TestWords:
         assert errors.known_failure(Exception("AnalysisException: no column x")) == ""
         assert not errors.jvm_gone(Exception("AnalysisException: no column x"))
 
-    def test_a_killed_jvm_is_told_with_its_signal_and_its_log(
+    def test_a_killed_jvm_is_reported_with_its_signal_and_its_log(
         self, tmp_path: Path, snapshot: SnapshotAssertion
     ) -> None:
         jvm = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)

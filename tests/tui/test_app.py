@@ -291,7 +291,7 @@ async def test_help_is_made_from_the_keys():
         assert not isinstance(driver.app.screen, HelpScreen)
 
 
-async def test_the_session_goes_on_behind_the_help():
+async def test_the_session_continues_behind_the_help():
     async with driving() as driver:
         await driver.press("question_mark")
         await driver.seconds(1)
@@ -344,7 +344,7 @@ async def test_every_line_is_as_wide_as_the_terminal():
             assert len(lines) == size[1]
 
 
-async def test_a_terminal_that_is_too_small_is_told_so_and_the_session_goes_on(snapshot):
+async def test_a_terminal_that_is_too_small_is_reported_so_and_the_session_continues(snapshot):
     async with driving((80, 24)) as driver:
         await driver.pilot.resize_terminal(50, 15)
         await driver.seconds(1)
@@ -429,7 +429,7 @@ async def test_a_new_look_paints_everything_anew():
         assert matrix.built == before + len(matrix.rows)
 
 
-async def test_a_violation_is_told_in_the_feed(snapshot):
+async def test_a_violation_is_reported_in_the_feed(snapshot):
     async with driving() as driver:
         broken = InvariantViolated(0, "leader-completeness", "orders-0", 2, "two leaders", "a test")
         driver.session_controller.session.cluster.emit(broken)

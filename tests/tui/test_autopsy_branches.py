@@ -61,7 +61,7 @@ async def arrived(driver):
     await driver.settle()
 
 
-async def test_a_branch_begins_at_the_marked_frame_and_what_saves_is_told(tmp_path, monkeypatch, snapshot):
+async def test_a_branch_begins_at_the_marked_frame_and_what_saves_is_reported(tmp_path, monkeypatch, snapshot):
     async with opened(tmp_path, monkeypatch) as driver:
         page = driver.app.screen
         await driver.press("s")
@@ -76,7 +76,7 @@ async def test_a_branch_begins_at_the_marked_frame_and_what_saves_is_told(tmp_pa
         assert sorted(driver.toasts()) == snapshot
 
 
-async def test_without_having_asked_nothing_is_told_of_what_saves(tmp_path, monkeypatch, snapshot):
+async def test_without_having_asked_nothing_learns_of_what_saves(tmp_path, monkeypatch, snapshot):
     async with opened(tmp_path, monkeypatch) as driver:
         await driver.press("w")
         await arrived(driver)
@@ -136,7 +136,7 @@ async def test_another_finding_forgets_what_was_marked(tmp_path, monkeypatch):
         assert isinstance(driver.app.screen, AutopsyScreen)
 
 
-async def test_a_branch_that_cannot_be_had_is_told(tmp_path, monkeypatch):
+async def test_a_branch_that_cannot_be_had_is_reported(tmp_path, monkeypatch):
     async with opened(tmp_path, monkeypatch) as driver:
         page = driver.app.screen
         page.choices = (finding_page.RemedyChoice("no such version", {"cluster.kafka": "0.1"}, 1),)

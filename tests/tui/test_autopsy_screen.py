@@ -77,7 +77,7 @@ async def test_there_is_none_yet_and_it_says_so(snapshot):
         assert driver.toasts() == snapshot
 
 
-async def test_what_is_only_missing_is_told_as_such():
+async def test_what_is_only_missing_is_reported_as_such():
     async with opened(tail(), 15 * SECOND) as driver:
         finding = driver.app.screen.case.finding
         assert (finding.kind, finding.count, finding.partitions) == ("missing", 26, ("orders-0",))
@@ -279,7 +279,7 @@ async def test_what_would_have_saved_it_stands_with_its_price(tmp_path, monkeypa
         assert "9 runs over" not in driver.text()
 
 
-async def test_a_refusal_is_told_on_the_page(tmp_path, monkeypatch):
+async def test_a_refusal_is_reported_on_the_page(tmp_path, monkeypatch):
     async def answer(*_asked):
         return Explanation(None, "error: another digest")
 
@@ -352,7 +352,7 @@ async def test_it_pauses_where_the_next_acknowledged_record_goes_missing(snapsho
         assert looked_at(driver)[2] == "missing"
 
 
-async def test_unless_it_is_asked_to_it_goes_on(snapshot):
+async def test_unless_it_is_asked_to_it_continues(snapshot):
     async with driving(session=tail(), speed=1000.0) as driver:
         await driver.press("A", "A")
         assert not driver.session_controller.stops_at_loss

@@ -67,7 +67,7 @@ def test_a_branch_is_grown_by_slices_of_eight_milliseconds(snapshot):
     assert simulation.news == snapshot
 
 
-def test_a_branch_tells_what_happened_before_it_left_and_each_has_its_own_feed():
+def test_a_branch_reports_what_happened_before_it_left_and_each_has_its_own_feed():
     simulation = lived()
     main, lines, chronicle = simulation.branches.current, simulation.feed.lines(100), simulation.chronicle
     simulation.fork()
@@ -81,7 +81,7 @@ def test_a_branch_tells_what_happened_before_it_left_and_each_has_its_own_feed()
     assert simulation.feed.lines(100) == lines
 
 
-def test_what_is_refused_in_the_past_is_told_and_the_past_is_looked_at_still(snapshot):
+def test_what_is_refused_in_the_past_is_reported_and_the_past_is_looked_at_still(snapshot):
     simulation = lived()
     simulation.to_time(SECOND // 2)
     simulation.act(Action("inject", "crash", "broker(9)"))
@@ -296,7 +296,7 @@ async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both(s
         assert [*said, driver.toasts()[-1]] == snapshot
 
 
-async def test_a_branch_on_its_way_is_told_and_can_be_given_up(monkeypatch, snapshot):
+async def test_a_branch_on_its_way_is_reported_and_can_be_given_up(monkeypatch, snapshot):
     async with driving((80, 24), session=small()) as driver:
         await crashed(driver)
         monkeypatch.setattr("tui.session.session_controller.BATCH", 1)

@@ -65,7 +65,7 @@ async def test_a_frame_builds_no_more_strips_than_rows_changed():
                     assert grid.built - built <= grid.dirtied - dirtied + 2, grid
 
 
-async def test_where_time_stands_still_nothing_is_built_and_no_frame_is_asked_for():
+async def test_where_time_pauses_nothing_is_built_and_no_frame_is_asked_for():
     async with driving(LARGE) as driver:
         async for mode in every_mode(driver):
             await driver.press("space")

@@ -38,7 +38,7 @@ def test_a_key_within_a_sentence():
 
 
 @pytest.mark.slow
-async def test_toasts_and_panes_tell_the_keys_of_the_user(snapshot):
+async def test_toasts_and_panes_show_the_keys_of_the_user(snapshot):
     async with remapped_app() as driver:
         await driver.seconds(1)
         timeline, lanes = driver.main.query_one("#timeline-pane"), driver.main.query_one("#lanes-pane")

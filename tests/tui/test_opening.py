@@ -98,7 +98,7 @@ def torn(path, parent):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_it_plays_with_what_the_operator_did_and_stands_still_at_its_end(recorded, size, snapshot):
+async def test_it_plays_with_what_the_operator_did_and_pauses_at_its_end(recorded, size, snapshot):
     async with opened(recorded, size) as driver:
         assert "▶ PLAY" in driver.text()
         await driver.seconds(3)
@@ -120,7 +120,7 @@ def files_of(path):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_what_is_done_in_it_is_done_in_a_branch_that_goes_on_live(recorded, tmp_path, size, snapshot):
+async def test_what_is_done_in_it_is_done_in_a_branch_that_continues_live(recorded, tmp_path, size, snapshot):
     before = files_of(recorded)
     async with opened(recorded, size, beside=Recorder(tmp_path, live=True, root="it")) as driver:
         await driver.seconds(1)
@@ -175,7 +175,7 @@ def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, termin
     assert files_of(recorded) == before
 
 
-async def test_it_pauses_and_goes_on_an_event_at_a_time(recorded):
+async def test_it_pauses_and_continues_an_event_at_a_time(recorded):
     async with opened(recorded) as driver:
         await driver.seconds(1)
         await driver.press("space")

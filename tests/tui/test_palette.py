@@ -95,7 +95,7 @@ async def test_settings_stand_with_their_values_and_open_a_form_that_lets_throug
         assert driver.session_controller.view.partitions[0].min_isr == 1
 
 
-async def test_brokers_that_differ_are_told_one_by_one_and_what_is_read_at_the_start_says_so(snapshot):
+async def test_brokers_that_differ_are_reported_one_by_one_and_what_is_read_at_the_start_says_so(snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(1)
         segments = [text_of(hit) for hit in await found(driver, SettingsProvider, "config brokers log.segment.bytes")]

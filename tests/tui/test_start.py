@@ -91,7 +91,7 @@ def test_a_cluster_reads_the_control_plane_that_it_has(mode, other):
 
 
 @pytest.mark.parametrize("option", ["version", "help_page"])
-def test_what_is_told_about_the_program_needs_neither_the_model_nor_the_screen(option):
+def test_what_is_reported_about_the_program_needs_neither_the_model_nor_the_screen(option):
     read = read_by(f"from benchmarks.startup_programs import {option}; {option}()")
     roots = {name.partition(".")[0] for name in read}
     assert roots & {"cluster_model", "faults", "textual", "lark", "yaml", "msgspec", *HEAVY} == set()

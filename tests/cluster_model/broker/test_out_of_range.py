@@ -145,7 +145,7 @@ def listed_offset(replica: Replica | None, request: ListOffsetsRequest) -> tuple
 @pytest.mark.parametrize(
     ("replica", "earliest", "offset"), [(2, False, 10), (2, True, 2), (-1, False, 4), (-1, True, 2)]
 )
-def test_a_follower_is_told_the_end_of_the_log_and_a_consumer_the_hw(replica: int, earliest: bool, offset: int) -> None:
+def test_a_follower_learns_the_end_of_the_log_and_a_consumer_the_hw(replica: int, earliest: bool, offset: int) -> None:
     rig = LeaderRig()
     rig.append(10)
     rig.replica.hw = 4
@@ -157,7 +157,7 @@ def test_a_follower_is_told_the_end_of_the_log_and_a_consumer_the_hw(replica: in
 
 
 @pytest.mark.parametrize(("kafka", "error"), [("2.1", E.NONE), ("2.2", E.OFFSET_NOT_AVAILABLE)])
-def test_a_new_leader_tells_consumers_no_end_before_its_hw_reaches_its_epoch_and_followers_at_once(
+def test_a_new_leader_reports_consumers_no_end_before_its_hw_reaches_its_epoch_and_followers_at_once(
     kafka: str, error: KafkaError
 ) -> None:
     rig = LeaderRig(kafka)

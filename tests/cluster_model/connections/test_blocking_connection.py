@@ -92,7 +92,7 @@ def test_the_limit_is_configured_and_constant_without_room_to_vary() -> None:
     assert connection.begin(30 * SECOND) == 700_000
 
 
-def test_what_is_loaded_goes_on_waiting_for_the_same_attempt() -> None:
+def test_what_is_loaded_continues_waiting_for_the_same_attempt() -> None:
     _wire, connection = made()
     connection.begin(SECOND)
     saved = connection.save()

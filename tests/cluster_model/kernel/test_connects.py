@@ -89,7 +89,7 @@ def test_a_cut_of_either_direction_is_silence_that_the_system_gives_up_on(direct
     assert heard(cluster_state) == [(SYN_TIMEOUT_US, *refused())]
 
 
-def test_whoever_stops_waiting_hears_nothing() -> None:
+def test_a_process_that_stops_waiting_hears_nothing() -> None:
     cluster_state = ThreeNodes()
     cluster_state.network.power_off(B)
     NodeContext(cluster_state.network, A).stop_connecting(asked(cluster_state))
@@ -109,7 +109,7 @@ def test_each_attempt_is_answered_by_its_number() -> None:
 
 
 @pytest.mark.parametrize("asks", [False, True])
-def test_a_connection_that_is_given_up_breaks_whoever_asks_for_another(asks: bool) -> None:
+def test_a_connection_that_is_given_up_breaks_a_process_that_asks_for_another(asks: bool) -> None:
     cluster_state = ThreeNodes()
     cluster_state.network.cut(A, B, FAULT)
     port = NodeContext(cluster_state.network, A)
@@ -185,7 +185,7 @@ def test_nothing_comes_for_a_process_that_has_ended_meanwhile() -> None:
     assert heard(cluster_state) == []
 
 
-def test_a_network_that_is_loaded_in_the_middle_goes_on_in_the_same_way() -> None:
+def test_a_network_that_is_loaded_in_the_middle_continues_in_the_same_way() -> None:
     def play(at: int) -> list[tuple[int, str, object]]:
         cluster_state = ThreeNodes(jitter=50)
         cluster_state.network.power_off(B)

@@ -96,7 +96,7 @@ def test_with_the_last_fault_all_that_waits_is_handled_at_once_before_whatever_c
     assert times(cluster_state, B)[-1] == at + LATENCY
 
 
-def test_nobody_else_is_slow_and_who_is_not_slow_has_no_cpu() -> None:
+def test_nobody_else_is_slow_and_a_process_that_is_not_slow_has_no_cpu() -> None:
     cluster_state = slow()
     cluster_state.send(A, C, "x")
     cluster_state.run(LATENCY)
@@ -209,7 +209,7 @@ def test_two_clients_of_one_application_share_it() -> None:
     )
 
 
-def test_the_death_of_one_of_two_lets_the_other_go_on() -> None:
+def test_the_death_of_one_of_two_lets_the_other_continue() -> None:
     cluster_state = slow(nodes=(B, C))
     cluster_state.send(A, B, "one")
     cluster_state.send(A, C, "two")

@@ -238,7 +238,7 @@ def test_what_is_behind_a_lost_segment_waits_for_it() -> None:
     assert any(late - at == 0 for at, late in pairwise(times))
 
 
-def test_a_connection_that_loses_everything_is_reset_and_both_ends_are_told(cluster_state: ThreeNodes) -> None:
+def test_a_connection_that_loses_everything_is_reset_and_both_ends_are_notified(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, A, B, 1, loss=ALL)
     cluster_state.send(A, B, Request("lost"))
@@ -270,7 +270,7 @@ def test_a_connection_with_a_hole_breaks_soon_after_nothing_is_lost_any_more(clu
     assert got(cluster_state, A) == got(cluster_state, B) == [(4 * SECOND + RETRANSMIT_US, "reset")]
 
 
-def test_who_closes_a_doomed_connection_itself_has_a_new_one(cluster_state: ThreeNodes) -> None:
+def test_a_process_that_closes_a_doomed_connection_itself_has_a_new_one(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, A, B, 1, loss=ALL)
     cluster_state.send(A, B, Request("lost"))
@@ -354,7 +354,7 @@ def test_an_answer_that_comes_twice_makes_its_receiver_close_the_connection(clus
     assert got(cluster_state, A)[2:] == got(cluster_state, B) == [(SECOND + LATENCY + 1, "reset")]
 
 
-def test_a_paused_receiver_closes_the_connection_when_it_goes_on_and_a_new_life_does_not(
+def test_a_paused_receiver_closes_the_connection_when_it_continues_and_a_new_life_does_not(
     cluster_state: ThreeNodes,
 ) -> None:
     open_connection(cluster_state)
@@ -374,7 +374,7 @@ def test_a_paused_receiver_closes_the_connection_when_it_goes_on_and_a_new_life_
     assert len(got(cluster_state, A)) == 2
 
 
-def test_who_knows_what_to_do_with_a_second_answer_gets_it(cluster_state: ThreeNodes) -> None:
+def test_a_process_that_knows_what_to_do_with_a_second_answer_gets_it(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, B, A, 1, repeats=ALL)
     for name in "ab":
         cluster_state.send(B, A, PlainResponse(name))
@@ -386,7 +386,7 @@ def test_who_knows_what_to_do_with_a_second_answer_gets_it(cluster_state: ThreeN
 # --- resets ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_reset_ends_what_is_on_its_way_and_tells_both_ends_once(cluster_state: ThreeNodes) -> None:
+def test_a_reset_ends_what_is_on_its_way_and_reports_both_ends_once(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     exchange = cluster_state.network.exchange(A, B, 0)
     cluster_state.send(A, B, Request("there"))
@@ -437,7 +437,7 @@ def test_what_is_held_by_a_cut_or_waits_for_its_turn_ends_with_the_connection(cl
     assert got(cluster_state, A) == got(cluster_state, B) == [(2 * SECOND, "reset")]
 
 
-def test_a_paused_process_handles_what_it_had_received_before_it_hears_of_the_reset(cluster_state: ThreeNodes) -> None:
+def test_a_paused_process_handles_what_it_had_received_before_it_learns_of_the_reset(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     cluster_state.network.pause(B)
     cluster_state.send(A, B, Request("received"))
@@ -543,7 +543,7 @@ def talk(cluster_state: ThreeNodes, rounds: int) -> None:
         cluster_state.run(cluster_state.network.kernel.now + 130 * MS)
 
 
-def test_a_network_saved_in_the_middle_of_all_that_goes_on_as_it_did() -> None:
+def test_a_network_saved_in_the_middle_of_all_that_continues_as_it_did() -> None:
     cluster_state = make(8, 50)
     open_connection(cluster_state)
     trouble(cluster_state)

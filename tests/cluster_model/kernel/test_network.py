@@ -73,7 +73,7 @@ def cluster_state() -> ThreeNodes:
     return ThreeNodes()
 
 
-def test_a_process_that_ends_itself_handles_nothing_more_and_its_reason_is_told_at_once(
+def test_a_process_that_ends_itself_handles_nothing_more_and_its_reason_is_reported_at_once(
     cluster_state: ThreeNodes,
 ) -> None:
     cluster_state.send(A, B, "first")
@@ -124,7 +124,7 @@ def test_a_paused_process_handles_nothing_and_loses_nothing(cluster_state: Three
     ]
 
 
-def test_nobody_is_told_of_a_pause(cluster_state: ThreeNodes) -> None:
+def test_a_pause_sends_no_notification(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "x")
     cluster_state.network.pause(B)
     cluster_state.run(10_000)
@@ -138,7 +138,7 @@ def test_what_a_paused_process_had_sent_still_arrives(cluster_state: ThreeNodes)
     assert cluster_state.seen(B) == [(LATENCY, "message", (A, "on the wire"))]
 
 
-def test_what_arrives_at_the_instant_of_resuming_comes_behind_what_was_held(cluster_state: ThreeNodes) -> None:
+def test_what_arrives_at_the_time_of_resuming_comes_behind_what_was_held(cluster_state: ThreeNodes) -> None:
     cluster_state.network.pause(B)
     cluster_state.send(A, B, "held")
     cluster_state.run(LATENCY)
@@ -350,7 +350,7 @@ def _play(cluster_state: ThreeNodes) -> None:
     cluster_state.run(5_000)
 
 
-def test_a_loaded_network_goes_on_exactly_as_the_first_time() -> None:
+def test_a_loaded_network_continues_exactly_as_the_first_time() -> None:
     cluster_state = ThreeNodes(jitter=90, seed=3)
     network = cluster_state.network
     NodeContext(network, A).send(C, "seen before")

@@ -79,7 +79,7 @@ def test_an_epoch_without_records_is_replaced_since_1_1(kafka: str) -> None:
 
 
 @EVERY
-def test_kip_279_the_end_of_an_epoch_is_told_with_the_epoch_found_since_2_0(kafka: str) -> None:
+def test_kip_279_the_end_of_an_epoch_is_reported_with_the_epoch_found_since_2_0(kafka: str) -> None:
     replica, _events = lone(kafka)
     epochs = replica.log.epochs
     epochs.assign(3, 0)

@@ -49,7 +49,7 @@ def test_a_batch_that_does_not_fit_begins_a_segment_at_its_first_offset() -> Non
     assert [segment.size for segment in leader.log.segments.all] == [100, 1]
 
 
-def test_time_is_told_by_the_records_and_looked_at_on_appends_only() -> None:
+def test_time_is_reported_by_the_records_and_looked_at_on_appends_only() -> None:
     leader = Leader(LogConfig(roll_us=50))
     leader.write(10, 1_000, now=0)
     leader.write(10, 1_050, now=900)

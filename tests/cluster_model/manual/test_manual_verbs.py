@@ -134,7 +134,7 @@ def test_a_crash_breaks_the_connection() -> None:
 # Fetches
 
 
-def test_a_parked_fetch_is_counted_on_arrival_and_reads_when_it_is_woken(snapshot: SnapshotAssertion) -> None:
+def test_a_delayed_fetch_is_counted_on_arrival_and_reads_when_it_is_woken(snapshot: SnapshotAssertion) -> None:
     hands = told(records=1)
     for follower in (B, C):
         hands.do("fetch_send", follower=follower)
@@ -154,7 +154,7 @@ def test_a_parked_fetch_is_counted_on_arrival_and_reads_when_it_is_woken(snapsho
     assert str(caught.value) == snapshot
 
 
-def test_a_fetch_that_finds_something_is_not_parked() -> None:
+def test_a_fetch_that_finds_something_is_not_delayed() -> None:
     hands = told()
     hands.append(A, "x")
     hands.do("fetch_send", follower=B)
@@ -200,7 +200,7 @@ def test_a_request_outlives_the_role_of_its_sender_and_its_answer_does_not() -> 
     assert hands.do("fetch_apply", follower=B) == "INVALID_REQUEST"
 
 
-def test_a_crash_of_the_leader_takes_what_was_parked_with_it() -> None:
+def test_a_crash_of_the_leader_takes_what_was_delayed_with_it() -> None:
     hands = told(records=1)
     hands.do("fetch_send", follower=B)
     hands.do("fetch_serve", follower=B, answer="later")
@@ -376,7 +376,7 @@ def test_a_silent_follower_with_everything_stays_since_2_4(kafka: str, left: lis
     assert hands.state(A)["isr"] == left
 
 
-def test_nobody_is_out_of_sync_by_itself_where_time_stands_still(snapshot: SnapshotAssertion) -> None:
+def test_nobody_is_out_of_sync_by_itself_where_time_pauses(snapshot: SnapshotAssertion) -> None:
     hands = told()
     hands.append(A, "x")
     assert hands.do("expire_isr", broker=A) == ""
@@ -512,7 +512,7 @@ def test_a_roll_flushes_and_retention_deletes_whole_segments_below_the_high_wate
     assert hands.state(B)["log_start"] == 3
 
 
-def test_deleting_records_moves_the_start_and_followers_hear_of_it() -> None:
+def test_deleting_records_moves_the_start_and_followers_learn_of_it() -> None:
     hands = told(records=5)
     assert hands.do("delete_records", broker=A, before=3) == ""
     assert hands.do("delete_records", broker=A, before=9) == "OFFSET_OUT_OF_RANGE"

@@ -115,7 +115,7 @@ def test_a_message_of_a_broken_connection_changes_nothing() -> None:
     assert client.seen == []
 
 
-def test_who_had_accepted_the_epoch_before_does_not_count_for_the_majority_that_does() -> None:
+def test_a_server_that_had_accepted_the_epoch_before_does_not_count_for_the_majority_that_does() -> None:
     """It sends -1, and ``waitForEpochAck`` does not count it; it is synchronised all the same."""
     rig = Rig(servers=5)
     server = rig.service.server(rig.servers[0])

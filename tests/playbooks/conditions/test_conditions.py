@@ -306,7 +306,7 @@ DESIGNED = [
 ]  # fmt: skip
 
 
-def test_every_function_that_playbooks_are_promised_is_there() -> None:
+def test_every_function_that_playbooks_are_guaranteed_is_there() -> None:
     assert [name for name in DESIGNED if ALSO.get(name, name) not in ALL] == []
     assert not set(ALSO) & set(ALL)
 
@@ -336,7 +336,7 @@ def test_there_is_one_name_for_each_function() -> None:
     assert all(name == function.name for name, function in ALL.items())
 
 
-def test_why_a_condition_has_no_value_is_told(snapshot: SnapshotAssertion) -> None:
+def test_why_a_condition_has_no_value_is_reported(snapshot: SnapshotAssertion) -> None:
     class Query:
         def acked(self) -> int:
             return 5

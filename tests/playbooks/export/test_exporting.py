@@ -170,7 +170,7 @@ def test_steps_that_counted_from_the_step_before_get_their_times(tmp_path: Path,
     assert part(found, "steps") == snapshot
 
 
-def test_an_action_between_two_events_of_an_instant_keeps_its_place(tmp_path: Path) -> None:
+def test_an_action_between_two_events_of_an_time_keeps_its_place(tmp_path: Path) -> None:
     session = live(timed(settle="1s"), tmp_path)
     session.advance(2 * SECOND)
     for _ in range(400):

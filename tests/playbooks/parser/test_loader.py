@@ -307,7 +307,7 @@ def test_what_could_not_be_read_is_no_ground_for_a_second_mistake() -> None:
         ("cluster:\n", "cluster: 5\nignored:\n", ["cluster", "ignored"]),
     ],
 )  # fmt: skip
-def test_one_mistake_is_told_once(old: str, new: str, keys: list[str]) -> None:
+def test_one_mistake_is_reported_once(old: str, new: str, keys: list[str]) -> None:
     assert old in WHOLE
     with pytest.raises(PlaybookError) as caught:
         loads(WHOLE.replace(old, new, 1), "w.yaml")

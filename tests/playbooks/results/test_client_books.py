@@ -56,7 +56,7 @@ def read(member: tuple[str, str], start: int, count: int, partition: str = "t-0"
 
 @pytest.mark.slow
 @given(RANGES)
-def test_what_was_handed_out_before_is_counted_as_a_set_would(steps: list[tuple[int, int]]) -> None:
+def test_what_was_returned_before_is_counted_as_a_set_would(steps: list[tuple[int, int]]) -> None:
     handed, model = DeliveredOffsets(), set[int]()
     for start, count in steps:
         new = set(range(start, start + count))
@@ -171,7 +171,7 @@ def test_transactions_have_their_ends_and_records_their_outcome() -> None:
         assert (each.interceptor_failures, each.failure) == (2, "PRODUCER_FENCED")
 
 
-def test_ends_of_processes_are_those_of_clients_and_told_apart() -> None:
+def test_ends_of_processes_are_those_of_clients_and_distinguished() -> None:
     found = books(
         *[NodeDown(at, "g/0", -1, how) for at, how in enumerate(("crash", "close", "crash", "CommitFailedException"))],
         *[NodeDown(at, "g/1", -1, how) for at, how in enumerate(("power_loss", "out_of_memory", "close"))],
@@ -205,7 +205,7 @@ def test_a_rewound_session_counts_every_event_once() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
-def test_the_history_and_the_clients_own_books_agree(acks: str) -> None:
+def test_the_history_and_the_clients_own_statistics_agree(acks: str) -> None:
     session = Session.start(loads(CRASH.replace("acks: all", f"acks: {acks}"), "crash.yaml"))
     for second in range(1, 12):
         session.advance(second * 1_000_000)

@@ -487,7 +487,7 @@ def test_beyond_its_end_a_playbook_is_not_asked_about(snapshot: SnapshotAssertio
     assert str(caught.value) == snapshot
 
 
-def test_what_no_instant_could_mean_is_refused_before_going_there() -> None:
+def test_what_no_point_in_time_could_mean_is_refused_before_going_there() -> None:
     playbook = timed()
     for text in ("restrt broker(1)", "restart broker(7)", "crash broker(1) for banana", "when nonsense() heal"):
         with pytest.raises(PlaybookError):

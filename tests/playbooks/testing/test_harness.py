@@ -108,7 +108,7 @@ def test_what_an_operation_makes_can_be_asked_about(snapshot: SnapshotAssertion)
     assert lab.ask("leader(more-0)") in (1, 2, 3)
 
 
-def test_expecting_tells_what_was_found(snapshot: SnapshotAssertion) -> None:
+def test_expecting_reports_what_was_found(snapshot: SnapshotAssertion) -> None:
     lab = SimulatedCluster().run(until="1s")
     assert lab.expect("acked() > 0") is lab
     with pytest.raises(AssertionError) as caught:

@@ -165,7 +165,7 @@ class TestPage:
         text.show_in_terminal(Console(file=stream, width=100), replace(told, sessions=(one,)))
         assert [line for line in stream.getvalue().splitlines() if "damaged:" in line] == snapshot
 
-    def test_of_very_many_sessions_the_worst_are_told(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    def test_of_very_many_sessions_the_worst_are_reported(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         text = html.html_page(story(tmp_path, sessions=sections.MOST_SESSIONS + 2))
         assert text.count('class="session"') == sections.MOST_SESSIONS
         (rest,) = re.findall(r"<p[^>]*>(.*\b2 more .*?)</p>", text)

@@ -103,7 +103,7 @@ def test_one_key_declared_twice_is_named_with_both_of_its_actions():
         without_conflicts({"timeline_span": ("p",)}, twice)
 
 
-def test_a_mode_that_hides_a_key_of_the_main_screen_is_told_where_the_user_did_it(snapshot):
+def test_a_mode_that_hides_a_key_of_the_main_screen_is_reported_where_the_user_did_it(snapshot):
     assert hidden({}) == []
     ((changed, words),) = hidden({"timeline_span": ("f",)})
     assert changed == "timeline_span"
@@ -117,7 +117,7 @@ def read(folder, text):
     return read_settings(path)
 
 
-def test_a_file_gives_keys_to_places_keeps_the_way_out_and_tells_what_is_hidden(tmp_path, snapshot):
+def test_a_file_gives_keys_to_places_keeps_the_way_out_and_reports_what_is_hidden(tmp_path, snapshot):
     found = read(tmp_path, '[keys]\ntimeline_span = "f"\nrecord_out = "f4"\n')
     assert found.problems == ()
     assert found.settings.keys == {"timeline_span": ("f",), "record_out": ("f4", "escape")}

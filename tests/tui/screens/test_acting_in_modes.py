@@ -53,7 +53,7 @@ async def at_the_crash(driver):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-async def test_in_the_log_a_fault_strikes_the_broker_of_the_replica_under_the_cursor(size):
+async def test_in_the_log_a_fault_affects_the_broker_of_the_replica_under_the_cursor(size):
     async with driving(size) as driver:
         await driver.seconds(1)
         await driver.press("2", "down", "f")
@@ -88,7 +88,7 @@ async def test_in_the_log_operations_are_for_its_partition_and_replica():
         assert driver.session_controller.view.operations or driver.toasts()
 
 
-async def test_a_typed_line_in_the_log_strikes_what_is_selected_there():
+async def test_a_typed_line_in_the_log_affects_what_is_selected_there():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("2", "down", "colon", *"crash", "enter")
@@ -129,7 +129,7 @@ async def test_without_any_partition_the_log_says_that_nothing_is_selected(snaps
 # -- clients --------------------------------------------------------------------------------------------------------
 
 
-async def test_among_clients_a_fault_strikes_the_producer_the_member_or_the_whole_group():
+async def test_among_clients_a_fault_affects_the_producer_the_member_or_the_whole_group():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("3", "f")
@@ -225,7 +225,7 @@ async def test_what_if_and_bookmarks_are_about_the_mark():
         assert driver.session_controller.branches.current.left_us == mark
 
 
-async def test_a_typed_fault_at_a_mark_strikes_in_its_past():
+async def test_a_typed_fault_at_a_mark_affects_in_its_past():
     async with driving() as driver:
         _screen, mark = await at_the_crash(driver)
         await driver.press("colon", *"crash b1", "enter")
@@ -234,7 +234,7 @@ async def test_a_typed_fault_at_a_mark_strikes_in_its_past():
         assert isinstance(driver.app.screen, ModeScreen)
 
 
-async def test_without_a_mark_it_is_about_the_instant_on_the_screen_and_says_so(snapshot):
+async def test_without_a_mark_it_is_about_the_time_on_the_screen_and_says_so(snapshot):
     async with driving() as driver:
         await driver.seconds(2)
         await driver.press("4", "f")
@@ -279,7 +279,7 @@ async def test_every_key_that_acts_works_in_every_acting_mode(mode):
 
 
 @pytest.mark.parametrize("mode", ACTING)
-async def test_the_help_of_an_acting_mode_tells_what_is_struck(mode, snapshot):
+async def test_the_help_of_an_acting_mode_reports_what_is_affected(mode, snapshot):
     async with driving() as driver:
         await driver.press(mode, "question_mark")
         assert [line for line in driver.shown("#help") if line.startswith("f H")] == snapshot
@@ -324,7 +324,7 @@ async def test_faults_operations_and_lines_work_on_the_pages_of_playbooks_and_of
         assert driver.app.screen is page
 
 
-async def test_where_two_branches_are_compared_the_one_on_the_screen_is_struck():
+async def test_where_two_branches_are_compared_the_one_on_the_screen_is_affected():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("w")

@@ -84,7 +84,7 @@ def waiting(*actions):
 CRASH, LATER = Action("inject", "crash", "broker(1)"), Action("inject", "lag", "broker(2)", for_us=1_000_000)
 
 
-def test_what_waits_is_done_at_the_instant_at_which_time_stood_and_in_order(snapshot):
+def test_what_waits_is_done_at_the_time_at_which_time_stood_and_in_order(snapshot):
     session_controller, clock = waiting(CRASH, LATER, CRASH)
     clock.tick(5)
     session_controller.frame()

@@ -14,7 +14,7 @@ from tui.settings.schema import OPTIONS
 pytestmark = pytest.mark.slow
 
 
-async def test_every_field_of_a_form_has_a_letter_and_typing_goes_on_there():
+async def test_every_field_of_a_form_has_a_letter_and_typing_continues_there():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("f", "down", "enter")

@@ -181,7 +181,7 @@ def test_times_that_are_not_there(text, snapshot):
     assert str(caught.value) == snapshot
 
 
-async def test_the_past_is_played_and_goes_on_where_it_ends(stage):
+async def test_the_past_is_played_and_continues_where_it_ends(stage):
     async with stage.open() as driver:
         await crashed(driver)
         await driver.press("{", "space")
@@ -241,7 +241,7 @@ async def test_the_log_follows_its_end_where_it_was_shorter_than_what_is_looked_
 # -- pages -----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_record_is_that_of_the_instant(stage, snapshot):
+async def test_a_record_is_that_of_the_time(stage, snapshot):
     async with stage.open() as driver:
         await driver.seconds(3)
         newest = driver.session_controller.view.partitions[0].leo
@@ -272,7 +272,7 @@ async def test_keys_of_time_work_on_the_page_of_clients(stage):
         assert not driver.session_controller.session.in_past
 
 
-async def test_a_question_is_about_the_instant_and_says_so(tmp_path, monkeypatch, snapshot):
+async def test_a_question_is_about_the_time_and_says_so(tmp_path, monkeypatch, snapshot):
     asked = []
 
     async def put(text, path, at_us, recorder, tell):

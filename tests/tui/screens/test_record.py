@@ -59,7 +59,7 @@ async def test_contents_are_those_of_the_playbook():
         assert value["who"] in {each.name for each in spec.producers}
 
 
-async def test_the_session_goes_on_behind_it():
+async def test_the_session_continues_behind_it():
     async with driving(session=session()) as driver:
         await driver.press("p")
         before = driver.session_controller.session.cluster.now_us

@@ -55,7 +55,7 @@ async def test_the_steps_as_they_run(size, golden):
         assert trimmed(driver.text()) == golden(f"playbooks-{size}")
 
 
-async def test_the_mark_goes_on_with_the_steps_and_back_with_time():
+async def test_the_mark_continues_with_the_steps_and_back_with_time():
     async with driving((120, 40), session=crash()) as driver:
         await at(driver, 1)
         assert "▶ 14   - at: 2s" in driver.text()
@@ -129,7 +129,7 @@ async def test_what_is_on_the_screen_is_not_left_for_itself(snapshot):
         assert driver.app.request == Destination(WELCOME)
 
 
-async def test_one_that_is_stepped_by_hand_is_told_how_to_be_played(snapshot):
+async def test_one_that_is_stepped_by_hand_is_reported_how_to_be_played(snapshot):
     async with driving((120, 40), session=crash()) as driver:
         await at(driver, 1, "slash", *"expand-race", "enter", "enter")
         assert said(driver) == snapshot
@@ -200,7 +200,7 @@ async def test_enter_wishes_for_a_session_unless_it_cannot_be_read(tmp_path, sea
         assert driver.app.request == Destination(SESSION, str(good))
 
 
-async def test_no_session_at_all_is_told_and_a_click_marks_a_line(tmp_path, snapshot):
+async def test_no_session_at_all_is_reported_and_a_click_marks_a_line(tmp_path, snapshot):
     async with driving((120, 40), session=crash()) as driver:
         driver.app.sessions = tmp_path / "none"
         await at(driver, 1, "tab")

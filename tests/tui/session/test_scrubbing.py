@@ -122,7 +122,7 @@ async def test_the_scrubber_of_the_timeline_follows_the_pointer_and_stays_there(
         assert "PAST" in driver.text()
 
 
-async def test_dragged_beyond_the_end_it_is_the_present_and_beyond_the_lanes_it_goes_on():
+async def test_dragged_beyond_the_end_it_is_the_present_and_beyond_the_lanes_it_continues():
     async with driving(session=small()) as driver:
         await driver.seconds(4)
         await driver.press("4")

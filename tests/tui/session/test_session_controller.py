@@ -88,7 +88,7 @@ def test_virtual_time_follows_the_speed_exactly(speed):
     assert simulation.real_speed == pytest.approx(speed, rel=0.01)
 
 
-def test_a_slow_machine_gives_back_the_loop_after_each_slice_and_tells_the_real_speed():
+def test_a_slow_machine_gives_back_the_loop_after_each_slice_and_reports_the_real_speed():
     clock = SlowClock(SLICE_S / 4)
     simulation = session_controller(clock, speed=1000)
     looks = []

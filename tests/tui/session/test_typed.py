@@ -114,7 +114,7 @@ def test_other_commands(text, found):
     ],
     ids=lambda text: ascii(text[:40]),
 )
-def test_what_is_wrong_is_told_on_one_line(text, snapshot):
+def test_what_is_wrong_is_reported_on_one_line(text, snapshot):
     with pytest.raises(TypedError) as caught:
         read_line(text, PLACE)
     assert "\n" not in str(caught.value)

@@ -72,7 +72,7 @@ def test_contrast_is_counted_as_the_guidelines_count_it():
 
 @pytest.mark.parametrize("kind", BLIND)
 @pytest.mark.parametrize("name", COLOURED)
-def test_the_statuses_of_replicas_are_told_apart_by_everybody(name, kind):
+def test_the_statuses_of_replicas_are_distinguished_by_everybody(name, kind):
     appearance = Appearance(theme=name)
     colours = {role: appearance.style(role).color.get_truecolor().hex for role in STATUS}
     near = {
@@ -85,7 +85,7 @@ def test_the_statuses_of_replicas_are_told_apart_by_everybody(name, kind):
 
 @pytest.mark.parametrize("kind", BLIND)
 @pytest.mark.parametrize("colours", [EPOCHS, EPOCHS_BRIGHT, tuple(LIGHT[each] for each in EPOCHS_BRIGHT)])
-def test_epochs_that_follow_each_other_are_told_apart_by_everybody(colours, kind):
+def test_epochs_that_follow_each_other_are_distinguished_by_everybody(colours, kind):
     near = [round(distance(*pair, kind)) for pair in pairwise((*colours, colours[0]))]
     assert min(near) >= EPOCHS_APART
 

@@ -35,7 +35,7 @@ class AnimationClock:
 # -- numbers -------------------------------------------------------------------------------------------------------
 
 
-def test_a_number_is_told_for_three_frames_after_it_changed_and_not_when_it_is_first_seen():
+def test_a_number_is_reported_for_three_frames_after_it_changed_and_not_when_it_is_first_seen():
     seen = AnimationClock()
     assert not seen.turn().fresh("hw", 1)
     assert not seen.turn(1).fresh("hw", 1)
@@ -53,7 +53,7 @@ def test_a_number_that_changes_all_the_time_is_no_news():
     assert not any(told[6:])
 
 
-def test_another_instant_is_another_picture():
+def test_another_point_in_time_is_another_picture():
     seen = AnimationClock()
     seen.turn().fresh("hw", 5)
     assert not seen.turn(1, -500).fresh("hw", 4)
@@ -83,7 +83,7 @@ def test_what_is_fresh_is_bold_and_else_as_it_was(name, colour):
             assert (new.color, new.bgcolor, new.reverse) == (was.color, was.bgcolor, was.reverse)
 
 
-def test_counts_of_the_bar_are_told_and_the_clock_is_not():
+def test_counts_of_the_bar_are_reported_and_the_clock_is_not():
     seen = AnimationClock()
     sound = view()
     status_bar.build(sound, RUNNING, 120).with_changes(seen.turn())
@@ -120,7 +120,7 @@ def test_a_sweep_changes_styles_and_no_text(appearance):
         assert sum(list(each) != list(plain) for each in swept) >= pieces - 1  # one may be where the cursor is
 
 
-def test_rows_of_the_matrix_tell_what_changed_in_them():
+def test_rows_of_the_matrix_show_what_changed_in_them():
     seen = AnimationClock()
 
     def rows(*partitions):
@@ -208,7 +208,7 @@ def swept(driver):
 
 
 @pytest.mark.slow
-async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time_stands_still():
+async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time_pauses():
     async with driving() as driver:
         driver.main.motion.on = True
         await driver.seconds(2)

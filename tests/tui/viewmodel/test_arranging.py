@@ -179,7 +179,7 @@ def test_steps_are_of_ten_and_each_has_its_own_bar_and_role():
 
 
 @pytest.mark.parametrize("appearance", LOOKS.values(), ids=LOOKS)
-def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_tell_the_steps(appearance):
+def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_show_the_steps(appearance):
     held = tuple(
         replica(broker, "leader" if broker == 1 else "in_sync", behind=number)
         for broker, number in enumerate((0, 3, 30, 300, 3_000, 30_000), 1)
@@ -197,7 +197,7 @@ def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_tell_the_steps(app
     assert appearance.text("★100") in told
 
 
-def test_a_cell_tells_the_worst_of_a_partition(snapshot):
+def test_a_cell_reports_the_worst_of_a_partition(snapshot):
     sick = (*troubled().partitions, partition(isr=(1, 2)), partition(isr=(1,)))
     assert [partition_matrix.state_of(each).words for each in sick] == snapshot
 
@@ -221,7 +221,7 @@ def test_a_thousand_partitions_are_seen_at_a_glance(appearance):
 
 
 @pytest.mark.parametrize("kind", BLIND)
-def test_steps_side_by_side_are_told_apart_by_everybody(kind):
+def test_steps_side_by_side_are_distinguished_by_everybody(kind):
     near = [distance(one, other, kind) for one, other in pairwise(HEAT)]
     assert min(near) >= EPOCHS_APART - 2
 

@@ -140,7 +140,7 @@ async def test_the_screen_dims_what_is_not_for_the_node_aimed_at():
 
 
 @pytest.mark.slow
-async def test_the_sheet_tells_what_is_hit_under_the_cursor_and_follows_it():
+async def test_the_sheet_reports_what_is_hit_under_the_cursor_and_follows_it():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("f")

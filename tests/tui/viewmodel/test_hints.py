@@ -119,7 +119,7 @@ async def test_the_cursor_explains_what_is_amiss(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-async def test_a_pointer_that_goes_on_explains_nothing(tmp_path):
+async def test_a_pointer_that_continues_explains_nothing(tmp_path):
     async with hinted(ExplainedTerms(tmp_path / "seen")) as driver:
         await driver.pilot.hover(offset=place_of(driver, "ISR"))
         await driver.pilot.hover(offset=place_of(driver, "HW"))

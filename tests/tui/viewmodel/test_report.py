@@ -67,7 +67,7 @@ def test_asking_changes_nothing():
     assert asked.finish().to_json() == left_alone.finish().to_json()
 
 
-def test_what_is_decided_and_what_is_open_are_told_apart(snapshot):
+def test_what_is_decided_and_what_is_open_are_distinguished(snapshot):
     early, late = live(EXPECTING, SECOND // 2), live(EXPECTING, 4 * SECOND)
     begun, verdict = section(so_far(early), "Verdict"), section(so_far(late), "Verdict")
     assert [line[0] for line in begun[1:]] == [glyphs.LAGGING] * 4
@@ -90,7 +90,7 @@ def test_a_session_without_expectations_and_without_harm_says_so(snapshot):
 
 
 @pytest.mark.slow
-def test_the_books_add_up_to_the_ledger(told):
+def test_the_statistics_add_up_to_the_ledger(told):
     ledger, books = told.result.ledger, told.result.ledger.clients
     assert sum(each.sent for each in books) == ledger.sent
     records = section(told, "Records", width=120)
@@ -187,7 +187,7 @@ async def test_a_finding_is_chosen_and_opened(lost):  # noqa: F811
 
 
 @pytest.mark.slow
-async def test_it_tells_of_the_instant_that_is_looked_at(lost, snapshot):  # noqa: F811
+async def test_it_reports_the_time_that_is_looked_at(lost, snapshot):  # noqa: F811
     async with over(lost, mode="6") as driver:
         assert "as of 00:45.000" in driver.text()
         lost.to_time(4 * SECOND)

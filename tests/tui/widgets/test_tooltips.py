@@ -27,14 +27,14 @@ def told(home, broker, cluster, *fetching):
     return tooltips.replica_tip(home, node, cluster, fetching).split("\n")
 
 
-def test_a_follower_tells_its_ends_the_leaders_its_epoch_and_its_fetch(snapshot):
+def test_a_follower_reports_its_ends_the_leaders_its_epoch_and_its_fetch(snapshot):
     follower = replica(2, leo=136, hw=131, behind=3, epochs=((0, 0), (5, 104)))
     home = partition(replicas=(replica(1, "leader", leo=139), follower, replica(3)))
     wire = InflightFetch(2, 1, "waits", offset=136, sent_us=53_408_000)
     assert told(home, 2, view(), wire) == snapshot
 
 
-def test_what_is_wrong_with_a_replica_is_told(snapshot):
+def test_what_is_wrong_with_a_replica_is_reported(snapshot):
     cluster = troubled()
     sick, cut = cluster.partitions[1:]
     split = replace(sick, leaders=(1, 2))
@@ -49,7 +49,7 @@ def test_what_is_wrong_with_a_replica_is_told(snapshot):
     } == snapshot
 
 
-def test_partitions_and_brokers_are_told_exactly(snapshot):
+def test_partitions_and_brokers_are_reported_exactly(snapshot):
     cluster = troubled()
     stale = replace(cluster.brokers[2], stale=4)
     tips = {
@@ -62,21 +62,21 @@ def test_partitions_and_brokers_are_told_exactly(snapshot):
 
 
 @pytest.mark.parametrize(("broker", "offset"), [(2, 110), (2, 138), (3, 92), (3, 137), (1, 122), (1, 125)])
-def test_a_cell_of_a_log_tells_its_record_and_who_has_it(broker, offset, snapshot):
+def test_a_cell_of_a_log_reports_its_record_and_who_has_it(broker, offset, snapshot):
     assert tooltips.offsets_tip(log(), broker, offset).split("\n") == snapshot
 
 
-def test_a_cell_of_many_offsets_tells_how_many_of_them_are_what(snapshot):
+def test_a_cell_of_many_offsets_reports_how_many_of_them_are_what(snapshot):
     assert [tooltips.offsets_tip(log(), 1, 120, 10), tooltips.offsets_tip(log(), 3, 140, 10)] == snapshot
 
 
 @given(st.integers(80, 160), st.sampled_from([1, 2, 3, 9]), st.sampled_from([1, 2, 10, 50]))
-def test_every_cell_can_be_told(offset, broker, count):
+def test_every_cell_can_be_reported(offset, broker, count):
     words = tooltips.offsets_tip(log(), broker, offset, count)
     assert (not words) == (broker == 9)
 
 
-def test_clients_are_told_by_name(snapshot):
+def test_clients_are_reported_by_name(snapshot):
     cluster = view()
     member = replace(cluster.groups[0], assignment=(("billing/0", ("orders-0",)), ("billing/1", ())))
     told = {name: tooltips.client_tip(name, cluster) for name in ("clicks", "billing")}
@@ -116,7 +116,7 @@ async def hovered(driver, widget, x, y):
 
 
 @pytest.mark.slow
-async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
+async def test_the_matrix_reports_heads_rows_and_cells_and_continues_telling():
     async with driving(session=small()) as driver:
         await driver.seconds(2)
         matrix, view_then = driver.main.matrix, driver.session_controller.view
@@ -139,7 +139,7 @@ async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
 
 
 @pytest.mark.slow
-async def test_clients_faults_logs_and_the_control_plane_are_told(snapshot):
+async def test_clients_faults_logs_and_the_control_plane_are_reported(snapshot):
     async with driving((200, 60), session=small()) as driver:
         await driver.seconds(2)
         driver.session_controller.act(Action("inject", "lag", "broker(2)"))
@@ -158,7 +158,7 @@ async def test_clients_faults_logs_and_the_control_plane_are_told(snapshot):
 
 
 @pytest.mark.slow
-async def test_the_modes_tell_as_well(snapshot):
+async def test_the_modes_show_as_well(snapshot):
     async with driving(session=small()) as driver:
         await driver.seconds(2)
         driver.session_controller.act(Action("inject", "crash", "broker(1)"))

@@ -78,7 +78,7 @@ def test_a_full_fetch_gives_up_the_session_that_it_names() -> None:
     assert used(cache, 0, session, 1) is E.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_who_wants_no_session_gets_none() -> None:
+def test_a_broker_that_wants_no_session_gets_none() -> None:
     rig = LeaderRig("1.0")
     rig.append(3)
     assert rig.fetch(2, 0) is not None
@@ -114,7 +114,7 @@ FOLLOWER = 2
         ((CONSUMER, 5), (CONSUMER, 9), EVICTION_US, False),  # too young
     ],
 )
-def test_who_may_take_the_last_slot(
+def test_which_fetch_session_may_take_the_last_slot(
     holder: tuple[int, int], newcomer: tuple[int, int], after_us: int, gets: bool
 ) -> None:
     cache = SessionCache(1)
@@ -340,7 +340,7 @@ def test_a_consumer_that_lost_its_session_to_a_follower_asks_in_full_and_misses_
         positions[read.partition] = read.log_offset + read.count
 
 
-def test_whoever_waited_for_a_slot_gets_it_with_all_that_it_fetches() -> None:
+def test_a_broker_that_waited_for_a_slot_gets_it_with_all_that_it_fetches() -> None:
     found = cluster("3.9", 1, members=1)
     found.run(2 * SECOND)
     found.stop_producers()

@@ -167,7 +167,7 @@ def test_offsets_go_to_the_coordinator_of_transactions_and_then_to_that_of_the_g
     assert talk.ask() == END
 
 
-def test_before_kip_447_nobody_is_told_of_the_member() -> None:
+def test_before_kip_447_nobody_learns_of_the_member() -> None:
     talk = ready(OLD)
     talk.manager.begin()
     talk.manager.send_offsets(OF_A_MEMBER)
@@ -276,7 +276,9 @@ def test_a_partition_that_is_not_known_yet_is_asked_for_again(kind: str) -> None
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("error", [E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH])
 @pytest.mark.parametrize("rules", [OLD, USUAL])
-def test_who_is_fenced_by_a_coordinator_is_so_for_good(kind: str, error: KafkaError, rules: TransactionRules) -> None:
+def test_a_producer_that_is_fenced_by_a_coordinator_is_so_for_good(
+    kind: str, error: KafkaError, rules: TransactionRules
+) -> None:
     talk = at_work(kind, rules)
     talk.answer(error)
     assert (talk.manager.state, talk.manager.error) == (S.FATAL_ERROR, E.PRODUCER_FENCED)
@@ -297,7 +299,7 @@ def test_what_is_fatal(kind: str, error: KafkaError) -> None:
 
 
 @pytest.mark.parametrize("error", [E.ILLEGAL_GENERATION, E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID])
-def test_offsets_of_who_is_no_member_cost_the_transaction(error: KafkaError) -> None:
+def test_offsets_of_a_producer_that_is_no_member_cost_the_transaction(error: KafkaError) -> None:
     talk = at_work(COMMIT)
     talk.answer(error)
     assert (talk.manager.state, talk.manager.error) == (S.ABORTABLE_ERROR, error)

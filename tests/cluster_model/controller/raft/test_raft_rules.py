@@ -125,7 +125,7 @@ def test_a_vote_outlives_the_process() -> None:
 
 
 @pytest.mark.parametrize("role", [Role.FOLLOWER, Role.CANDIDATE, Role.LEADER, Role.RESIGNED])
-def test_who_has_a_leader_or_stands_itself_votes_for_nobody_else(role: Role) -> None:
+def test_a_voter_that_has_a_leader_or_stands_itself_votes_for_nobody_else(role: Role) -> None:
     member = in_role(role)
     response = asked(member, B, 5, 9, 99)
     assert (response.error, response.granted, response.epoch) == (KafkaError.NONE, False, 5)
@@ -133,7 +133,7 @@ def test_who_has_a_leader_or_stands_itself_votes_for_nobody_else(role: Role) -> 
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_an_old_epoch_is_told_the_new_one(role: Role) -> None:
+def test_a_request_of_an_old_epoch_gets_the_new_one(role: Role) -> None:
     member = in_role(role, kafka="4.0" if role is Role.PROSPECTIVE else "3.9")
     response = asked(member, B, 4, 9, 99)
     assert (response.error, response.granted, response.epoch, response.leader) == (FENCED, False, 5, member.leader)
@@ -401,7 +401,7 @@ def test_a_fetch_is_answered_by_records_or_by_where_the_logs_part(
         (Role.CANDIDATE, 4, FENCED),
     ],
 )  # fmt: skip
-def test_who_does_not_lead_that_epoch_says_who_does(role: Role, epoch: int, error: KafkaError) -> None:
+def test_a_voter_that_does_not_lead_that_epoch_says_who_does(role: Role, epoch: int, error: KafkaError) -> None:
     member = in_role(role)
     response = fetch_response(member, fetch(B, epoch, 0, 0))
     assert (response.error, response.epoch, response.leader, response.extents) == (error, 5, member.leader, ())
@@ -457,7 +457,7 @@ def test_an_answer_of_somebody_else_moves_nothing(response: QuorumFetchResponse)
         assert (member.due_at, member.high_watermark) == (due, 0)
 
 
-def test_a_refusal_tells_of_the_leader() -> None:
+def test_a_refusal_reports_the_leader() -> None:
     member = in_role(Role.FOLLOWER)
     assert not handle_fetch_response(member, A, QuorumFetchResponse(1, FENCED, 7, B, -1, (), None), 0)
     assert (member.role, member.epoch, member.leader) == (Role.FOLLOWER, 7, B)
@@ -482,7 +482,7 @@ def test_a_quorum_of_one_leads_and_commits_at_once() -> None:
         (5, NO_LEADER, A, Role.FOLLOWER), (5, ME, ME, Role.RESIGNED),
     ],
 )  # fmt: skip
-def test_a_restarted_voter_goes_on_as_its_disk_says(epoch: int, voted: int, known: int, role: Role) -> None:
+def test_a_restarted_voter_continues_as_its_disk_says(epoch: int, voted: int, known: int, role: Role) -> None:
     member = node()
     member.epoch, member.voted, member.leader = epoch, voted, known
     member.start(0)

@@ -73,7 +73,7 @@ def test_what_its_own_broker_leads_goes_there_directly() -> None:
     assert [request.marker.partitions for request in rig.own] == [("t-0",)]
 
 
-def test_only_what_was_refused_is_asked_again_and_of_whoever_leads_then() -> None:
+def test_only_what_was_refused_is_asked_again_and_of_the_leader_then() -> None:
     rig = Rig()
     rig.begin("t-0", "t-1")
     rig.answer(0, E.NOT_LEADER_OR_FOLLOWER, E.NONE)
@@ -86,7 +86,7 @@ def test_only_what_was_refused_is_asked_again_and_of_whoever_leads_then() -> Non
     assert rig.done == ["pay"]
 
 
-def test_who_has_no_leader_that_lives_is_waited_for() -> None:
+def test_a_producer_that_has_no_leader_that_lives_is_waited_for() -> None:
     rig = Rig()
     del rig.known.live[3]
     rig.begin("t-0", "t-2")

@@ -44,7 +44,7 @@ def test_every_client_has_its_numbers(snapshot):
     assert told[9].split() == ["billing/1", "0", "0", "OffsetOutOfRangeException", "0"]
 
 
-def test_how_transactions_and_processes_ended_is_told(snapshot):
+def test_how_transactions_and_processes_ended_is_reported(snapshot):
     made = books()
     ledger = made.producer("ledger")
     ledger.sent, ledger.aborted, ledger.failure, ledger.interceptor_failures = 20, 7, "PRODUCER_FENCED", 3
@@ -76,7 +76,7 @@ def test_a_window_says_how_many_lines_follow(snapshot):
     assert side_panes.window(built, 0, 50) == built
 
 
-def test_nobody_at_all_is_told_too(snapshot):
+def test_nobody_at_all_is_reported_too(snapshot):
     view = fake_views.view(producers=(), groups=())
     (row,) = side_panes.build(summarize(ClientStats(), view), view, {}, 78).rows
     assert row.pieces[0][0] == snapshot

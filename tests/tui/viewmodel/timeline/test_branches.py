@@ -31,7 +31,7 @@ def drawn(*rails, **where):
     return [text(each) for each in rail_rows(rails, shown(**where))]
 
 
-def test_a_branch_forks_off_its_parents_rail_and_tells_what_it_came_to():
+def test_a_branch_forks_off_its_parents_rail_and_reports_what_it_came_to():
     main, branch = drawn(MAIN, BranchLine(row(failed=31)))
     assert main[:42] == "━" * 10 + "┬" + "━" * 19 + "●" + "━" * 10 + " "
     assert main[42:].strip() == "4 lost"
@@ -114,7 +114,7 @@ def about(rail):
     return ["".join(piece for piece, _role in line.pieces) for line in about_rail(rail, 100)]
 
 
-def test_a_branch_is_told_in_words(snapshot):
+def test_a_branch_is_reported_in_words(snapshot):
     assert about(BranchLine(row(lost=2), 12 * SECOND)) == snapshot
 
 
@@ -190,7 +190,7 @@ async def test_rails_are_gone_through_by_keys_and_one_is_entered():
 
 
 @pytest.mark.slow
-async def test_a_click_on_a_rail_goes_to_that_instant_of_it_and_on_its_name_to_its_present():
+async def test_a_click_on_a_rail_goes_to_that_time_of_it_and_on_its_name_to_its_present():
     async with driving(session=small()) as driver:
         await forked(driver)
         await driver.press("4")

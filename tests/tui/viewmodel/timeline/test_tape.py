@@ -65,7 +65,7 @@ def test_events_stand_in_the_lane_of_their_kind():
     }  # fmt: skip
 
 
-def test_equal_events_of_an_instant_are_one_mark_and_an_unclean_election_is_another():
+def test_equal_events_of_an_time_are_one_mark_and_an_unclean_election_is_another():
     unclean = events.LeaderElected(10, "orders-9", 2, 4, 7, (2,), False, "operator")
     made = taped(elected("orders-0"), elected("orders-1"), unclean)
     assert [(mark.times, mark.role) for mark in marks(made.lanes[CLUSTER])] == [(2, "strong"), (1, "alarm")]

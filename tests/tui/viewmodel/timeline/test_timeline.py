@@ -169,7 +169,7 @@ def test_the_load_shows_where_there_was_none():
     assert line[30:].strip() == ""
 
 
-def test_the_time_tells_the_past_from_the_present_and_from_what_is_to_come():
+def test_the_time_reports_the_past_from_the_present_and_from_what_is_to_come():
     rows = Drawer().rows(taped(), shown(now_us=10 * SECOND, present_us=20 * SECOND), ALL, 1, keys=LANE_KEYS)
     time, ruler = text(rows[-2]), text(rows[-1])
     assert time == glyphs.PASSED * 10 + glyphs.IN_SYNC + glyphs.EDGE * 9 + glyphs.PLAY + glyphs.FUTURE * 39
@@ -177,7 +177,7 @@ def test_the_time_tells_the_past_from_the_present_and_from_what_is_to_come():
     assert ruler[40:43] == "40s"
 
 
-def test_the_instant_is_told_at_the_right_edge_too():
+def test_the_time_is_reported_at_the_right_edge_too():
     rows = Drawer().rows(taped(), shown(now_us=58 * SECOND), ALL, 1, keys=LANE_KEYS)
     assert text(rows[-1])[48:59] == "00:58.000 ▲"
 
@@ -221,7 +221,7 @@ def test_all_marks_are_gone_through_in_the_order_of_time_and_of_lanes():
     assert back == seen[::-1]
 
 
-def test_with_nothing_selected_it_begins_at_the_instant_looked_at():
+def test_with_nothing_selected_it_begins_at_the_time_looked_at():
     tape = taped(*STORY)
     looked = shown(now_us=10 * SECOND, present_us=30 * SECOND)
     assert step(tape, looked, -1).at_us == 9 * SECOND
@@ -277,13 +277,13 @@ def page(session_controller, lane, kind, width=100):
 
 
 @pytest.mark.slow
-def test_a_mark_tells_its_events_in_the_words_of_the_feed(lost):
+def test_a_mark_reports_its_events_in_the_words_of_the_feed(lost):
     lines = page(lost, CLUSTER, "node_down")
     assert in_feed(events.NodeDown(0, "broker 1", 1, "crash")) in lines[1]
     assert any(line.startswith("broker     b1") for line in lines)
 
 
-def test_a_mark_tells_the_findings_that_it_led_to_with_itself_in_the_chain(lost, snapshot):
+def test_a_mark_reports_the_findings_that_it_led_to_with_itself_in_the_chain(lost, snapshot):
     lines = page(lost, CLUSTER, "leader_elected", 200)
     (first,) = [line for line in lines if line.startswith("finding 1")]
     (here,) = [line for line in lines if line.startswith(f"  {glyphs.MARKER}")]
@@ -291,14 +291,14 @@ def test_a_mark_tells_the_findings_that_it_led_to_with_itself_in_the_chain(lost,
     assert [first, here] == snapshot
 
 
-def test_a_loss_tells_its_whole_chain(lost, snapshot):
+def test_a_loss_reports_its_whole_chain(lost, snapshot):
     lines = page(lost, SAFETY, "records_missing", 200)
     assert sum(line.startswith("finding 1") for line in lines) == 1
     chain = lines[next(at for at, line in enumerate(lines) if line.startswith("finding 1")) :]
     assert chain[: 2 + len(findings_so_far(lost)[0].chain)] == snapshot
 
 
-def test_of_many_events_the_first_are_told_and_the_rest_counted(snapshot):
+def test_of_many_events_the_first_are_reported_and_the_rest_counted(snapshot):
     tape = taped(*[elected(f"orders-{number}", leader=number) for number in range(500)])
     stop = stop_at(tape, CLUSTER, 10, SECOND)
     told = [elected(f"orders-{number}", leader=number) for number in range(selection.EVENTS_READ)]
@@ -411,7 +411,7 @@ async def test_lanes_are_hidden_by_their_keys_and_by_a_click_on_their_names(lost
 
 
 @pytest.mark.slow
-async def test_a_click_goes_to_that_instant(lost):
+async def test_a_click_goes_to_that_time(lost):
     async with over(lost) as driver:
         screen = driver.app.screen
         window = screen.shown().window

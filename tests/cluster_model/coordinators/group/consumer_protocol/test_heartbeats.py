@@ -59,7 +59,7 @@ def test_the_second_waits_for_what_the_first_gives_up() -> None:
     assert state(desk) == "Stable"
 
 
-def test_members_that_keep_what_they_have_are_told_nothing() -> None:
+def test_members_that_keep_what_they_have_learn_nothing() -> None:
     desk = ConsumerGroupDriver({"t": 4})
     for name in ("a", "b", "c", "d"):
         desk.join(name)
@@ -142,7 +142,7 @@ def test_there_is_no_room_beyond_the_largest_size() -> None:
 # -- epochs ------------------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_member_is_told_so() -> None:
+def test_an_unknown_member_is_reported() -> None:
     desk = ConsumerGroupDriver()
     desk.join("a")
     assert desk.beat("x", epoch=1).error == E.UNKNOWN_MEMBER_ID
@@ -181,7 +181,7 @@ def test_two_epochs_behind_is_fenced_whatever_it_owns() -> None:
     assert desk.tell("a", epoch=2).error == E.NONE
 
 
-def test_who_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() -> None:
+def test_a_member_that_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() -> None:
     desk = ConsumerGroupDriver()
     for name in ("a", "b"):
         desk.join(name)
@@ -192,7 +192,7 @@ def test_who_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() ->
     assert (desk.group.epoch, desk.has(EPOCH), desk.has(MEMBER)) == (epoch, False, False)
 
 
-def test_who_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() -> None:
+def test_a_member_that_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() -> None:
     desk = ConsumerGroupDriver()
     desk.join("a")
     desk.join("b")
@@ -205,7 +205,7 @@ def test_who_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() 
 # -- what is answered --------------------------------------------------------------------------------------------------
 
 
-def test_a_full_request_is_told_everything_and_another_only_what_has_changed() -> None:
+def test_a_full_request_gets_everything_and_another_only_changes() -> None:
     desk = ConsumerGroupDriver()
     desk.join("a")
     assert desk.beat("a").assignment is None
@@ -290,7 +290,7 @@ def test_members_that_read_different_topics_get_what_they_read() -> None:
 # -- leaving -----------------------------------------------------------------------------------------------------------
 
 
-def test_who_leaves_frees_everything_and_the_next_heartbeat_hands_it_out() -> None:
+def test_a_member_that_leaves_frees_everything_and_the_next_heartbeat_hands_it_out() -> None:
     desk = ConsumerGroupDriver()
     for name in ("a", "b"):
         desk.join(name)
@@ -335,7 +335,7 @@ def test_an_instance_id_in_use_is_nobody_elses() -> None:
     assert desk.beat("a", group_instance_id="pod-a").error == E.NONE
 
 
-def test_who_leaves_for_now_keeps_its_partitions_and_the_next_of_its_name_gets_them() -> None:
+def test_a_member_that_leaves_for_now_keeps_its_partitions_and_the_next_of_its_name_gets_them() -> None:
     desk = static()
     epoch = desk.group.epoch
     assert desk.leave("a", LEAVE_FOR_NOW, "pod-a") is E.NONE
@@ -348,7 +348,7 @@ def test_who_leaves_for_now_keeps_its_partitions_and_the_next_of_its_name_gets_t
     assert state(desk) == "Stable"
 
 
-def test_who_leaves_for_now_has_given_up_what_it_was_to_give_up() -> None:
+def test_a_member_that_leaves_for_now_has_given_up_what_it_was_to_give_up() -> None:
     desk = ConsumerGroupDriver()
     desk.join("a", group_instance_id="pod-a")
     desk.join("b")
